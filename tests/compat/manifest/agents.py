@@ -5,29 +5,31 @@ from __future__ import annotations
 from tests.compat.manifest.form import LATER, diverging, done, todo
 
 ROWS = (
-    done("agents.create", "API 2.2", "Makes an agent and answers it with all relations.", "POST /v1/agents/"),
+    done("agents.create", "API 2.2", "Creates an agent and returns it with all relations.", "POST /v1/agents/"),
     done(
         "agents.create.fields",
         "API 4.2",
-        "Every field of the request is taken and shown again where AgentState has a place for it.",
+        "Every field of the request is stored, and returned if AgentState has it.",
     ),
-    done("agents.create.configs", "API 2.2", "`llm_config` and `embedding_config` are taken instead of handles."),
+    done("agents.create.configs", "API 2.2", "`llm_config` and `embedding_config` are accepted in place of handles."),
     diverging(
         "agents.create.embedding",
         "API 2.2",
-        "An agent that names no embedding has the deployment's default; null means none. With HIBERNAUT_DEFAULT_EMBEDDING=none there is "
-        "no default.",
-        "V1 has no default unless one is configured, so that memory is found by its words alone; here a model comes with the server.",
+        "An agent that names no embedding has the deployment's default; null means none. With "
+        "HIBERNAUT_DEFAULT_EMBEDDING=none there is no default.",
+        "V1 has no default unless one is configured, so that memory is found by its words alone; this server includes "
+        "an embedding model.",
     ),
     done("agents.create.defaults", "API 2.2", "Without fields: a two-word name, the deployment's models, time zone UTC."),
     done(
         "agents.create.base_tools", "API 2.2", "Each agent type starts with its base tools, unless `include_base_tools` is false."
     ),
-    done("agents.create.rules", "RT 1.2", "Legacy types get default tool rules; letta_v1 only those that were given."),
+    done("agents.create.rules", "RT 1.2", "Legacy types get default tool rules; letta_v1 only those of the request."),
     done(
         "agents.create.first_messages",
         "API 2.2",
-        "Legacy types start with an opening and a login; `initial_message_sequence` stands in its place, `[]` means none.",
+        "Legacy types start with an opening message and a login event; `initial_message_sequence` replaces them, `[]` "
+        "means none.",
     ),
     done(
         "agents.create.model_errors",
@@ -43,86 +45,118 @@ ROWS = (
     diverging(
         "agents.create.unknown_parts",
         "API 2.2",
-        "An unknown block, tool or folder is 404, two blocks of one label 409; then nothing at all was made.",
-        "V1 answers 409 with SQL for some of these, and may leave a broken agent behind: it makes an agent in several transactions, "
-        "we in one.",
+        "An unknown block, tool or folder is 404, two blocks of one label 409; nothing is created.",
+        "V1 answers 409 with SQL for some of these, and may leave a broken agent, because it creates an agent in "
+        "several transactions.",
     ),
-    todo("agents.create.sleeptime", "API 2.2", "`enable_sleeptime` makes a partner that edits memory; it is stored now.", LATER),
-    done("agents.create.multi_agent_tools", "RT 1.1", "`include_multi_agent_tools` attaches the tools between agents."),
-    done("agents.create.folders", "API 2.2", "`folder_ids` (or `source_ids`) gives folders with their tools, also on an update."),
-    todo("agents.create.identities", "API 2.2", "`identity_ids` names identities; the ids are stored and shown now.", LATER),
+    todo(
+        "agents.create.sleeptime",
+        "API 2.2",
+        "`enable_sleeptime` creates a second agent that edits memory; the field is stored.",
+        LATER,
+    ),
+    done(
+        "agents.create.multi_agent_tools",
+        "RT 1.1",
+        "`include_multi_agent_tools` attaches the tools with which agents send messages to each other.",
+    ),
+    done(
+        "agents.create.folders",
+        "API 2.2",
+        "`folder_ids` (or `source_ids`) attaches folders and the file tools, also on an update.",
+    ),
+    todo("agents.create.identities", "API 2.2", "`identity_ids` names identities; the ids are stored and returned.", LATER),
     todo(
         "agents.create.git_memory",
         "API 2.2",
-        "The tag `git-memory-enabled` keeps memory in git; it is a tag like any other now.",
+        "The tag `git-memory-enabled` keeps memory in git; here the tag has no effect.",
         LATER,
     ),
-    done("agents.retrieve", "API 2.2", "Answers one agent; 404 with its id.", "GET /v1/agents/{agent_id}"),
+    done("agents.retrieve", "API 2.2", "Returns an agent. An unknown one is 404, with the id.", "GET /v1/agents/{agent_id}"),
     done(
         "agents.include",
         "API 1.4",
-        "A 1.0 client is shown the relations that it names in `include`, others all; `include_relationships` overrides both.",
+        "A 1.0 client gets the relations that it names in `include`, older clients get all; `include_relationships` "
+        "overrides both.",
     ),
     done(
         "agents.create.sequence",
         "API 2.2",
-        "An assistant's message of `initial_message_sequence` is text of an agent that speaks by text, else a call of `send_message`.",
+        "An assistant's message of `initial_message_sequence` is stored as text, or as a call of `send_message` for "
+        "agent types that reply by that tool.",
     ),
-    done("agents.rules.once", "RT 3.1", "Of equal `tool_rules` one is stored."),
+    done("agents.rules.once", "RT 3.1", "Equal `tool_rules` are stored once."),
     diverging(
         "agents.secrets",
         "API 4.11",
-        "Secrets are shown by their keys; values are null, but with `include=agent.secrets` for a caller on the server's own machine.",
-        "V1 shows everybody's values to everybody.",
+        "Secrets are listed by their keys. Their values are null, except with `include=agent.secrets` for a caller on "
+        "the server's own machine.",
+        "V1 returns the values to every caller.",
     ),
-    done("agents.update", "API 2.2", "Applies what is named; lists and secrets replace.", "PATCH /v1/agents/{agent_id}"),
+    done(
+        "agents.update",
+        "API 2.2",
+        "Updates the fields of the request; lists and secrets are replaced.",
+        "PATCH /v1/agents/{agent_id}",
+    ),
     done("agents.update.nulls", "API 2.2", "Null changes nothing."),
-    done("agents.update.model", "API 2.2", "Model fields are folded into the configuration; a new model brings its own window."),
+    done(
+        "agents.update.model",
+        "API 2.2",
+        "Model fields are merged into the configuration; a new model has its own context window.",
+    ),
     done(
         "agents.update.model.fresh",
         "RT 1.5",
-        "A new model brings its fresh configuration: thoughts are asked for as an argument only where `reasoning` is named.",
+        "A new model starts with the default configuration of its handle: thoughts are an argument of tools only if "
+        "the request names `reasoning`.",
     ),
     diverging(
         "agents.fallback_models",
         "API 4.1",
-        "`fallback_models` (handles, or objects with the failures they answer for) answer in order when the agent's own model cannot; the step names who answered.",
+        "`fallback_models` (handles, or objects that name classes of failures) are asked in order if the agent's model "
+        "fails; the step names the model that replied.",
         "V1 has no such field.",
     ),
-    diverging("agents.update.hidden", "API 2.2", "`hidden` is applied.", "V1 accepts and forgets it."),
+    diverging("agents.update.hidden", "API 2.2", "`hidden` is applied.", "V1 accepts the field and ignores it."),
     diverging(
         "agents.update.message_ids",
         "API 2.2",
-        "Sets the messages in context: each must exist (404), the first must be the system message (400), no run may be open (409).",
-        "V1 stores whatever it is given.",
+        "Sets the messages in context: each must exist (404), the first must be the system message (400), no run may "
+        "be open (409).",
+        "V1 does not check the ids.",
     ),
     diverging(
         "agents.prompt.follows",
         "API 5.6",
-        "Every change of an agent, its rules, its blocks or what is attached is in the prompt of the next run.",
-        "V1 shows a changed agent and attached blocks only after something else rebuilds the prompt.",
+        "The prompt of the next run has every change of the agent, its rules, its blocks and its attachments.",
+        "V1 includes some of them only after another event rebuilds the prompt.",
     ),
     done("agents.list", "API 2.2", "Lists agents that are not hidden, newest first.", "GET /v1/agents/"),
-    done("agents.list.filters", "API 2.2", "By name, part of a name, tags, project, template, identity, stop reason, maker."),
-    done("agents.list.order", "API 2.2", "By making, last change or last run; agents that never ran stand last."),
-    done("agents.list.cursors", "API 1.5", "Cursors follow the order asked for; an unknown one is ignored."),
+    done(
+        "agents.list.filters",
+        "API 2.2",
+        "Filters: name, part of a name, tags, project, template, identity, stop reason, creator.",
+    ),
+    done("agents.list.order", "API 2.2", "Orders: creation, last update, last run; agents without a run are last."),
+    done("agents.list.cursors", "API 1.5", "Cursors follow the requested order; an unknown cursor is ignored."),
     done(
         "agents.count",
         "API 3",
-        "How many agents pass the filters of the list; hidden ones count with `show_hidden_agents`.",
+        "Counts agents with the filters of the list, hidden ones with `show_hidden_agents`.",
         "GET /v1/agents/count",
     ),
-    done("agents.list.hidden", "API 2.2", "With `show_hidden_agents` the list shows them too."),
+    done("agents.list.hidden", "API 2.2", "`show_hidden_agents` adds hidden agents to the list."),
     done(
         "agents.delete",
         "API 2.2",
-        "Deletes an agent with its messages and runs, ending what still runs; its blocks stay.",
+        "Ends the open runs of an agent and deletes it with its messages and runs; its blocks remain.",
         "DELETE /v1/agents/{agent_id}",
     ),
     done(
         "agents.recompile",
         "API 2.2",
-        "Answers the system prompt compiled anew as a JSON text, and stores it unless `dry_run`.",
+        "Compiles the system prompt again, returns it as a JSON string, and stores it unless `dry_run` is true.",
         "POST /v1/agents/{agent_id}/recompile",
     ),
     done(
@@ -134,71 +168,76 @@ ROWS = (
     done(
         "agents.reset",
         "API 2.3",
-        "The context becomes one fresh system message, or the opening of the type; what was said stays listed.",
+        "Replaces the context by a new system message, with the opening messages of the agent's type; lists still have "
+        "the old messages.",
         "PATCH /v1/agents/{agent_id}/reset-messages",
     ),
     done(
         "agents.context",
         "API 3",
-        "GET /v1/agents/{id}/context measures how the context window is filled.",
+        "Counts the tokens of each part of the context window.",
         "GET /v1/agents/{agent_id}/context",
     ),
     done(
         "agents.core_memory",
         "API 3",
-        "GET /v1/agents/{id}/core-memory answers the Memory object.",
+        "Returns the Memory object.",
         "GET /v1/agents/{agent_id}/core-memory",
     ),
     done(
         "agents.blocks.retrieve",
         "API 2.5",
-        "Answers the agent's block of a label; 404 with both names. Labels may hold slashes.",
+        "Returns the agent's block with a label; 404 names the label and the agent. A label may contain slashes.",
         "GET /v1/agents/{agent_id}/core-memory/blocks/{block_label}",
     ),
     done(
         "agents.blocks.update",
         "API 2.5",
-        "Changes it, beyond its limit too.",
+        "Updates it; the value may exceed its limit.",
         "PATCH /v1/agents/{agent_id}/core-memory/blocks/{block_label}",
     ),
     done("agents.blocks.list", "API 2.5", "Lists the agent's blocks by id.", "GET /v1/agents/{agent_id}/core-memory/blocks"),
     done(
         "agents.blocks.attach",
         "API 2.5",
-        "Attaches a block and answers the agent; again changes nothing, a second block of one label is 409.",
+        "Attaches a block and returns the agent. An attached block changes nothing; a second block with the same label is 409.",
         "PATCH /v1/agents/{agent_id}/core-memory/blocks/attach/{block_id}",
     ),
     done(
         "agents.blocks.detach",
         "API 2.5",
-        "Detaches a block and answers the agent; 404 where it is not attached.",
+        "Detaches a block and returns the agent; 404 if it is not attached.",
         "PATCH /v1/agents/{agent_id}/core-memory/blocks/detach/{block_id}",
     ),
     done("agents.tools.list", "API 2.6", "Lists the agent's tools.", "GET /v1/agents/{agent_id}/tools"),
-    done("agents.tools.list.limit", "API 2.6", "Ten of them, where no limit is given."),
+    done("agents.tools.list.limit", "API 2.6", "The default limit is 10."),
     done(
         "agents.tools.attach",
         "API 2.6",
-        "Attaches a tool, again or not; one that needs approval brings its rule.",
+        "Attaches a tool; it may be attached already. A tool that requires approval adds its rule.",
         "PATCH /v1/agents/{agent_id}/tools/attach/{tool_id}",
     ),
     done(
         "agents.tools.detach",
         "API 2.6",
-        "Detaches a tool, attached or not; rules that name it stay.",
+        "Detaches a tool; it need not be attached. Rules that name it remain.",
         "PATCH /v1/agents/{agent_id}/tools/detach/{tool_id}",
     ),
-    done("agents.tools.null_or_state", "API 1.4", "The three changes answer null to a 1.0 client, the agent to others."),
+    done(
+        "agents.tools.null_or_state",
+        "API 1.4",
+        "Attach, detach and approval return null to a 1.0 client, and the agent to older clients.",
+    ),
     done(
         "agents.tools.approval",
         "API 2.6",
-        "Sets or takes away the rule that a person approves; 422 where nothing is asked.",
+        "Sets or removes the approval rule of a tool; 422 without `requires_approval`.",
         "PATCH /v1/agents/{agent_id}/tools/approval/{tool_name}",
     ),
     done(
         "agents.tools.run",
         "API 2.6",
-        "Runs an attached tool with the agent's secrets and memory, outside of its conversation.",
+        "Runs an attached tool with the agent's secrets and memory, outside its conversation.",
         "POST /v1/agents/{agent_id}/tools/{tool_name}/run",
     ),
     done("tags.list", "API 2.15", "Lists the tags of agents in alphabetical order.", "GET /v1/tags/"),

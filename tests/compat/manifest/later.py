@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.compat.manifest.form import done, out_of_reach
 
 CLOUD = "They connect devices to Letta's cloud and have no counterpart here; the answer is 404, as from an open-source V1 server."
-NONE = "none, as long as nobody can make one here."
+NONE = "an empty list, because none can be created here."
 
 ROWS = (
     done(
@@ -16,16 +16,16 @@ ROWS = (
     done("mcp.list", "API 2.14", f"The MCP servers: {NONE}", "GET /v1/mcp-servers/"),
     done("mcp.by_name.list", "API 3", f"The MCP servers by name, as an object: {NONE}", "GET /v1/tools/mcp/servers"),
     done("schedule.list", "API 2.4", f"The scheduled messages of an agent: {NONE}", "GET /v1/agents/{agent_id}/schedule"),
-    done("tokens.list", "API 2.17", f"The tokens for browsers: {NONE}", "GET /v1/client-side-access-tokens"),
+    done("tokens.list", "API 2.17", f"Tokens for clients in browsers: {NONE}", "GET /v1/client-side-access-tokens"),
     done("groups.list", "API 3", f"The groups: {NONE}", "GET /v1/groups/"),
-    done("groups.count", "API 3", "How many groups there are: 0.", "GET /v1/groups/count"),
+    done("groups.count", "API 3", "Counts groups: 0.", "GET /v1/groups/count"),
     done("groups.of_agent", "API 3", f"The groups of an agent: {NONE}", "GET /v1/agents/{agent_id}/groups"),
     done("identities.list", "API 3", f"The identities: {NONE}", "GET /v1/identities/"),
-    done("identities.count", "API 3", "How many identities there are: 0.", "GET /v1/identities/count"),
+    done("identities.count", "API 3", "Counts identities: 0.", "GET /v1/identities/count"),
     done("batches.list", "RT 13.6", f"The batches: {NONE}", "GET /v1/messages/batches"),
-    done("sandbox.list", "API 3", f"The configurations of places where tools run: {NONE}", "GET /v1/sandbox-config/"),
+    done("sandbox.list", "API 3", f"Sandbox configurations: {NONE}", "GET /v1/sandbox-config/"),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),
-    out_of_reach("environments.retrieve", "API 2.17", "One of them.", CLOUD, "GET /v1/environments/{device_id}"),
+    out_of_reach("environments.retrieve", "API 2.17", "Returns a folder.", CLOUD, "GET /v1/environments/{device_id}"),
     out_of_reach(
         "environments.messages", "API 2.17", "Messages to one.", CLOUD, "POST /v1/environments/{connection_id}/messages"
     ),

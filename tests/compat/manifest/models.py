@@ -5,18 +5,19 @@ from __future__ import annotations
 from tests.compat.manifest.form import diverging, done
 
 ROWS = (
-    done("models.list", "API 2.13", "The models of all configured providers, the default first.", "GET /v1/models/"),
-    done("models.list.filters", "API 2.13", "By category, provider name and provider type."),
+    done("models.list", "API 2.13", "Lists the models of all configured providers, the default first.", "GET /v1/models/"),
+    done("models.list.filters", "API 2.13", "Filters: category, provider name and provider type."),
     done(
         "models.list.limits",
         "API 2.13",
-        "Each model is listed with the window that its provider reports, and V1's default limit of replies; an agent sees 128,000 tokens "
-        "unless it asks for more.",
+        "Each model is listed with the window that its provider reports, and V1's default limit of replies; an agent "
+        "uses 128,000 tokens unless its settings name more.",
     ),
     done(
         "models.bedrock",
         "RT 11.1",
-        "Models of Amazon Bedrock are listed, and agents with handles `bedrock/<id>` reply, without a key: by the AWS credentials of the process.",
+        "Models of Amazon Bedrock are listed, and agents with handles `bedrock/<id>` reply, without a key: by the AWS "
+        "credentials of the process.",
     ),
     done(
         "models.embedding",
@@ -27,8 +28,9 @@ ROWS = (
     diverging(
         "models.embedding.types",
         "API 4.12",
-        "An archive whose endpoint type is `hugging-face` is embedded in OpenAI's format, which Text Embeddings Inference serves under /v1; "
-        "`pinecone`, `anthropic` and others without embeddings embed nothing, and search goes by words.",
-        "V1 asks an address of any of these types, and fails when the text is embedded.",
+        "An archive whose endpoint type is `hugging-face` is embedded in OpenAI's format, which Text Embeddings "
+        "Inference serves under /v1; `pinecone`, `anthropic` and others without embeddings have no embeddings, and "
+        "search uses words only.",
+        "V1 calls an address of any of these types, and fails when it embeds the text.",
     ),
 )

@@ -8,7 +8,7 @@ ROWS = (
     done(
         "providers.create",
         "API 3",
-        "Adds a provider with a key of one's own; `provider_category` is `byok`, and the key is in no reply.",
+        "Creates a provider with the tenant's own key; `provider_category` is `byok`, and no reply has the key.",
         "POST /v1/providers/",
     ),
     done(
@@ -16,43 +16,45 @@ ROWS = (
         "RT 11.1",
         "A name of the deployment's own provider is 400, one that is taken 409, an unknown type 422; nothing is stored.",
     ),
-    done("providers.list", "API 3", "A page of them, newest first; by name and by type.", "GET /v1/providers/"),
+    done("providers.list", "API 3", "Lists providers, newest first, with filters by name and type.", "GET /v1/providers/"),
     diverging(
         "providers.list.base",
         "API 3",
         "The deployment's own providers are not in the list; GET /v1/models/ shows their models.",
         "V1 lists them after those of the organisation. Here they are settings of the deployment, and have no ids.",
     ),
-    done("providers.retrieve", "API 3", "One provider.", "GET /v1/providers/{provider_id}"),
+    done("providers.retrieve", "API 3", "Returns a provider.", "GET /v1/providers/{provider_id}"),
     done(
         "providers.update",
         "API 3",
-        "Replaces the key, and the address where it is given; `api_key` is required. The next message uses them.",
+        "Replaces the key, and the address if present; `api_key` is required. The next message uses them.",
         "PATCH /v1/providers/{provider_id}",
     ),
     done(
         "providers.delete",
         "API 3",
-        "Deletes a provider with its key, and answers `message`. An agent's next message fails by its provider's name and is kept.",
+        "Deletes a provider with its key, and returns `message`. An agent's next message fails with the provider's "
+        "name, and is kept.",
         "DELETE /v1/providers/{provider_id}",
     ),
     done(
         "providers.check",
         "API 3",
-        "Tries a key that is not stored: `message`, or the provider's error.",
+        "Checks a key without storing it: `message`, or the provider's error.",
         "POST /v1/providers/check",
     ),
-    done("providers.check_one", "API 3", "Tries the stored key of a provider.", "POST /v1/providers/{provider_id}/check"),
+    done("providers.check_one", "API 3", "Checks the stored key of a provider.", "POST /v1/providers/{provider_id}/check"),
     done(
         "providers.refresh",
         "API 3",
-        "Lists a provider's models anew and sets `last_synced`.",
+        "Lists a provider's models again and sets `last_synced`.",
         "PATCH /v1/providers/{provider_id}/refresh",
     ),
     done(
         "providers.models",
         "RT 11.1",
-        "Its models have the handles `<name>/<model>`, are listed with the category `byok`, and answer with its own key; the steps say so.",
+        "Its models have the handles `<name>/<model>`, are listed with the category `byok`, and are called with its "
+        "key; steps name the provider.",
     ),
     done(
         "providers.clouds",
