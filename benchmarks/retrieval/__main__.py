@@ -15,6 +15,7 @@ from benchmarks.retrieval.corpora import Corpus, Places, recall
 from benchmarks.retrieval.measure import Remembering, archived
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
+from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
@@ -52,7 +53,12 @@ def main() -> None:
     try:
         node.start()
         client = connected(node.address, seconds=60)
-        _table("OpenSearch", corpora, embedders, lambda name: OpenSearchMemoryIndex(client, prefix=f"retrieval-{name}"))
+        _table(
+            "OpenSearch",
+            corpora,
+            embedders,
+            lambda name: OpenSearchMemoryIndex(client, prefix=f"retrieval-{name}", dialect=DomainDialect(client)),
+        )
     finally:
         node.close()
 

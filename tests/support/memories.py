@@ -29,6 +29,7 @@ from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
+from tests.support.late_index import LateMemoryIndex
 from tests.support.world import TENANT
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
@@ -160,11 +161,11 @@ class Memories:
         self.stores.writer.write(*self.stores.files.create(self._file(), 0, "file"))
 
 
-def memories(folder: Path) -> Memories:
-    """An archive and a folder with a file, both empty."""
+def memories(folder: Path, index: LateMemoryIndex | None = None) -> Memories:
+    """An archive and a folder with a file, both empty. `index` None: one that shows at once what is written."""
     clock = ManualClock()
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
-    index = SqliteMemoryIndex(folder / "index.db", now=lambda: clock.now().timestamp())
+    index = index or SqliteMemoryIndex(folder / "index.db", now=lambda: clock.now().timestamp())  # type: ignore[assignment]
     all_stores = Stores(table, MemoryBlobs(), clock, indexed=True)
     stores = all_stores.of(TENANT)
     embedders = OneEmbedder()

@@ -16,9 +16,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
+from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 from tools.engines import OPENSEARCH
 
 _SECONDS_TO_START = 120
@@ -98,6 +101,11 @@ def opensearch_node() -> Iterator[OpenSearchNode]:
     node.start()
     yield node
     node.close()
+
+
+def over_domain(client: Any, *, prefix: str) -> OpenSearchMemoryIndex:
+    """The index in a domain or node."""
+    return OpenSearchMemoryIndex(client, prefix=prefix, dialect=DomainDialect(client))
 
 
 def require() -> None:

@@ -2,6 +2,9 @@
 
 A space is all documents whose vectors were made by one model (`Embedder.space`); documents that nobody embeds are in the space "words".
 An engine never tries again by itself.
+
+Some engines overwrite a document by its id (`visible_after` is 0). Others keep what is written as a new *copy*, which a search finds later;
+for them the writer remembers the names of the copies until a search finds them, and discards those that it replaces.
 """
 
 from __future__ import annotations
@@ -22,13 +25,28 @@ class IndexAsleep(Exception):
 class MemoryIndex(Protocol):
     """The engine. Thread-safe. Every call may raise IndexAsleep."""
 
-    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
-        """Write them; one that stands there in the same or a higher version (or as a tombstone of one) stays as it is. Every search
-        that begins after this returns finds them: the table's pointers to them may go. Raises: ValueError for vectors of another
-        dimension than the space's, or without a direction; then nothing was done."""
+    visible_after: float
+    """Seconds until every search finds what was written. 0: at once. Until then the table's pointers must stay."""
+
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> Sequence[str]:
+        """Write them. With `visible_after` 0, one that stands there in the same or a higher version (or as a tombstone of one) stays as it
+        is, and every search that begins after this returns finds them: the table's pointers to them may go. Otherwise each becomes a copy,
+        and a search finds the newest of the visible ones. Returns the names of the copies, in the order of the documents; empty where
+        documents are overwritten. Raises: ValueError for vectors of another dimension than the space's, or without a direction; then
+        nothing was done."""
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
-        """Take them away; what was never there is fine. A document of a lower or the same version cannot come back for an hour."""
+        """Take away what a search finds of them; what was never there is fine. With `visible_after` 0, a document of a lower or the same
+        version cannot come back for an hour."""
+
+    def discard(self, space: str, copies: Sequence[str]) -> None:
+        """Take away the copies of these names, whether a search finds them yet or not; a missing one is fine."""
+
+    def collect(self, space: str, tenant: str) -> int:
+        """Take away the doubles and the older copies of a tenant's documents that a search finds. Returns how many there were."""
+
+    def wake(self) -> None:
+        """Wait until the engine answers searches. An engine that never sleeps returns at once."""
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         """The candidates by words and by meaning, each list best first, of equal hits the newer first, and at most `query.limit` (1 to

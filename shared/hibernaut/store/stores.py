@@ -99,7 +99,7 @@ class Stores:
         self._policy = RetryPolicy(clock, random)
         self._table = RetryingTable(engine, self._policy)
         self._blobs = blobs
-        self._clock = clock
+        self.clock = clock
         self._indexed = indexed
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
@@ -142,7 +142,7 @@ class Stores:
             traces=Traces(blobs, tenant),
             passages=passages,
             archives=ArchiveStore(table, codec, passages),
-            resends=IdempotencyStore(table, self._clock, conversations),
+            resends=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,
             transactions=Transactions(
                 tenant, codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals

@@ -16,6 +16,6 @@ def indexing_of(stores: Stores, index: MemoryIndex, embedders: Embedders) -> Per
 
     def made(tenant: str) -> Indexing:
         own = stores.of(tenant)
-        return Indexing(own, index, SearchSources(own, embedders), refusals)
+        return Indexing(own, index, SearchSources(own, embedders), refusals, stores.clock)
 
     return PerTenant(made)

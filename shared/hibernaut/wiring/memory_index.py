@@ -16,21 +16,31 @@ PREFIX = "memory"
 class LazyMemoryIndex:
     """An index whose client is created at its first call. Each method has the contract of `MemoryIndex`.
 
-    Creating the client may raise IndexAsleep, as every call may.
+    Creating the client may raise IndexAsleep, as every call may. `visible_after` is known before the client is created.
     """
 
-    def __init__(self, make: Callable[[], MemoryIndex]) -> None:
+    def __init__(self, make: Callable[[], MemoryIndex], *, visible_after: float = 0.0) -> None:
         self._make = make
+        self.visible_after = visible_after
 
     @cached_property
     def _index(self) -> MemoryIndex:
         return self._make()
 
-    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
-        self._index.put(space, documents)
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> Sequence[str]:
+        return self._index.put(space, documents)
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         self._index.remove(space, tombstones)
+
+    def discard(self, space: str, copies: Sequence[str]) -> None:
+        self._index.discard(space, copies)
+
+    def collect(self, space: str, tenant: str) -> int:
+        return self._index.collect(space, tenant)
+
+    def wake(self) -> None:
+        self._index.wake()
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         return self._index.search(space, query)
@@ -60,6 +70,8 @@ def domain_index(address: str, replicas: int) -> MemoryIndex:
 
     from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
     from hibernaut.adapters.memory_index.opensearch_client import connected
+    from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 
     region = boto3.session.Session().region_name if address.startswith("https://") else None
-    return OpenSearchMemoryIndex(connected(address, region=region), prefix=PREFIX, replicas=replicas)
+    client = connected(address, region=region)
+    return OpenSearchMemoryIndex(client, prefix=PREFIX, dialect=DomainDialect(client, replicas=replicas))

@@ -29,6 +29,17 @@ from tests.contracts.memory_index.documents import (
     query,
     tombstone,
 )
+from tests.contracts.memory_index.promises_copies import (
+    test_a_collection_takes_every_request_signed,
+    test_a_copy_is_discarded_before_it_is_seen,
+    test_a_removal_takes_every_copy_but_a_newer_one,
+    test_copies_push_no_document_out_of_the_hits,
+    test_of_several_copies_the_newest_is_found_and_the_others_are_collected,
+    test_what_is_written_is_found_when_the_refresh_interval_is_over,
+    test_what_sleeps_is_said_to_sleep_and_is_woken,
+    test_what_was_dropped_is_made_again_whatever_another_process_remembers,
+    test_where_a_write_fails_nothing_of_it_stays,
+)
 from tests.contracts.memory_index.promises_filters import (
     test_among_equals_the_newer_comes_first,
     test_as_many_stretches_as_a_fork_can_have_and_as_many_ids_as_a_window_are_searched,
@@ -49,6 +60,15 @@ from tests.contracts.memory_index.promises_scores import (
     test_scores_by_words_are_those_of_the_one_formula,
     test_what_was_replaced_and_removed_counts_no_more,
 )
+from tests.contracts.memory_index.promises_versions import (
+    test_a_newer_version_replaces_all_of_an_older,
+    test_a_tombstone_before_its_document_holds,
+    test_a_vector_may_be_taken_away,
+    test_an_old_tombstone_takes_no_newer_document_away,
+    test_an_older_or_equal_version_changes_nothing,
+    test_the_highest_of_versions_put_at_once_stays,
+    test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version,
+)
 from tests.contracts.memory_index.promises_words import (
     test_a_huge_query_counts_by_its_first_words,
     test_a_huge_text_is_found_by_its_last_words,
@@ -56,29 +76,45 @@ from tests.contracts.memory_index.promises_words import (
     test_single_characters_of_longer_words_do_not_match,
     test_words_are_found_whatever_their_form_and_script,
 )
-from tests.support.opensearch import OpenSearchNode, require
+from tests.support.opensearch import OpenSearchNode, over_domain, require
 
 __all__ = [
+    "test_a_collection_takes_every_request_signed",
+    "test_a_copy_is_discarded_before_it_is_seen",
     "test_a_huge_query_counts_by_its_first_words",
     "test_a_huge_text_is_found_by_its_last_words",
+    "test_a_newer_version_replaces_all_of_an_older",
     "test_a_query_without_words_has_no_lexical_hits",
+    "test_a_removal_takes_every_copy_but_a_newer_one",
     "test_a_term_that_every_text_holds_still_counts",
+    "test_a_tombstone_before_its_document_holds",
+    "test_a_vector_may_be_taken_away",
     "test_among_equals_the_newer_comes_first",
+    "test_an_old_tombstone_takes_no_newer_document_away",
+    "test_an_older_or_equal_version_changes_nothing",
     "test_as_many_stretches_as_a_fork_can_have_and_as_many_ids_as_a_window_are_searched",
     "test_conversations_are_apart_and_the_agents_own_is_one",
+    "test_copies_push_no_document_out_of_the_hits",
     "test_dates_are_inclusive_to_the_microsecond",
     "test_files_and_roles_are_chosen",
     "test_filters_hold_before_the_cut",
     "test_ids_are_compared_by_their_code_points",
     "test_kinds_and_places_are_apart",
     "test_no_tenants_documents_move_the_scores_of_anothers",
+    "test_of_several_copies_the_newest_is_found_and_the_others_are_collected",
     "test_scores_by_words_are_those_of_the_one_formula",
     "test_single_characters_of_longer_words_do_not_match",
     "test_stretches_of_conversations_and_single_documents_are_searched_as_one",
     "test_tags_match_any_or_all",
     "test_tenants_never_see_each_other",
+    "test_the_highest_of_versions_put_at_once_stays",
     "test_the_limit_counts_each_list",
+    "test_what_is_written_is_found_when_the_refresh_interval_is_over",
+    "test_what_sleeps_is_said_to_sleep_and_is_woken",
+    "test_what_was_dropped_is_made_again_whatever_another_process_remembers",
+    "test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version",
     "test_what_was_replaced_and_removed_counts_no_more",
+    "test_where_a_write_fails_nothing_of_it_stays",
     "test_words_are_found_whatever_their_form_and_script",
 ]
 
@@ -92,31 +128,6 @@ def test_what_was_put_is_found_at_once_by_words_and_by_vectors(index: MemoryInde
     assert by_vector(index, UP)[0] == "late"
 
 
-def test_a_newer_version_replaces_all_of_an_older(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("one", "tea", EAST, tags=("old",), place="here", version=1)])
-    index.put(SPACE, [document("one", "coffee", NORTH, tags=("new",), place="archive", version=2)])
-    assert by_words(index, "tea") == by_words(index, "coffee", tags=("old",)) == by_words(index, "coffee", places=("here",)) == []
-    assert by_words(index, "coffee", tags=("new",)) == ["one"]
-    found = index.search(SPACE, query(vector=NORTH)).vector
-    assert [hit.id for hit in found] == ["one"]
-    assert found[0].score == pytest.approx(1.0, abs=1e-5)
-    assert held(index) == [("one", 2, True)]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_or_equal_version_changes_nothing(index: MemoryIndex, version: int) -> None:
-    index.put(SPACE, [document("one", "coffee", EAST, version=2)])
-    index.put(SPACE, [document("one", "tea", NORTH, version=version), document("two", "milk", NORTH)])
-    assert (by_words(index, "tea"), by_words(index, "coffee"), by_words(index, "milk")) == ([], ["one"], ["two"])
-    assert held(index) == [("one", 2, True), ("two", 1, True)]
-
-
-def test_the_highest_of_versions_put_at_once_stays(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("one", f"fact{version}", version=version) for version in (2, 3, 1)])
-    assert held(index) == [("one", 3, False)]
-    assert by_words(index, "fact3") == ["one"]
-
-
 def test_a_vector_may_come_later(index: MemoryIndex) -> None:
     index.put(SPACE, [document("one", "tea"), document("two", "tea")])
     assert index.search(SPACE, query("tea", EAST)).vector == ()
@@ -124,39 +135,6 @@ def test_a_vector_may_come_later(index: MemoryIndex) -> None:
     index.put(SPACE, [document("one", "tea", EAST, version=2)])
     assert by_vector(index, EAST) == ["one"]
     assert held(index) == [("one", 2, True), ("two", 1, False)]
-
-
-def test_a_vector_may_be_taken_away(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("one", "tea", EAST), document("two", "tea", NORTH)])
-    assert by_vector(index, EAST) == ["one", "two"]
-    index.put(SPACE, [document("one", "tea", version=2)])
-    assert by_vector(index, EAST) == ["two"]
-
-
-def test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("one", "tea", EAST, version=2), document("two", "tea", NORTH)])
-    assert by_vector(index, EAST) == ["one", "two"]
-    index.remove(SPACE, [tombstone("one", 2)])
-    index.put(SPACE, [document("one", "tea", EAST, version=1), document("one", "tea", EAST, version=2)])
-    assert (by_words(index, "tea"), by_vector(index, EAST)) == (["two"], ["two"])
-    assert held(index) == [("two", 1, True)]
-    index.put(SPACE, [document("one", "tea", EAST, version=3)])
-    assert by_vector(index, EAST) == ["one", "two"]
-
-
-def test_a_tombstone_before_its_document_holds(index: MemoryIndex) -> None:
-    index.remove(SPACE, [tombstone("one", 5)])
-    index.put(SPACE, [document("one", version=4), document("one", version=5)])
-    assert held(index) == []
-    index.remove(SPACE, [tombstone("one", 3)])
-    index.put(SPACE, [document("one", version=4)])
-    assert held(index) == []
-
-
-def test_an_old_tombstone_takes_no_newer_document_away(index: MemoryIndex) -> None:
-    index.put(SPACE, [document("one", version=3)])
-    index.remove(SPACE, [tombstone("one", 2)])
-    assert held(index) == [("one", 3, False)]
 
 
 def test_removing_twice_and_removing_nothing_are_fine(index: MemoryIndex) -> None:
@@ -276,16 +254,15 @@ LEXICAL_ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("asked", LEXICAL_ANSWERS)
-def test_the_right_facts_come_first(index: MemoryIndex, asked: str) -> None:
+def test_the_right_facts_come_first(index: MemoryIndex) -> None:
     index.put("facts", corpus())
-    right = LEXICAL_ANSWERS[asked]
-    found = index.search("facts", query(asked, meaning(asked)))
-    assert {hit.id for hit in found.lexical[: len(right)]} == right
-    ceiling = sum(rarities(terms(asked), found.counts).values())
-    by_words, by_meaning = ([(hit.id, hit.score) for hit in hits] for hits in (found.lexical, found.vector))
-    ranked = fused(shares(by_words, ceiling), spread(by_meaning), len(right))
-    assert {hit.id for hit in ranked} == right
+    for asked, right in LEXICAL_ANSWERS.items():
+        found = index.search("facts", query(asked, meaning(asked)))
+        assert {hit.id for hit in found.lexical[: len(right)]} == right
+        ceiling = sum(rarities(terms(asked), found.counts).values())
+        by_words, by_meaning = ([(hit.id, hit.score) for hit in hits] for hits in (found.lexical, found.vector))
+        ranked = fused(shares(by_words, ceiling), spread(by_meaning), len(right))
+        assert {hit.id for hit in ranked} == right
 
 
 def test_both_engines_rank_alike(
@@ -329,7 +306,7 @@ def test_what_one_process_dropped_another_makes_again_whatever_it_remembers(
     opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
 ) -> None:
     one = new_opensearch()
-    other = OpenSearchMemoryIndex(connected(opensearch_node.address), prefix=one.prefix)
+    other = over_domain(connected(opensearch_node.address), prefix=one.prefix)
     other.put(SPACE, [document("one", "tea", EAST)])
     one.drop(SPACE)
     assert by_vector(other, EAST) == []
@@ -354,7 +331,7 @@ def test_prefixes_that_begin_alike_share_nothing(
     opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
 ) -> None:
     one = new_opensearch()
-    longer = OpenSearchMemoryIndex(connected(opensearch_node.address), prefix=f"{one.prefix}-longer")
+    longer = over_domain(connected(opensearch_node.address), prefix=f"{one.prefix}-longer")
     longer.put(SPACE, [document("one")])
     assert (one.spaces(), longer.spaces()) == ([], [SPACE])
     longer.drop(SPACE)
@@ -364,7 +341,7 @@ def test_prefixes_that_begin_alike_share_nothing(
 def test_requests_are_signed_where_there_is_a_region(
     opensearch_node: OpenSearchNode, new_opensearch: Callable[[], OpenSearchMemoryIndex]
 ) -> None:
-    signed = OpenSearchMemoryIndex(connected(opensearch_node.address, region="eu-central-1"), prefix=new_opensearch().prefix)
+    signed = over_domain(connected(opensearch_node.address, region="eu-central-1"), prefix=new_opensearch().prefix)
     signed.put(SPACE, [document("one", "tea", EAST)])
     assert by_vector(signed, EAST) == ["one"]
     signed.close()
@@ -374,7 +351,7 @@ def test_a_node_that_is_killed_is_asleep_and_comes_back_with_what_it_held() -> N
     require()
     node = OpenSearchNode()
     node.start()
-    index = OpenSearchMemoryIndex(connected(node.address), prefix="killed")
+    index = over_domain(connected(node.address), prefix="killed")
     index.put(SPACE, [document("one", "tea", EAST)])
     node.kill()
     for ask in (lambda: by_words(index, "tea"), lambda: index.put(SPACE, [document("two")]), lambda: held(index), index.spaces):

@@ -12,9 +12,11 @@ import pytest
 
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
-from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches, index_body, vector_mapping
+from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
+from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches, vector_mapping
 from hibernaut.ports.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import SPACE, document, query, tombstone
+from tests.support.opensearch import over_domain
 
 
 class Answering(ThreadingHTTPServer):
@@ -81,7 +83,7 @@ def every_call(index: OpenSearchMemoryIndex) -> None:
 @pytest.mark.parametrize("status", [401, 403, 404, 408, 413, 429, 500, 502, 503, 504])
 def test_no_access_and_a_service_in_trouble_are_an_index_asleep(server: Answering, status: int) -> None:
     server.status, server.body = status, json.dumps({"error": {"type": "some_exception", "reason": "so"}, "status": status})
-    index = OpenSearchMemoryIndex(connected(server.address), prefix="memory")
+    index = over_domain(connected(server.address), prefix="memory")
     every_call(index)
     assert len(server.asked) == 8  # one each: nothing is tried again
     index.close()
@@ -89,7 +91,7 @@ def test_no_access_and_a_service_in_trouble_are_an_index_asleep(server: Answerin
 
 def test_an_answer_of_something_else_is_an_index_asleep(server: Answering) -> None:
     server.body = "<html>Please log in</html>"
-    index = OpenSearchMemoryIndex(connected(server.address), prefix="memory")
+    index = over_domain(connected(server.address), prefix="memory")
     every_call(index)
     index.close()
 
@@ -97,7 +99,7 @@ def test_an_answer_of_something_else_is_an_index_asleep(server: Answering) -> No
 def test_no_connection_is_an_index_asleep() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        index = OpenSearchMemoryIndex(connected(f"http://127.0.0.1:{closed.getsockname()[1]}"), prefix="memory")
+        index = over_domain(connected(f"http://127.0.0.1:{closed.getsockname()[1]}"), prefix="memory")
         every_call(index)
         index.close()
 
@@ -107,7 +109,7 @@ def test_no_connection_is_an_index_asleep() -> None:
 )
 def test_an_answer_of_a_part_of_the_index_is_none(server: Answering, response: dict[str, object]) -> None:
     server.body = json.dumps({"responses": [{**response, "hits": {"hits": []}}]})
-    index = OpenSearchMemoryIndex(connected(server.address), prefix="memory")
+    index = over_domain(connected(server.address), prefix="memory")
     with pytest.raises(IndexAsleep):
         index.search(SPACE, query("tea"))
     index.close()
@@ -120,7 +122,7 @@ def test_a_write_that_is_refused_for_now_is_not_taken_for_done(server: Answering
         "error": {"type": "rejected_execution_exception", "reason": "full"},
     }
     server.body = json.dumps({"errors": True, "items": [{"index": refused}]})
-    index = OpenSearchMemoryIndex(connected(server.address), prefix="memory")
+    index = over_domain(connected(server.address), prefix="memory")
     with pytest.raises(IndexAsleep, match="full"):
         index.put(SPACE, [document("one")])
     index.close()
@@ -130,18 +132,13 @@ def test_with_a_region_each_request_is_signed_for_a_domain(server: Answering) ->
     server.body = json.dumps(
         {"responses": [{"timed_out": False, "_shards": {"failed": 0}, "hits": {"total": {"value": 0}, "hits": []}}]}
     )
-    index = OpenSearchMemoryIndex(connected(server.address, region="eu-central-1"), prefix="memory")
+    index = over_domain(connected(server.address, region="eu-central-1"), prefix="memory")
     index.search(SPACE, query("tea"))
     ((path, headers),) = server.asked
     assert path == "POST /_msearch"
     assert headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=testing/")
     assert "/eu-central-1/es/aws4_request" in headers["Authorization"]
     index.close()
-
-
-def test_a_serverless_collection_is_refused_with_the_reason() -> None:
-    with pytest.raises(ValueError, match="domain"):
-        connected("https://collection.example", region="eu-central-1", service="aoss")
 
 
 def test_bulk_requests_stay_below_what_the_smallest_domain_takes() -> None:
@@ -155,8 +152,9 @@ def test_bulk_requests_stay_below_what_the_smallest_domain_takes() -> None:
 
 def test_the_mapping_names_the_lucene_engine_for_every_vector() -> None:
     """Without it OpenSearch takes native code, which accepts documents and then loses the index."""
-    body = index_body("memory", SPACE, alias="memory.writes", replicas=1)
-    fields = [*body["mappings"]["properties"].values(), *vector_mapping(384)["properties"].values()]
+    dialect = DomainDialect(None, replicas=1)
+    body = dialect.index_body("memory", SPACE, "memory.writes")
+    fields = [*body["mappings"]["properties"].values(), *vector_mapping(384, dialect.engine)["properties"].values()]
     vectors = [field for field in fields if field["type"] == "knn_vector"]
     assert [(field["method"]["engine"], field["dimension"]) for field in vectors] == [("lucene", 384)]
     assert body["mappings"]["dynamic"] == "strict"

@@ -1,66 +1,126 @@
-"""The index in an OpenSearch domain or node: one index per space for all tenants.
+"""The index in OpenSearch: one index per space for all tenants. A domain and a serverless collection differ by their dialects.
 
-A search is two requests: how the query's terms are spread over the tenant's documents, beside the nearest vectors; then the documents that
+A search asks twice: how the query's terms are spread over the tenant's documents, beside the nearest vectors; then for the documents that
 hold the terms, each term weighed by its rarity among the tenant's own. No tenant's documents move the scores of another's.
 
 A space's index is made by its first write, and its vector field by its first vector, whose dimension it keeps. Whoever is second in a
-race finds it made. Documents carry their versions to OpenSearch (external versions): it refuses what is not newer, and remembers
-deletions for an hour while the shard is open.
+race finds it made.
 
-Each write refreshes the shard before it returns: whoever is told that a document was written may stop looking for it elsewhere.
-`refresh=wait_for` would make each write wait for up to a second and save the domain little at the rates of memory.
-
-Must not know: what documents are about.
+Must not know: what documents are about; how a dialect spells a request.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from hibernaut.adapters.memory_index import opensearch_requests as requests
-from hibernaut.adapters.memory_index.opensearch_client import of_status, translated
+from hibernaut.adapters.memory_index.opensearch_client import translated
 from hibernaut.domain.search.bm25 import rarities
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
 
 _STATES_AT_ONCE = 1000
-_NOT_NEWER = 409
 _IS_THERE = "resource_already_exists_exception"
 _NAME_TAKEN = "invalid_alias_name_exception"
-_UNKNOWN_FIELD = "strict_dynamic_mapping_exception"
+Done = TypeVar("Done")
+
+
+class OpenSearchDialect(Protocol):
+    """What a kind of OpenSearch takes and how it answers. A method that asks raises IndexAsleep, or ValueError for a request that makes no
+    sense. `engine`: that of k-NN. `visible_after`: seconds until a search finds what was written.
+    """
+
+    @property
+    def engine(self) -> str: ...
+
+    @property
+    def visible_after(self) -> float: ...
+
+    def index_body(self, prefix: str, space: str, alias: str) -> dict[str, Any]:
+        """The index of a space that has no vectors yet."""
+
+    def mappings(self, index: str) -> Mapping[str, Any]:
+        """The mappings of the indices of this name or pattern, by name; a missing one is left out."""
+
+    def delete_index(self, index: str) -> None:
+        """A missing one is fine."""
+
+    def write(self, index: str, alias: str, documents: Sequence[IndexDocument]) -> tuple[str, ...] | None:
+        """The names of the copies that were written, for `discard`. None: the index is missing, or is not as it must be."""
+
+    def erase(self, index: str, alias: str, tombstones: Sequence[Tombstone]) -> bool:
+        """Delete documents by their own ids. False: as None of `write`."""
+
+    def discard(self, index: str, copies: Sequence[str]) -> None:
+        """Delete copies by the names that `write` returned; a missing one is fine."""
+
+    def collect(self, index: str, tenant: str) -> int:
+        """Delete all copies of a tenant's documents but the newest of each. Returns how many."""
+
+    def wake(self, pattern: str) -> None:
+        """Wait until the indices of this pattern answer searches."""
+
+    def searched(self, index: str, searches: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The responses; without hits where the index is missing."""
+
+    def lexical_search(self, query: IndexQuery, weights: Mapping[str, float]) -> dict[str, Any]:
+        """The search by words. `weights`: the rarities of the terms to look for."""
+
+    def lexical_hits(
+        self, response: Mapping[str, Any], query: IndexQuery, weights: Mapping[str, float]
+    ) -> tuple[IndexHit, ...]: ...
+
+    def vector_search(self, query: IndexQuery, vector: Sequence[float]) -> dict[str, Any]: ...
+
+    def vector_hits(self, response: Mapping[str, Any], query: IndexQuery) -> tuple[IndexHit, ...]: ...
+
+    def states(self, index: str, tenant: str, size: int) -> Iterator[IndexedState]:
+        """All documents of a tenant in the order of their ids, read in pages of `size`."""
 
 
 class OpenSearchMemoryIndex:
     """Indices `<prefix>-<format>-<space>` behind the client (`opensearch_client.connected`)."""
 
-    def __init__(self, client: Any, *, prefix: str, replicas: int = 0) -> None:
+    def __init__(self, client: Any, *, prefix: str, dialect: OpenSearchDialect) -> None:
         self._client = client
         self.prefix = prefix
-        self._replicas = replicas
+        self._dialect = dialect
+        self.visible_after = dialect.visible_after
         self._turn = threading.Lock()
         self._dimensions: dict[str, int] = {}
 
     def close(self) -> None:
         self._client.close()
 
-    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> tuple[str, ...]:
         vectors = [document.vector for document in documents if document.vector is not None]
         for vector in vectors:
             _check_direction(vector)
         dimensions = {len(vector) for vector in vectors}
         if len(dimensions) > 1:
             raise ValueError(f"a space has vectors of one dimension, not of {sorted(dimensions)}")
-        if documents:
-            self._write(space, lambda: requests.written(documents), dimensions)
+        if not documents:
+            return ()
+        self._fit(space, dimensions)
+        return self._again(space, lambda: self._dialect.write(self._index(space), self._alias(space), documents), dimensions)
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         if tombstones:
-            self._write(space, lambda: requests.removed(tombstones), set())
+            self._again(space, lambda: self._dialect.erase(self._index(space), self._alias(space), tombstones) or None, set())
+
+    def discard(self, space: str, copies: Sequence[str]) -> None:
+        if copies:
+            self._dialect.discard(self._index(space), copies)
+
+    def collect(self, space: str, tenant: str) -> int:
+        return self._dialect.collect(self._index(space), tenant)
+
+    def wake(self) -> None:
+        self._dialect.wake(f"{self.prefix}-*")
 
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         try:
@@ -71,28 +131,16 @@ class OpenSearchMemoryIndex:
             return self._search(space, query)  # what was remembered of the space may be of one that was dropped
 
     def states(self, space: str, tenant: str) -> Iterator[IndexedState]:
-        after: str | None = None
-        while True:
-            asked = requests.states_search(tenant, after, _STATES_AT_ONCE)
-            with translated():
-                answer = self._client.search(body=asked, index=self._index(space), ignore_unavailable=True)
-            hits = _whole(answer)["hits"]["hits"]
-            for hit in hits:
-                after = hit["_source"]["id"]
-                yield IndexedState(id=after, version=hit["_version"], embedded=hit["_source"]["embedded"])
-            if len(hits) < _STATES_AT_ONCE:
-                return
+        return self._dialect.states(self._index(space), tenant, _STATES_AT_ONCE)
 
     def spaces(self) -> list[str]:
-        with translated():
-            found = self._client.indices.get_mapping(index=f"{self.prefix}-*")
+        found = self._dialect.mappings(f"{self.prefix}-*")
         metas = [index["mappings"].get("_meta", {}) for index in found.values()]
         ours = {"prefix": self.prefix, "format": requests.FORMAT}
         return sorted(meta["space"] for meta in metas if ours.items() <= meta.items())
 
     def drop(self, space: str) -> None:
-        with translated():
-            self._client.indices.delete(index=self._index(space), ignore_unavailable=True)
+        self._dialect.delete_index(self._index(space))
         self._forgotten(space)
 
     def _index(self, space: str) -> str:
@@ -106,23 +154,17 @@ class OpenSearchMemoryIndex:
         wanted = terms(query.text or "")
         vector = self._vector_search(space, query)
         counting = requests.counts_search(query, wanted) if wanted else None
-        first = self._asked(space, [search for search in (counting, vector) if search is not None])
-        near = _hits(first[-1]) if vector is not None else ()
+        searches = [search for search in (counting, vector) if search is not None]
+        first = self._dialect.searched(self._index(space), searches) if searches else []
+        near = self._dialect.vector_hits(first[-1], query) if vector is not None else ()
         if counting is None:
             return IndexFound(vector=near)
         counts = requests.counts_of(first[0], wanted)
         held = {term: weight for term, weight in rarities(wanted, counts, query.beside).items() if counts.holding.get(term)}
-        found = _hits(*self._asked(space, [requests.lexical_search(query, held)])) if held else ()
-        return IndexFound(lexical=found, vector=near, counts=counts)
-
-    def _asked(self, space: str, searches: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The responses to searches of a space, which has no documents where it does not exist."""
-        if not searches:
-            return []
-        header = json.dumps({"index": self._index(space), "ignore_unavailable": True})
-        with translated():
-            answer = self._client.msearch(body="".join(f"{header}\n{json.dumps(search)}\n" for search in searches))
-        return [_whole(response) for response in answer["responses"]]
+        if not held:
+            return IndexFound(vector=near, counts=counts)
+        (response,) = self._dialect.searched(self._index(space), [self._dialect.lexical_search(query, held)])
+        return IndexFound(lexical=self._dialect.lexical_hits(response, query, held), vector=near, counts=counts)
 
     def _vector_search(self, space: str, query: IndexQuery) -> dict[str, Any] | None:
         """None where the query has no vector, or the space has none. Raises: ValueError for a vector of another dimension."""
@@ -131,18 +173,19 @@ class OpenSearchMemoryIndex:
             return None
         _check_dimension(space, dimension, len(query.vector))
         _check_direction(query.vector)
-        return requests.vector_search(query, query.vector)
+        return self._dialect.vector_search(query, query.vector)
 
-    def _write(self, space: str, lines: Callable[[], Iterable[str]], dimensions: set[int]) -> None:
+    def _again(self, space: str, send: Callable[[], Done | None], dimensions: set[int]) -> Done:
         """Send all; where the index is missing, or not as remembered, make it and send all once more: versions forgive that."""
-        self._fit(space, dimensions)
-        if self._sent(space, lines()):
-            return
-        self._forgotten(space)
-        self._made(space)
-        self._fit(space, dimensions)
-        if not self._sent(space, lines()):
+        done = send()
+        if done is None:
+            self._forgotten(space)
+            self._made(space)
+            self._fit(space, dimensions)
+            done = send()
+        if done is None:
             raise IndexAsleep(f"the index of {space} was dropped while it was written to")
+        return done
 
     def _fit(self, space: str, dimensions: set[int]) -> None:
         """See to it that the space takes vectors of these dimensions. Raises: ValueError where it cannot."""
@@ -152,36 +195,21 @@ class OpenSearchMemoryIndex:
                 known = self._dimension_of(space)
             if known is None:
                 self._made(space)
+                body = requests.vector_mapping(dimension, self._dialect.engine)
                 with translated():
-                    self._client.indices.put_mapping(index=self._index(space), body=requests.vector_mapping(dimension))
+                    self._client.indices.put_mapping(index=self._index(space), body=body)
                 continue
             _check_dimension(space, known, dimension)
-
-    def _sent(self, space: str, lines: Iterable[str]) -> bool:
-        """False where the index is missing, or has no field for vectors."""
-        for body in requests.batches(lines):
-            with translated():
-                answer = self._client.bulk(body=body, index=self._alias(space), refresh="true")
-            items = [next(iter(item.values())) for item in answer["items"]]
-            if any(item["_index"] != self._index(space) for item in items):
-                return False
-            failed = [item for item in items if "error" in item and item["status"] != _NOT_NEWER]
-            if any(item["error"]["type"] == _UNKNOWN_FIELD for item in failed):
-                return False
-            if failed:
-                raise of_status(failed[0]["status"], f"{failed[0]['error']['type']}: {failed[0]['error'].get('reason')}")
-        return True
 
     def _made(self, space: str) -> None:
         """The space's index, unless it is there.
 
         A deletion sent to a missing index makes one by the alias's name, which is in the way, and taken away.
         """
-        body = requests.index_body(self.prefix, space, alias=self._alias(space), replicas=self._replicas)
+        body = self._dialect.index_body(self.prefix, space, self._alias(space))
         try:
             if not self._created(space, body):
-                with translated():
-                    self._client.indices.delete(index=self._alias(space), ignore_unavailable=True)
+                self._dialect.delete_index(self._alias(space))
                 self._created(space, body)
         except ValueError as error:
             raise IndexAsleep(f"the index of {space} cannot be made: {error}") from error
@@ -206,9 +234,7 @@ class OpenSearchMemoryIndex:
             known = self._dimensions.get(space)
         if known is not None:
             return known
-        with translated():
-            found = self._client.indices.get_mapping(index=self._index(space), ignore_unavailable=True)
-        fields = [index["mappings"].get("properties", {}) for index in found.values()]
+        fields = [index["mappings"].get("properties", {}) for index in self._dialect.mappings(self._index(space)).values()]
         if not fields or "vector" not in fields[0]:
             return None
         dimension = int(fields[0]["vector"]["dimension"])
@@ -230,19 +256,3 @@ def _check_dimension(space: str, known: int, found: int) -> None:
 def _check_direction(vector: Sequence[float]) -> None:
     if not any(vector) or not all(map(math.isfinite, vector)):
         raise ValueError("a vector needs finite numbers, and not all of them zero")
-
-
-def _hits(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
-    return tuple(
-        IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0])
-        for hit in response["hits"]["hits"]
-    )
-
-
-def _whole(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The response, if all of the index answered in time."""
-    if "error" in response:
-        raise of_status(response.get("status"), f"{response['error'].get('type')}: {response['error'].get('reason')}")
-    if response["timed_out"] or response["_shards"]["failed"]:
-        raise IndexAsleep("a part of the index did not answer")
-    return response

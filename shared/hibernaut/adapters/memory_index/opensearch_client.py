@@ -8,7 +8,7 @@ Must not know: what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,11 +21,10 @@ _MEANINGLESS = 400
 def connected(address: str, *, region: str | None = None, service: str = "es", seconds: float = 10.0) -> Any:
     """A client for one address. With a `region` each request is signed (SigV4) with the credentials that botocore finds.
 
-    Raises: ValueError for a serverless collection (service `aoss`), which cannot keep this index: collections for vectors take no ids of
-    the caller, and collections that take them have no vectors; neither documents versions of the caller's.
+    `service`: `es` for a domain, `aoss` for a serverless collection. The signature covers the host and the headers `x-amz-*`, among them
+    the hash of the body, which a collection requires (opensearch-project/opensearch-js#1098), and no other header: what stands before a
+    collection drops some of them (opensearch-project/opensearch-py#1047). `seconds`: the time-out of a request.
     """
-    if service != "es":
-        raise ValueError(f"the memory index needs a domain of OpenSearch (service es), not {service}")
     from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 
     signing: dict[str, Any] = {}
@@ -57,3 +56,17 @@ def translated() -> Iterator[None]:
 
 def of_status(status: object, text: str) -> Exception:
     return ValueError(text) if status == _MEANINGLESS else IndexAsleep(f"{status}: {text}")
+
+
+def whole(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The response to a search, if all of the index answered in time. Raises: IndexAsleep, ValueError."""
+    if "error" in response:
+        raise of_status(response.get("status"), f"{response['error'].get('type')}: {response['error'].get('reason')}")
+    if response["timed_out"] or response["_shards"]["failed"]:
+        raise IndexAsleep("a part of the index did not answer")
+    return response
+
+
+def failed_item(item: Mapping[str, Any]) -> Exception:
+    """The port's error for an item that a bulk request did not write."""
+    return of_status(item["status"], f"{item['error']['type']}: {item['error'].get('reason')}")

@@ -1,19 +1,16 @@
-"""What is sent to OpenSearch: the index of a space, documents, queries. Pure.
+"""What every OpenSearch is sent alike: the fields of a document, queries with their filters, bodies of bulk requests. Pure.
 
-Every vector field is kept by the Lucene engine: it filters before it chooses, needs no native library, and its recall does not depend on
-the machine. Times are microseconds in a `long`: OpenSearch's dates are as coarse as milliseconds, and a bound is exact.
+Times are microseconds in a `long`: OpenSearch's dates are as coarse as milliseconds, and a bound is exact.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B
 from hibernaut.domain.search.words import analysed
-from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Reach, Stretch, Tombstone, WordCounts
+from hibernaut.schemas.memory.search import IndexDocument, IndexHit, IndexQuery, Reach, Stretch, WordCounts
 
 MOST_BYTES = 5_000_000
 """Of one bulk request: the smallest domains take 10 MiB."""
@@ -24,52 +21,24 @@ _KEYWORD = {"type": "keyword"}
 FORMAT = 2
 """Of an index's mapping. It stands in the index's name: an index of an older format is left alone, and the table fills a new one."""
 
-# Terms come cut and stemmed (`domain.search.words`). The engine's own BM25 would take its rarities from all tenants' documents, and from
-# deleted ones until they are merged away; so a query brings each term's rarity as its boost, and the engine adds the rest of BM25.
-_SIMILARITY = {
-    "saturation": {
-        "type": "scripted",
-        "script": {
-            "source": f"query.boost * doc.freq * {K1 + 1} / (doc.freq + {K1} * ({1 - B} + {B} * doc.length / {USUAL_LENGTH}))",
-        },
-    }
+FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags"), _KEYWORD),
+    "created_at": {"type": "long"},
+    "embedded": {"type": "boolean"},
 }
-_ANALYSIS = {"analyzer": {"terms": {"type": "custom", "tokenizer": "whitespace"}}}
+"""The fields that hits are filtered and sorted by."""
 
 
-def index_body(prefix: str, space: str, *, alias: str, replicas: int) -> dict[str, Any]:
-    """The index of a space that has no vectors yet. Tombstones are kept for an hour. `alias` is what writers name."""
-    return {
-        "settings": {
-            "index": {
-                "knn": True,
-                "number_of_shards": 1,
-                "number_of_replicas": replicas,
-                "gc_deletes": "1h",
-                "analysis": _ANALYSIS,
-                "similarity": _SIMILARITY,
-            }
-        },
-        "aliases": {alias: {}},
-        "mappings": {
-            "_meta": {"prefix": prefix, "space": space, "format": FORMAT},
-            "dynamic": "strict",
-            "_source": {"excludes": ["vector", "words"]},  # nothing reads them back: the table knows
-            "properties": {
-                **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags"), _KEYWORD),
-                "created_at": {"type": "long"},
-                "embedded": {"type": "boolean"},
-                "words": {"type": "text", "analyzer": "terms", "similarity": "saturation", "index_options": "freqs"},
-            },
-        },
-    }
+def meta(prefix: str, space: str) -> dict[str, Any]:
+    """What an index says of itself: whose it is, and of which space."""
+    return {"prefix": prefix, "space": space, "format": FORMAT}
 
 
-def vector_mapping(dimension: int) -> dict[str, Any]:
-    """The field that a space gets with its first vector."""
+def vector_mapping(dimension: int, engine: str) -> dict[str, Any]:
+    """The field that a space gets with its first vector. `engine`: of k-NN."""
     method = {
         "name": "hnsw",
-        "engine": "lucene",
+        "engine": engine,
         "space_type": "cosinesimil",
         "parameters": {"m": 16, "ef_construction": 100},
     }
@@ -79,36 +48,6 @@ def vector_mapping(dimension: int) -> dict[str, Any]:
 def key(tenant: str, document_id: str) -> str:
     """The document's `_id`: no two tenants meet in it, whatever signs their names hold."""
     return f"{len(tenant)}:{tenant}:{document_id}"
-
-
-def written(documents: Iterable[IndexDocument]) -> Iterator[str]:
-    """Each document's two lines of a bulk request. The version decides: what is not newer is refused (409).
-
-    `require_alias`: where the index is gone, OpenSearch refuses rather than make one of its own design.
-    """
-    for document in documents:
-        action = {
-            "index": {
-                "_id": key(document.tenant, document.id),
-                "version": document.version,
-                "version_type": "external",
-                "require_alias": True,
-            }
-        }
-        yield f"{json.dumps(action)}\n{json.dumps(_source(document))}\n"
-
-
-def removed(tombstones: Iterable[Tombstone]) -> Iterator[str]:
-    """Each tombstone's line. It takes its own version away, too. OpenSearch heeds no `require_alias` here."""
-    for tombstone in tombstones:
-        action = {
-            "delete": {
-                "_id": key(tombstone.tenant, tombstone.id),
-                "version": tombstone.version,
-                "version_type": "external_gte",
-            }
-        }
-        yield f"{json.dumps(action)}\n"
 
 
 def batches(lines: Iterable[str]) -> Iterator[str]:
@@ -141,36 +80,18 @@ def counts_of(response: Mapping[str, Any], wanted: Sequence[str]) -> WordCounts:
     return WordCounts(texts=int(response["hits"]["total"]["value"]), holding=holding)
 
 
-def lexical_search(query: IndexQuery, weights: Mapping[str, float]) -> dict[str, Any]:
-    """`weights`: the rarities of the terms to look for."""
-    each = [{"term": {"words": {"value": term, "boost": weight}}} for term, weight in weights.items()]
-    return _search({"bool": {"should": each, "minimum_should_match": 1, "filter": _filters(query)}}, query.limit)
-
-
 def _holds(term: str) -> dict[str, Any]:
     return {"term": {"words": term}}
 
 
-def vector_search(query: IndexQuery, vector: tuple[float, ...]) -> dict[str, Any]:
-    near = {"vector": list(vector), "k": max(query.limit, _LEAST_NEIGHBOURS), "filter": {"bool": {"filter": _filters(query)}}}
-    return _search({"knn": {"vector": near}}, query.limit)
+def nearest(query: IndexQuery, vector: Sequence[float], k: int) -> dict[str, Any]:
+    """The `k` documents (at least 100) that pass the filters and are nearest to the vector."""
+    near = {"vector": list(vector), "k": max(k, _LEAST_NEIGHBOURS), "filter": {"bool": {"filter": filters(query)}}}
+    return {"knn": {"vector": near}}
 
 
-def states_search(tenant: str, after: str | None, size: int) -> dict[str, Any]:
-    """The next documents of a tenant by id, with their versions."""
-    page: dict[str, Any] = {
-        "query": {"bool": {"filter": [{"term": {"tenant": tenant}}]}},
-        "sort": [{"id": "asc"}],
-        "size": size,
-        "version": True,
-        "_source": ["id", "embedded"],
-        "track_total_hits": False,
-    }
-    return page if after is None else {**page, "search_after": [after]}
-
-
-def _search(query: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Among equals the newer first. Only ids come back."""
+def ranked(query: dict[str, Any], limit: int) -> dict[str, Any]:
+    """A search, best first, among equals the newer first. Only ids come back."""
     order: list[Any] = ["_score", {"created_at": "desc"}, {"id": "asc"}]
     return {
         "query": query,
@@ -182,7 +103,16 @@ def _search(query: dict[str, Any], limit: int) -> dict[str, Any]:
     }
 
 
-def _filters(query: IndexQuery) -> list[dict[str, Any]]:
+def hits_of(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
+    """The hits of a `ranked` search, in its order."""
+    return tuple(
+        IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0])
+        for hit in response["hits"]["hits"]
+    )
+
+
+def filters(query: IndexQuery) -> list[dict[str, Any]]:
+    """The clauses that a hit must pass."""
     found: list[dict[str, Any]] = [{"term": {"tenant": query.tenant}}, {"term": {"kind": query.kind}}]
     if query.places is not None:
         found.append({"terms": {"place": list(query.places)}})
@@ -218,8 +148,9 @@ def _part(stretch: Stretch) -> dict[str, Any]:
     return {"bool": {"filter": found}}
 
 
-def _source(document: IndexDocument) -> dict[str, Any]:
-    source: dict[str, Any] = {
+def source(document: IndexDocument) -> dict[str, Any]:
+    """The fields of a document."""
+    fields: dict[str, Any] = {
         **document.model_dump(include={"id", "kind", "tenant", "place", "conversation", "file_id", "role"}),
         "words": " ".join(analysed(document.text)),
         "tags": list(document.tags),
@@ -227,8 +158,8 @@ def _source(document: IndexDocument) -> dict[str, Any]:
         "embedded": document.vector is not None,
     }
     if document.vector is not None:
-        source["vector"] = [round(number, _DIGITS) for number in document.vector]
-    return source
+        fields["vector"] = [round(number, _DIGITS) for number in document.vector]
+    return fields
 
 
 def _microseconds(moment: datetime) -> int:

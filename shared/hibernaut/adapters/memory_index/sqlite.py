@@ -29,6 +29,8 @@ class SqliteMemoryIndex:
     `made_anew` says that the file was not there, or could not be used: what the table holds must be written to it again.
     """
 
+    visible_after = 0.0
+
     def __init__(self, path: Path, *, now: Callable[[], float] = time.time, vector_bytes: int = _BYTES_OF_VECTORS) -> None:
         self._file = SqliteIndexFile(path)
         self._now = now
@@ -39,10 +41,11 @@ class SqliteMemoryIndex:
         """What is asked afterwards raises IndexAsleep."""
         self._file.close()
 
-    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> Sequence[str]:
+        """Nobody needs the names of copies here: a document overwrites its older version."""
         vectors = [None if document.vector is None else packed(document.vector) for document in documents]
         if not documents:
-            return
+            return ()
         by_tenant: dict[str, list[tuple[IndexDocument, bytes | None]]] = {}
         for document, vector in zip(documents, vectors, strict=True):
             by_tenant.setdefault(document.tenant, []).append((document, vector))
@@ -52,6 +55,16 @@ class SqliteMemoryIndex:
                 number = self._made(writer, space, tenant, lengths)
                 self._forget_old_tombstones(writer, number)
                 rows.put(writer, number, some)
+        return ()
+
+    def discard(self, space: str, copies: Sequence[str]) -> None:
+        """There are no copies beside a document."""
+
+    def collect(self, space: str, tenant: str) -> int:  # noqa: ARG002  there are no copies to look for
+        return 0
+
+    def wake(self) -> None:
+        """A file does not sleep."""
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         if not tombstones:

@@ -60,14 +60,18 @@ class IndexStreamWorker:
         return together
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
-        """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused."""
+        """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused. Doubles of
+        documents are collected while the index is awake anyway.
+        """
         now = self._clock.now()
         indexing = self._indexing.of(tenant)
         found = indexing.unindexed.everywhere(MOST)
-        standing = [pointer.key for pointer in found if pointer.state != "AGAIN" and not _young(pointer, now)]
+        standing = [one.key for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))]
         taken = self.take([(key, {}) for key in standing], time_left=time_left)
         if not taken.asleep:
             indexing.ask_again(going=lambda: time_left() >= NEEDED_SECONDS)
+            if taken.done and time_left() >= NEEDED_SECONDS:
+                indexing.collect_doubles()
         return taken
 
 

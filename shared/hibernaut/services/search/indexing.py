@@ -2,8 +2,8 @@
 pointers.
 
 Indexing is idempotent by the names and versions of the documents: a pointer may be processed twice, late, or by two workers at
-once. If the index is asleep or the embedder is unreachable, the pointers stay: searches find their records in the table, and the
-next pass indexes them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and
+once. Beside an index that shows late what was written, they stay until it does (`late_visibility`). If the index is asleep or the
+embedder is unreachable, the pointers stay: searches find their records in the table, and the next pass indexes them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and
 the pointers change to the state AGAIN: a later pass embeds the records when the embedder works again, and nothing waits for it.
 """
 
@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from hibernaut.domain.search import index_documents
-from hibernaut.domain.search.index_documents import in_context, place_of
+from hibernaut.domain.search.index_documents import in_context, name_of, place_of
+from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.table import Change, ConditionFailed, Item, Key
 from hibernaut.schemas.memory.search import IndexDocument
+from hibernaut.services.search.late_visibility import LateVisibility
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
-from hibernaut.store.memory.search_outbox import Pointer
+from hibernaut.store.memory.search_outbox import NextState, Pointer
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
 
@@ -69,8 +71,11 @@ class Indexing:
     `refusals`.
     """
 
-    def __init__(self, stores: TenantStores, index: MemoryIndex, sources: SearchSources, refusals: EmbedderRefusals) -> None:
+    def __init__(
+        self, stores: TenantStores, index: MemoryIndex, sources: SearchSources, refusals: EmbedderRefusals, clock: Clock
+    ) -> None:
         self.unindexed = stores.unindexed
+        self._visibility = LateVisibility(stores.unindexed, index, clock)
         self._stores = stores
         self._index = index
         self._sources = sources
@@ -79,11 +84,13 @@ class Indexing:
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         """Index the records that these change-stream items point to.
 
-        Skips items that are no pointers, pointers that no longer stand in the table, and pointers in the state AGAIN. If the
-        index is asleep, the remaining pointers are not tried. Index and embedder errors end in the result and are not raised.
+        Skips items that are no pointers, pointers that no longer stand in the table, pointers in the state AGAIN, and those whose
+        records the index does not show yet. If the index is asleep, the remaining pointers are not tried. Index and embedder errors
+        end in the result and are not raised.
         """
         named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
-        groups = _groups(pointer for pointer in self.unindexed.standing(named) if pointer.state != "AGAIN")
+        standing = [pointer for pointer in self.unindexed.standing(named) if pointer.state != "AGAIN"]
+        groups = _groups(pointer for pointer in standing if not self._visibility.pending(pointer))
         left: list[Key] = []
         done = 0
         for number, group in enumerate(groups):
@@ -110,6 +117,8 @@ class Indexing:
         for pointer in self.unindexed.to_ask_again(MOST_REFUSED):
             if not going():
                 return
+            if self._visibility.pending(pointer):
+                continue
             space = self._sources.space_of(pointer)
             if failures[space.name] >= MOST_REFUSALS:
                 continue
@@ -121,6 +130,21 @@ class Indexing:
                 failures[space.name] += 1
             else:
                 self._settle_all([pointer], changes)
+
+    def collect_doubles(self) -> None:
+        """Once a day, delete the doubles and older copies of the tenant's documents. An index that overwrites has none.
+
+        An index that is asleep is left alone until the next call.
+        """
+        if not self._visibility.collecting_due():
+            return
+        try:
+            doubles = sum(self._index.collect(space, self._stores.tenant) for space in self._index.spaces())
+        except IndexAsleep:
+            return
+        self._stores.writer.write(self._visibility.collected())
+        if doubles:
+            logger.info("doubles collected", extra={"copies": doubles})
 
     def _settle_all(self, group: Sequence[Pointer], changes: Sequence[Sequence[Change]]) -> None:
         """Write the outcome of each pointer: in one transaction, or one by one if another worker has changed a pointer
@@ -140,7 +164,7 @@ class Indexing:
 
         Only the pointers that were written with the pieces count, not those of a rebuild. Raises: ConditionFailed.
         """
-        if pointer.kind != "file" or pointer.state != "EMBED" or pointer.build:
+        if not self._counts(pointer):
             self._stores.writer.write(*changes)
             return
         counted = self._stores.files.counted(pointer.within, len(pointer.ids))
@@ -153,60 +177,92 @@ class Indexing:
             return
         self._stores.files.complete(pointer.within)
 
+    def _counts(self, pointer: Pointer) -> bool:
+        """Whether the outcome of a pointer is that pieces of a file are embedded. An index that shows late is written once: embedded."""
+        embeds = pointer.state == "EMBED" or (self._visibility.late and pointer.state == "NEW")
+        return embeds and pointer.kind == "file" and not pointer.build and not pointer.written
+
     def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
-        """Index a group; returns for each pointer the changes that record its outcome: deleted, or changed to EMBED or AGAIN.
+        """Index a group; returns for each pointer the changes that record its outcome: deleted, marked, or changed to EMBED or AGAIN.
 
         Raises: IndexAsleep, EmbedderFailed (retryable, or for a pointer in the state AGAIN).
         """
         pointer = _joined(group)
+        if pointer.written:
+            return [self._seen(each) for each in group]
         space = self._sources.space_of(pointer)
         read = self._sources.read(pointer)
         self.remove(pointer.within, read.gone)
-        follows: Callable[[Pointer], list[Change]] = self._done
-        if pointer.state == "NEW" and pointer.kind == "file" and space.embedder is not None and read.documents:
+        by_words_first = pointer.state == "NEW" and pointer.kind == "file" and not self._visibility.late
+        if by_words_first and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
-            follows = self.unindexed.worded
-        else:
-            try:
-                self._put(group, read.documents, space)
-            except EmbedderFailed as error:
-                if error.retryable or pointer.state == "AGAIN":
-                    raise
-                self._refusals.refused(space, error)
-                self._index.put(space.name, read.documents)
-                follows = self.unindexed.refused
-        self._forget_deleted(pointer, read.documents)
-        return [follows(each) for each in group]
+            self._forget_deleted(pointer, read.documents)
+            return [self.unindexed.worded(each) for each in group]
+        following: NextState = "OVER"
+        try:
+            copies = self._put(group, read.documents, space)
+        except EmbedderFailed as error:
+            if error.retryable or pointer.state == "AGAIN":
+                raise
+            self._refusals.refused(space, error)
+            copies, following = self._copies(space, read.documents), "AGAIN"
+        self._forget_deleted(pointer, read.documents, space, copies)
+        return [self._outcome(each, space, copies, following) for each in group]
 
-    def _done(self, pointer: Pointer) -> list[Change]:
-        return [self.unindexed.forget(pointer)]
+    def _outcome(self, pointer: Pointer, space: EmbeddingSpace, copies: Mapping[str, str], following: NextState) -> list[Change]:
+        if self._visibility.late:
+            return self._visibility.mark(pointer, space.name, copies, following)
+        return self.unindexed.refused(pointer) if following == "AGAIN" else [self.unindexed.forget(pointer)]
 
-    def _forget_deleted(self, pointer: Pointer, written: Sequence[IndexDocument]) -> None:
+    def _seen(self, pointer: Pointer) -> list[Change]:
+        """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed now."""
+        if pointer.state == "GONE":
+            self.remove(pointer.within, pointer.ids)
+        return self._visibility.settle(pointer)
+
+    def _forget_deleted(
+        self,
+        pointer: Pointer,
+        written: Sequence[IndexDocument],
+        space: EmbeddingSpace | None = None,
+        copies: Mapping[str, str] | None = None,
+    ) -> None:
         """Remove the documents whose records were deleted between the read and the write, however long that took.
 
         A record that is deleted after this check has a pointer younger than the write. Raises: IndexAsleep.
         """
-        if written:
-            self.remove(pointer.within, self._sources.gone(pointer))
+        if not written:
+            return
+        gone = self._sources.gone(pointer)
+        self.remove(pointer.within, gone)
+        if space is not None and copies:
+            names = [name_of(pointer.within, record_id) for record_id in gone]
+            self._index.discard(space.name, [copies[name] for name in names if name in copies])
 
-    def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> None:
+    def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> Mapping[str, str]:
         """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector.
+        Returns the copy of each document, by name.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
         if space.embedder is None:
-            self._index.put(space.name, documents)
-            return
+            return self._copies(space, documents)
         ordered = self._with_texts_before(group, documents)
         before: Vector | None = None
+        copies: dict[str, str] = {}
         for start in range(0, len(ordered), EMBEDDED_AT_ONCE):
             fresh = list[IndexDocument]()
             for document in self._embedded(space.embedder, ordered[start : start + EMBEDDED_AT_ONCE]):
                 if document.id:
                     fresh.append(in_context(document, before))
                 before = document.vector
-            self._index.put(space.name, fresh)
+            copies |= self._copies(space, fresh)
             self._refusals.embedded(space)
+        return copies
+
+    def _copies(self, space: EmbeddingSpace, documents: Sequence[IndexDocument]) -> dict[str, str]:
+        """Write documents. Returns the copy of each, by name; nothing for an engine that overwrites."""
+        return dict(zip((document.id for document in documents), self._index.put(space.name, documents), strict=False))
 
     def _with_texts_before(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
         """The documents in the order of their ids, with the preceding text before a pointer's first document.
@@ -269,7 +325,7 @@ def _groups(pointers: Iterable[Pointer]) -> list[list[Pointer]]:
     """
     groups: dict[tuple[object, ...], list[Pointer]] = {}
     for pointer in pointers:
-        own = pointer.key if pointer.kind == "file" or pointer.state != "NEW" else None
+        own = pointer.key if pointer.kind == "file" or pointer.state != "NEW" or pointer.written else None
         groups.setdefault((pointer.kind, pointer.place, pointer.within, own), []).append(pointer)
     return [some[at : at + MOST_TOGETHER] for some in groups.values() for at in range(0, len(some), MOST_TOGETHER)]
 

@@ -32,6 +32,10 @@ EMBED  in the index by their words; embedding is pending
 AGAIN  in the index by their words; embedding failed, the indexer retries later
 GONE   deleted from the table; still in the index
 """
+NextState = Literal["OVER", "AGAIN"]
+"""What becomes of a pointer whose records a search finds: it is removed, or it changes to AGAIN."""
+NO_COPY = "-"
+"""In place of the name of a copy, for a record that has none."""
 Stage = Literal["POINTS", "WAITS", "OVER"]
 
 
@@ -44,6 +48,14 @@ class Pointer:
     within  the log or the file that holds the records
     build   number of the index build that wrote the pointer; 0: written together with the records. The two kinds have different keys.
             A later build may write the same key again for its empty index, so `forget` has a condition on the build.
+
+    The rest concerns an index that shows late what was written (`services.search.late_visibility`).
+
+    written    when the records were written to the index, in milliseconds since 1970; 0: not yet
+    following  what becomes of the pointer when a search finds them
+    space      the space of the copies
+    copies     the names of the records' copies, in the order of `ids`
+    replaced   the names of older copies, which are discarded when a search finds the new ones
     """
 
     key: Key
@@ -53,6 +65,11 @@ class Pointer:
     within: str
     state: State
     build: int = 0
+    written: int = 0
+    following: NextState = "OVER"
+    space: str = ""
+    copies: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +140,27 @@ class SearchOutbox:
         """
         return self._later(pointer, "AGAIN")
 
+    def written(self, pointer: Pointer, at: int, *, space: str, copies: Sequence[str], following: NextState) -> Update:
+        """The change that marks a pointer whose records were written at `at`. Condition: the pointer exists and belongs to the same
+        build.
+        """
+        replaced = pointer.copies if pointer.space == space else ()
+        marks: dict[str, Value] = {"written": at, "following": following, "space": space}
+        names: dict[str, Value] = {"copies": " ".join(copies), "replaced": " ".join(replaced)}
+        return Update(pointer.key, set=marks | names, when=eq(build=pointer.build))
+
+    def settled(self, pointer: Pointer) -> list[Change]:
+        """The changes to the next state of a pointer whose records a search finds. The transaction fails as in `worded`."""
+        return self._later(pointer, "AGAIN") if pointer.following == "AGAIN" else [self.forget(pointer)]
+
     def _later(self, pointer: Pointer, state: State) -> list[Change]:
-        parts = [pointer.ids[start : start + EMBEDDED_TOGETHER] for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER)]
-        later = [_put(self._tenant, pointer.place, state, pointer.kind, ids, pointer.within, pointer.build) for ids in parts]
+        """Pointers with a few records each, which know the copies of these."""
+        later: list[Change] = []
+        for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER):
+            part = slice(start, start + EMBEDDED_TOGETHER)
+            put = _put(self._tenant, pointer.place, state, pointer.kind, pointer.ids[part], pointer.within, pointer.build)
+            known = {"space": pointer.space, "copies": " ".join(pointer.copies[part])} if pointer.copies else {}
+            later.append(Put({**put.item, **known}))
         return [self.forget(pointer), *later]
 
     def of(self, places: Sequence[str], limit: int) -> list[list[Pointer]]:
@@ -177,6 +212,16 @@ class SearchOutbox:
         """The change that removes a pointer. Condition: the pointer exists and belongs to the same build."""
         return Delete(pointer.key, eq(build=pointer.build))
 
+    def doubles_collected(self) -> int:
+        """When the doubles of the tenant's index were collected last, in milliseconds since 1970; 0: never."""
+        item = self._table.get(keys.doubles_collected(self._tenant))
+        return int(item["at"]) if item else 0
+
+    def collected_doubles(self, at: int) -> Put:
+        """The change that records when they were collected."""
+        key = keys.doubles_collected(self._tenant)
+        return Put({"pk": key.pk, "sk": key.sk, "at": at})
+
     def building(self) -> IndexBuild:
         """The newest build of the tenant's index."""
         item = self._table.get(keys.reindexing(self._tenant)) if self._enabled else None
@@ -211,4 +256,9 @@ def _read(item: Item) -> Pointer:
         within=str(item["within"]),
         state=state,
         build=int(item["build"]),
+        written=int(item.get("written", 0)),
+        following="AGAIN" if item.get("following") == "AGAIN" else "OVER",
+        space=str(item.get("space", "")),
+        copies=tuple(str(item.get("copies", "")).split()),
+        replaced=tuple(str(item.get("replaced", "")).split()),
     )

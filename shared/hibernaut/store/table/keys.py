@@ -285,6 +285,10 @@ def reindexing(tenant: str) -> Key:
     return Key(f"{checked(tenant)}#REINDEX", "STATE")
 
 
+def doubles_collected(tenant: str) -> Key:
+    return Key(f"{checked(tenant)}#REINDEX", "DOUBLES")
+
+
 def api_key_row(tenant: str, key_id: str) -> Key:
     return Key(f"{checked(tenant)}#APIKEYS", key_id)
 

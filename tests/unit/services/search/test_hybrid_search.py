@@ -50,12 +50,17 @@ class Hashing:
 class Sleeper:
     """An index that sleeps when it is told to."""
 
+    visible_after = 0.0
+
     def __init__(self, index: SqliteMemoryIndex) -> None:
         self.index = index
         self.asleep = False
 
-    def put(self, space: str, documents: Sequence[IndexDocument]) -> None:
-        self._awake().put(space, documents)
+    def put(self, space: str, documents: Sequence[IndexDocument]) -> Sequence[str]:
+        return self._awake().put(space, documents)
+
+    def discard(self, space: str, copies: Sequence[str]) -> None:
+        self._awake().discard(space, copies)
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
         self._awake().remove(space, tombstones)

@@ -40,6 +40,9 @@ class Indexer:
     def ask_again(self, *, going: Callable[[], bool]) -> None:
         self.asked += going()
 
+    def collect_doubles(self) -> None:
+        pass
+
 
 def feeding(indexer: Indexer, clock: SystemClock | None = None) -> IndexStreamWorker:
     return IndexStreamWorker(PerTenant(lambda _tenant: indexer), clock or SystemClock())  # type: ignore[arg-type,return-value]
