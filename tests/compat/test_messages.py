@@ -113,6 +113,13 @@ def test_log_probabilities_of_the_last_call_are_in_the_reply(client: Letta, new_
     assert "logprobs" not in said.server.requests[-1].body
 
 
+@pytest.mark.manifest("messages.send.token_ids")
+def test_token_ids_are_asked_for_without_effect(client: Letta, new_agent: Make, said: Said) -> None:
+    answer = client.agents.messages.create(new_agent().id, input="Hello", return_token_ids=True)
+    assert (answer.messages[-1].content, answer.turns) == ("Hello.", None)
+    assert "return_token_ids" not in said.server.requests[-1].body
+
+
 @pytest.mark.manifest("messages.send.unknown_agent")
 def test_an_unknown_agent_is_not_found(client: Letta) -> None:
     with pytest.raises(NotFoundError, match=f"Agent with ID {UNKNOWN_AGENT} not found"):

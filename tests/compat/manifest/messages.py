@@ -25,6 +25,12 @@ ROWS = (
         "If the model has none, the run ends with `llm_api_error`.",
         "V1 ignores both fields.",
     ),
+    diverging(
+        "messages.send.token_ids",
+        "API 4.6, 4.7",
+        "`return_token_ids` is accepted, and `turns` of the reply is null, for every provider.",
+        "V1 fills `turns` for models of SGLang, which it then asks by SGLang's own `/generate` instead of Chat Completions.",
+    ),
     done("messages.send.unknown_agent", "API 1.6", "A message to an unknown agent is 404."),
     done("messages.send.no_echo", "API 5.1", "The reply does not repeat the input; lists have it."),
     done("messages.send.otid", "API 5.1", "The otid of a message is stored; the server generates a missing one."),

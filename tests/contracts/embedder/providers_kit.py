@@ -157,8 +157,17 @@ def vertex(asked: Asked) -> Body:
     """`:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; limits: get-text-embeddings)."""
     token = asked.headers.get("authorization", "").removeprefix("Bearer ")
     needs(token in shared_token_server().issued, "Request had invalid authentication credentials.", 401)
-    model = asked.path.removeprefix(VERTEX_PATH).removesuffix(":predict")
-    needs(asked.path == f"{VERTEX_PATH}{model}:predict", "Not Found", 404)
+    model, _, method = asked.path.removeprefix(VERTEX_PATH).partition(":")
+    needs(asked.path == f"{VERTEX_PATH}{model}:{method}", "Not Found", 404)
+    # The second generation has `:embedContent` alone, and one text in it (vercel/ai#16238, googleapis/python-genai#2165).
+    second = model.startswith("gemini-embedding-2")
+    needs(method == ("embedContent" if second else "predict"), "Precondition check failed.")
+    if second:
+        needs(set(asked.body) <= {"content", "title", "outputDimensionality", "autoTruncate"}, "Unknown name")
+        [part] = asked.body["content"]["parts"]
+        needs(part["text"].startswith(("title: none | text: ", "task: search result | query: ")), "a text without its task")
+        needs(len(part["text"].split()) <= 8192, "input token count exceeds the maximum")
+        return {"embedding": {"values": vector(part["text"], asked.body.get("outputDimensionality", 3072))}, "truncated": False}
     needs(set(asked.body) <= {"instances", "parameters"}, "Invalid JSON payload received. Unknown name")
     instances, parameters = asked.body["instances"], asked.body.get("parameters", {})
     needs(len(instances) <= (1 if model.startswith("gemini-") else 250), "too many instances in one request")
@@ -231,12 +240,15 @@ class RuledServer:
 
 @dataclass(frozen=True)
 class Case:
-    """A provider under the suite: its rules, its settings (`ADDRESS` is the server's), and a handle with a dimension."""
+    """A provider under the suite: its rules, its settings (`ADDRESS` is the server's), and a handle with a dimension. `many`: more texts than
+    it takes in one request.
+    """
 
     rules: Callable[[Asked], Body]
     secrets: dict[str, str] | Callable[[], dict[str, str]]
     handle: str
     dimension: int
+    many: int = 2100
 
     def settings(self, address: str, key: str = KEY) -> dict[str, str]:
         """The variables for a server at `address`. `key` is the provider's; a wrong one is the credentials of nobody."""
@@ -258,7 +270,8 @@ CASES = {
     "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": ADDRESS}, "llamacpp/bge-m3", 1024),
     "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048),
     "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768),
-    "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536),
-    "vertex-005": Case(vertex, _vertex_settings, "google_vertex/text-embedding-005", 768),
+    "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536, many=30),
+    "vertex-2": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-2", 768, many=30),
+    "vertex-005": Case(vertex, _vertex_settings, "google_vertex/text-embedding-005", 768, many=600),
     "gemini-2": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-2", 3072),
 }

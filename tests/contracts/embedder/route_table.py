@@ -40,8 +40,10 @@ def table() -> str:
     rows.append(plain("Hugging Face TEI (endpoint type `hugging-face`)", "", ROUTES["hugging-face"], "none"))
     most, least = (VertexFormat(model, None).most_texts for model in ("text-embedding-005", "gemini-embedding-001"))
     listed = "a table of this release"
-    shown = f"{most}, {least} for gemini-embedding-001"
-    rows.append(("Google Vertex AI", f"`{VERTEX}/…`", "`:predict`", shown, "`outputDimensionality`", "yes", listed))
+    shown = f"{most}, {least} for Gemini's"
+    rows.append(
+        ("Google Vertex AI", f"`{VERTEX}/…`", "`:predict`, `:embedContent`", shown, "`outputDimensionality`", "yes", listed)
+    )
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines).replace("`/…`", "by `embedding_config` alone")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -20,7 +22,7 @@ from hibernaut.adapters.model.provider_settings import of_bedrock
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent, UrlImage
 from hibernaut.schemas.errors import InvalidModelResponse, ModelBadRequest, ModelConnection, ModelError
-from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, LLMConfig
+from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
 from tests.contracts.model.kit.bedrock import CONVERSES, ConverseServer
 from tests.contracts.model.kit.bedrock_rules import REGION, refusal
 from tests.contracts.model.kit.converse_rules import DEEPSEEK, LLAMA, NOVA
@@ -83,8 +85,6 @@ def frames(blocks: Sequence[Any], stop: str) -> list[bytes]:
 
 
 def deltas(block: Any) -> Iterator[Any]:
-    import json
-
     match block:
         case {"text": text}:
             yield from ({"text": letter} for letter in text)
@@ -265,9 +265,51 @@ def test_log_probabilities_are_refused_before_anything_is_sent(server: ConverseS
         bedrock(server).complete(request(NOVA, config={"return_logprobs": True}))
 
 
-def test_a_response_format_is_refused_before_anything_is_sent(server: ConverseServer) -> None:
-    with pytest.raises(ModelBadRequest, match="takes no response_format 'json_object' here"):
-        bedrock(server).complete(request(NOVA, config={"response_format": JsonObjectResponseFormat()}))
+SCHEMA = {
+    "type": "object",
+    "properties": {"at": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+    "required": ["at"],
+}
+
+
+def in_form(**schema: Any) -> dict[str, Any]:
+    return {"response_format": JsonSchemaResponseFormat(json_schema=schema)}
+
+
+def test_a_schema_for_the_reply_is_sent_where_the_model_takes_one(server: ConverseServer) -> None:
+    server.plays(reply('{"at": {"x": 1}}'), reply('{"at": {"x": 1}}'))
+    for config in (in_form(name="my place", schema=SCHEMA), in_form(**SCHEMA)):
+        assert bedrock(server).complete(request(DEEPSEEK, config=config)).text == '{"at": {"x": 1}}'
+    assert server.broken == []
+    sent = server.requests[0].body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert (sent["name"], json.loads(sent["schema"])["properties"]["at"]["additionalProperties"]) == ("my_place", False)
+    assert "additionalProperties" not in SCHEMA, "the agent's own schema is unchanged"
+
+
+def test_a_single_answer_has_its_form_where_no_call_can_be_forced(server: ConverseServer) -> None:
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    asked = request(DEEPSEEK, tools=(MEMORY_INSERT,), choice=ToolChoice("required"), reply_schema=schema)
+    sent = bedrock(server).payload(asked)
+    assert "toolConfig" not in sent
+    assert json.loads(sent["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"])["required"] == ["sum"]
+    forced = bedrock(server).payload(replace(asked, config=request(NOVA).config))
+    assert "outputConfig" not in forced
+    assert forced["toolConfig"]["toolChoice"] == {"any": {}}
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "said"),
+    [
+        (NOVA, in_form(**SCHEMA), "takes no response_format 'json_schema' here; use 'text', or a model with structured output"),
+        (LLAMA, in_form(**SCHEMA), "takes no response_format 'json_schema' here"),
+        (DEEPSEEK, {"response_format": JsonObjectResponseFormat()}, "takes no response_format 'json_object' here; use 'json_schema'"),
+    ],
+)  # fmt: skip
+def test_a_form_that_a_model_does_not_have_is_refused_before_anything_is_sent(
+    server: ConverseServer, model: str, form: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ModelBadRequest, match=said):
+        bedrock(server).complete(request(model, config=form))
     assert server.requests == []
 
 

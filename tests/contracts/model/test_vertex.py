@@ -154,6 +154,13 @@ def test_the_list_leaves_models_out_and_their_names_are_taken_all_the_same(serve
     assert models.default_handle() == "google_vertex/gemini-3.8-flash"
 
 
+def test_the_default_model_is_of_the_middle_tier_and_not_the_first_of_the_list(server: VertexServer) -> None:
+    server.models[:] = [{"id": name} for name in ("gemini-2.0-flash", "gemini-3.5-flash", "gemini-3.8-flash", "gemini-3.8-pro")]
+    assert catalogue(server).default_handle() == "google_vertex/gemini-3.8-flash"
+    server.models.pop(2)
+    assert catalogue(server).default_handle() == "google_vertex/gemini-3.5-flash"
+
+
 def test_a_handle_without_the_settings_names_them() -> None:
     with pytest.raises(NotFound, match="set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"):
         Catalogue(Kept()).config("google_vertex/gemini-3.8-flash")

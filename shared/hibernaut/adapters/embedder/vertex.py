@@ -1,4 +1,6 @@
-"""Text embeddings on Vertex AI: `:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api)."""
+"""Text embeddings on Vertex AI: `:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api), and
+`:embedContent` for the second generation, which `:predict` refuses (vercel/ai#16238).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from hibernaut.adapters.embedder.gemini import TASKS
+from hibernaut.adapters.embedder.gemini import PREFIXES, TASKS, takes_task
 from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
 from hibernaut.adapters.embedder.openai import other_size
 from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
@@ -43,6 +45,29 @@ class VertexFormat:
         return [each.get("values") if isinstance(each, dict) else None for each in found]
 
 
+@dataclass(frozen=True, slots=True)
+class VertexContentFormat:
+    """The format of `:embedContent` for one model. It takes one text in a request (googleapis/python-genai#2165)."""
+
+    model: str
+    size: int | None
+    most_texts: int = 1
+    most_tokens: int = 8192
+
+    def request(self, texts: Sequence[str], *, query: bool) -> tuple[str, JsonObject]:
+        """As the protocol says."""
+        [text] = texts
+        body: JsonObject = {"content": {"role": "user", "parts": [{"text": PREFIXES[query] + text}]}}
+        if self.size is not None:
+            body["outputDimensionality"] = self.size
+        return f"/models/{quote(self.model, safe='')}:embedContent", body
+
+    def vectors(self, body: JsonObject) -> Sequence[Json] | None:
+        """As the protocol says."""
+        found = body.get("embedding")
+        return [found.get("values")] if isinstance(found, dict) else None
+
+
 def vertex_embedder(model: EmbeddingModel, *, credentials: str | None, url: str, batch: int = 32) -> HttpEmbedder:
     """A model in the project and location that `url` names."""
     tokens = GoogleTokens(credentials)
@@ -53,5 +78,6 @@ def vertex_embedder(model: EmbeddingModel, *, credentials: str | None, url: str,
         except NoGoogleToken as error:
             raise EmbedderFailed(f"{model.model}: {error}", retryable=error.retryable) from error
 
-    form = VertexFormat(model.model, other_size(model.model, model.dimension))
+    size = other_size(model.model, model.dimension)
+    form = VertexFormat(model.model, size) if takes_task(model.model) else VertexContentFormat(model.model, size)
     return HttpEmbedder(model, form, url=url, headers=headers, batch=batch)

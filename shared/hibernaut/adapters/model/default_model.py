@@ -11,6 +11,7 @@ PREFERRED = {
     "openai": ("gpt-6.1-terra", "gpt-5.6-terra", "gpt-5.4-mini", "gpt-5.4"),
     "anthropic": ("claude-sonnet-5", "claude-sonnet-5-5", "claude-sonnet-4-6"),
     "google_ai": ("gemini-3.8-flash", "gemini-3.5-flash"),
+    "google_vertex": ("gemini-3.8-flash", "gemini-3.5-flash"),
     "bedrock": ("anthropic.claude-haiku-5-5", "anthropic.claude-sonnet-4-6"),
 }
 """Preferred models by provider, best first: the newest of each provider's middle tier of which no shutdown is announced.

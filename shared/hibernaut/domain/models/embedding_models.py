@@ -88,8 +88,8 @@ BEDROCK_MODELS = (
     "cohere.embed-english-v3",
     "cohere.embed-multilingual-v3",
 )
-VERTEX_MODELS = ("gemini-embedding-001", "text-embedding-005", "text-multilingual-embedding-002")
-"""The models that Vertex AI's `:predict` embeds by (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api)."""
+VERTEX_MODELS = ("gemini-embedding-001", "gemini-embedding-2", "text-embedding-005", "text-multilingual-embedding-002")
+"""The models that Vertex AI embeds by (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; vercel/ai#16238)."""
 VOYAGE = "voyage"
 VOYAGE_MODELS = (
     "voyage-4-large",

@@ -107,6 +107,13 @@ def _streams(case: Case) -> None:
     case.asked = signed(LLAMA.model, case.body, operation="converse-stream")
 
 
+CLOSED = '{"type": "object", "properties": {}, "additionalProperties": false}'
+
+
+def _form(schema: str, kind: str = "json_schema") -> Change:
+    return member(outputConfig={"textFormat": {"type": kind, "structure": {"jsonSchema": {"schema": schema}}}})
+
+
 _CONVERSE: tuple[tuple[Provider, str, Change], ...] = (
     (NOVA, "is_signed", lambda case: case.asked.headers.pop("authorization")),
     (NOVA, "converses", lambda case: setattr(case, "asked", signed("eu.amazon.nova-x", case.body, operation="converse"))),
@@ -127,6 +134,10 @@ _CONVERSE: tuple[tuple[Provider, str, Change], ...] = (
     (LLAMA, "tools_are_not_streamed", _streams),
     (DEEPSEEK, "cache_points_of_the_model", lambda case: case.body["system"].append({"cachePoint": {"type": "default"}})),
     (DEEPSEEK, "status_of_the_model", lambda case: case.messages[2]["content"][0]["toolResult"].update(status="error")),
+    (NOVA, "form_of_the_model", _form(CLOSED)),
+    (DEEPSEEK, "form_is_a_closed_schema", _form('{"type": "object", "properties": {}}')),
+    (DEEPSEEK, "form_is_a_closed_schema", _form("{")),
+    (DEEPSEEK, "form_is_a_closed_schema", _form(CLOSED, kind="json")),
     (NOVA, "temperature_is_at_most_one", member(inferenceConfig={"temperature": 1.5})),
 )  # fmt: skip
 BAD_BEDROCK: tuple[tuple[Provider, str, Change], ...] = (

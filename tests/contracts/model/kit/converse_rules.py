@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -17,6 +18,7 @@ from tests.support.provider_http import Recorded, Wire
 
 NOVA, LLAMA, DEEPSEEK = "eu.amazon.nova-lite-v1:0", "eu.meta.llama4-scout-17b-instruct-v1:0", "deepseek.v3-v1:0"
 _FORCED = (NOVA,)
+_FORMS = (DEEPSEEK,)
 _DOCS = "docs.aws.amazon.com/bedrock/latest"
 
 
@@ -133,6 +135,38 @@ def temperature_is_at_most_one(asked: Recorded, _: ServerMemory) -> ErrorRespons
     return refusal(text) if value > 1 else None
 
 
+def _open_objects(schema: Any) -> bool:
+    """Whether an object of the schema may have more properties than it names."""
+    if isinstance(schema, list):
+        return any(map(_open_objects, schema))
+    if not isinstance(schema, dict):
+        return False
+    opened = schema.get("type") == "object" and schema.get("additionalProperties") is not False
+    return opened or any(map(_open_objects, schema.values()))
+
+
+def form_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    if "outputConfig" not in asked.body or model_of(asked) in _FORMS:
+        return None
+    return refusal("This model doesn't support the outputConfig.textFormat field. Remove outputConfig.textFormat and try again.")
+
+
+def form_is_a_closed_schema(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    """The schema is JSON in a string, and its objects are closed."""
+    form = asked.body.get("outputConfig", {}).get("textFormat")
+    if form is None:
+        return None
+    try:
+        schema = json.loads(form["structure"]["jsonSchema"]["schema"])
+    except ValueError:
+        return refusal("The schema in outputConfig.textFormat is not valid JSON.")
+    if form["type"] != "json_schema" or not isinstance(schema, dict):
+        return refusal("The value at outputConfig.textFormat.type must be json_schema.")
+    if _open_objects(schema):
+        return refusal("For 'object' type, 'additionalProperties' must be explicitly set to false.")
+    return None
+
+
 _SOURCES: tuple[tuple[Check, str], ...] = (
     *SHARED,
     (converses, f"{_DOCS}/APIReference/API_runtime_Converse.html"),
@@ -149,6 +183,14 @@ _SOURCES: tuple[tuple[Check, str], ...] = (
     (tools_are_not_streamed, "earendil-works/pi#3739; run-llama/llama_index#19655"),
     (cache_points_of_the_model, f"{_DOCS}/userguide/prompt-caching.html (supported models); Portkey-AI/docs-core#1025"),
     (status_of_the_model, "botocore/data/bedrock-runtime/2023-09-30/service-2.json, ToolResultBlock.status"),
+    (
+        form_of_the_model,
+        f"{_DOCS}/userguide/structured-output.html (supported models); langchain4j/langchain4j#4552; BerriAI/litellm#35655",
+    ),
+    (
+        form_is_a_closed_schema,
+        f"{_DOCS}/APIReference/API_runtime_OutputFormat.html; BerriAI/litellm#21222; microsoft/agent-framework#6052",
+    ),
     (temperature_is_at_most_one, f"{_DOCS}/APIReference/API_runtime_InferenceConfiguration.html; mnfst/modelparams.dev#305"),
 )
 CONVERSE_RULES = tuple(Rule(check.__name__, source, check) for check, source in _SOURCES)

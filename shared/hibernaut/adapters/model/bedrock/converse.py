@@ -25,6 +25,9 @@ _NO_STREAM = re.compile(
 _NO_CACHE = re.compile(r"cachePoint|prompt caching", re.IGNORECASE)
 """How a model refuses cache points, with the status 403 (Portkey-AI/docs-core#1025)."""
 
+_NO_FORM = re.compile(r"outputConfig", re.IGNORECASE)
+"""How a model refuses a schema for its reply: by the field's name, as it refuses others."""
+
 
 class ConverseModel:
     """The wire for all models of one account and region. What a model has refused is left out for that model from then on."""
@@ -58,7 +61,7 @@ class ConverseModel:
                 return converse_replies.streamed(sent, events(answer), say, request_id)
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        """The body of the request. Raises: ModelBadRequest for a response format."""
+        """The body of the request. Raises: ModelBadRequest for a response format that the model does not have."""
         return converse_messages.payload(request, self._client.name, self._traits.of(request.config.model))
 
 
@@ -70,4 +73,6 @@ def _without(traits: ConverseTraits, refusal: ModelError, *, streams: bool) -> C
         return replace(traits, forces=False)
     if streams and _NO_STREAM.search(refusal.detail):
         return replace(traits, streams_tools=False)
+    if _NO_FORM.search(refusal.detail):
+        return replace(traits, structured=False)
     return replace(traits, caches=False) if _NO_CACHE.search(refusal.detail) else traits

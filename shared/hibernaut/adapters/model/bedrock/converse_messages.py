@@ -11,13 +11,13 @@ import json
 from collections.abc import Sequence
 from typing import assert_never
 
+from hibernaut.adapters.model.bedrock.converse_form import converse_form
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.token_logprobs import refuse_logprobs
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import Base64Image, ImageSource, LettaImage, Part, UrlImage
-from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 
 HIGHEST_TEMPERATURE = 1.0
@@ -29,29 +29,28 @@ _FORMATS = frozenset({"png", "jpeg", "gif", "webp"})
 
 
 def payload(request: ModelRequest, provider: str, traits: ConverseTraits) -> JsonObject:
-    """The body of Converse and ConverseStream. Raises: ModelBadRequest for a response format and for log probabilities."""
-    config = request.config
+    """The body of Converse and ConverseStream. Raises: ModelBadRequest for log probabilities, and for a response format that the model does
+    not have.
+    """
     refuse_logprobs(request, f"{provider}: Converse gives no log probabilities")
-    if config.response_format is not None and config.response_format.type != "text":
-        raise ModelBadRequest(
-            f"{provider}: {config.model} takes no response_format {config.response_format.type!r} here; use 'text', or a model of Claude"
-        )
-    body: JsonObject = {"messages": messages(request, traits)}
+    form = converse_form(request, provider, traits)
+    tools = () if form and request.reply_schema is not None else request.tools
+    body: JsonObject = {"messages": messages(request.messages, traits, tools=bool(tools))}
     if request.system.strip():
         body["system"] = [{"text": request.system}, *([CACHE_POINT] if traits.caches else [])]
     if limits := _inference(request):
         body["inferenceConfig"] = limits
-    if request.tools:
-        body["toolConfig"] = {"tools": [_tool(tool) for tool in request.tools]} | _choice(request, traits)
-    return body
+    if tools:
+        body["toolConfig"] = {"tools": [_tool(tool) for tool in tools]} | _choice(request, traits)
+    return body | form
 
 
-def messages(request: ModelRequest, traits: ConverseTraits) -> list[JsonObject]:
-    """The log with adjacent messages of one role joined."""
+def messages(rows: Sequence[Message], traits: ConverseTraits, *, tools: bool) -> list[JsonObject]:
+    """The log with adjacent messages of one role joined. `tools`: the request has some."""
     sent: list[JsonObject] = []
-    for each in history(request.messages):
+    for each in history(rows):
         if isinstance(each, AssistantTurn):
-            for role, content in _spoken(each, traits, tools=bool(request.tools)):
+            for role, content in _spoken(each, traits, tools=tools):
                 _add(sent, role, content)
         else:
             _add(sent, "user", _heard(each))
