@@ -15,7 +15,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from infra.artifacts import stage
+from infra.artifacts import PLATFORM, stage
 from infra.settings import settings_in
 
 
@@ -31,8 +31,8 @@ def main(arguments: list[str] | None = None) -> None:
     synthesize(options.outdir, dict(pair.split("=", 1) for pair in options.context))
 
 
-def synthesize(outdir: str | None, context: dict[str, str]) -> None:
-    """Write the assembly of one environment. Raises: ValueError for an invalid setting, RuntimeError if a check has findings."""
+def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = PLATFORM) -> None:
+    """Write the assembly of one environment. `platform`: where the functions run, as uv names it. Raises: ValueError for an invalid setting, RuntimeError if a check has findings."""
     import aws_cdk as cdk
     from cdk_nag import AwsSolutionsChecks
 
@@ -51,7 +51,7 @@ def synthesize(outdir: str | None, context: dict[str, str]) -> None:
     if check:
         cdk.Validations.of(app).add_plugins(AwsSolutionsChecks())
     with tempfile.TemporaryDirectory() as folder:  # The assembly takes its own copies.
-        HibernautStack(app, settings=settings, artifacts=stage(Path(folder), bundle=bundle))
+        HibernautStack(app, settings=settings, artifacts=stage(Path(folder), bundle=bundle, platform=platform))
         app.synth()
 
 

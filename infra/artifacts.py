@@ -62,10 +62,10 @@ class Artifacts:
         return (self.code, "/var/task"), (self.layer, "/opt"), (self.cage_code, "/var/task"), (self.cage_layer, "/opt")
 
 
-def stage(target: Path, *, bundle: bool) -> Artifacts:
+def stage(target: Path, *, bundle: bool, platform: str = PLATFORM) -> Artifacts:
     """Write the four folders below `target`. Without `bundle`, the layers list their packages but do not contain them, and
-    nothing is compiled: enough for synthesis and for running handlers from a checkout, not for deployment. Raises: RuntimeError
-    if there is no Python of Lambda's version to compile with.
+    nothing is compiled: enough for synthesis and for running handlers from a checkout, not for deployment. `platform`: the
+    platform of the packages, as uv names it. Raises: RuntimeError if there is no Python of Lambda's version to compile with.
     """
     python = python_of(PYTHON) if bundle else None
     artifacts = Artifacts(target / "code", target / "layer", target / "cage-code", target / "cage-layer")
@@ -73,7 +73,7 @@ def stage(target: Path, *, bundle: bool) -> Artifacts:
     _copy(((name, path) for name, path in sources.items() if not name.startswith(NOT_DEPLOYED)), artifacts.code)
     _copy(((name, path) for name, path in sources.items() if name.startswith(CAGE)), artifacts.cage_code)
     for layer, wanted in ((artifacts.layer, LOCK.read_text(encoding="utf-8")), (artifacts.cage_layer, _pins(CAGE_PACKAGES))):
-        _layer(layer, wanted, bundle=bundle)
+        _layer(layer, wanted, platform=platform if bundle else None)
     if python:
         compiled(artifacts, python)
         _say_sizes(artifacts)
@@ -120,13 +120,13 @@ def _copy(files: Iterable[tuple[str, Path]], target: Path) -> None:
         shutil.copy(path, place)  # with its mode: Lambda executes the script that starts the web server
 
 
-def _layer(layer: Path, wanted: str, *, bundle: bool) -> None:
+def _layer(layer: Path, wanted: str, *, platform: str | None) -> None:
     shutil.rmtree(layer, ignore_errors=True)
     layer.mkdir(parents=True)
     requirements = layer / "requirements.txt"
     requirements.write_text(wanted, encoding="utf-8")
-    if bundle:
-        options = ["--python-platform", PLATFORM, "--python-version", PYTHON, "--only-binary", ":all:", "--require-hashes"]
+    if platform is not None:
+        options = ["--python-platform", platform, "--python-version", PYTHON, "--only-binary", ":all:", "--require-hashes"]
         packages = layer / "python"
         command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(packages), *options]
         subprocess.run([*command, "-r", str(requirements)], check=True)

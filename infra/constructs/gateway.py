@@ -168,7 +168,6 @@ def _integration(function: OurFunction, seconds: int, *, streams: bool = False) 
     return apigateway.LambdaIntegration(
         function.function,
         proxy=True,
-        allow_test_invoke=False,
         scope_permission_to_method=False,
         timeout=cdk.Duration.seconds(seconds),
         response_transfer_mode=mode,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+import os
 import subprocess
 import sys
 import types
@@ -80,10 +81,43 @@ def test_a_python_of_the_wanted_version_compiles() -> None:
     assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == wanted
 
 
-def test_where_no_python_of_lambdas_version_is_to_be_had_nothing_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
+def program(place: Path, script: str) -> Path:
+    """An executable file."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"#!/bin/sh\n{script}\n")
+    place.chmod(0o755)
+    return place
+
+
+def test_where_no_python_of_lambdas_version_is_to_be_had_nothing_is_deployed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = program(tmp_path / "python3.99", "echo 'pyenv: python3.99: command not found' >&2; exit 127")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("UV_OFFLINE", "1")
-    with pytest.raises(RuntimeError, match=r"Lambda runs Python 3\.99.*Put a python3\.99 on the PATH"):
+    with pytest.raises(RuntimeError, match=r"(?s)Lambda runs Python 3\.99.*Put a python3\.99 that runs on the PATH") as refused:
         python_of("3.99")
+    assert f"{shim}: pyenv: python3.99: command not found" in str(refused.value)
+
+
+def test_a_python_of_pyenvs_compiles_though_its_shim_selects_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "shims" / "python3.98", "exit 127")
+    installed = tmp_path / "versions" / "3.98.1" / "bin" / "python3.98"
+    program(installed, f"echo CPython 3 98; echo {installed}")
+    monkeypatch.setenv("PATH", str(tmp_path / "shims"), prepend=os.pathsep)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    assert python_of("3.98") == installed
+
+
+def test_a_program_of_the_right_name_and_another_version_does_not_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "python3.97", f'exec {HERE} "$@"')
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    with pytest.raises(RuntimeError, match=r"python3\.97: it is CPython 3 1"):
+        python_of("3.97")
 
 
 def test_a_layer_does_not_tell_where_it_was_made(tmp_path: Path) -> None:
