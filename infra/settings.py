@@ -16,6 +16,8 @@ from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, traces_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
+from infra.capacity import followers_in, number_in, tool_seconds_in
+from infra.default_model import default_model_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain"]
@@ -100,7 +102,8 @@ class Settings:
     stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
-    of the models of Bedrock that the functions may invoke; the first one is the default.
+    of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
+    `tool_seconds`: the time limit of a custom tool (None: the server's default).
     """
 
     name: EnvironmentName
@@ -122,6 +125,8 @@ class Settings:
     alarms: str = ""
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
+    default_model: str = ""
+    tool_seconds: int | None = None
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -148,9 +153,15 @@ def settings_in(context: Mapping[str, str]) -> Settings:
     if public and made.callers:
         raise ValueError("access=public admits every address; leave out callers, or leave out access")
     embedding = _embedding(str(context.get("embedding", "")))
+    bedrock_models = models_in(context.get("bedrockModels"))
     return replace(
         made,
         public=public,
+        rate=number_in(context, "rate", made.rate),
+        burst=number_in(context, "burst", made.burst),
+        sizes=replace(made.sizes, stream=replace(made.sizes.stream, at_once=followers_in(context, made.sizes.stream.at_once))),
+        tool_seconds=tool_seconds_in(context),
+        default_model=default_model_in(str(context.get("defaultModel", "")), bedrock_models),
         search=search_in(context),
         embedding=embedding,
         traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
@@ -161,7 +172,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         dashboard=_wished(context, "dashboard"),
         alarms=_told(str(context.get("alarms", ""))),
         secrets_key=_key(str(context.get("secretsKey", ""))),
-        bedrock_models=models_in(context.get("bedrockModels")),
+        bedrock_models=bedrock_models,
     )
 
 
@@ -179,17 +190,10 @@ def search_in(context: Mapping[str, str]) -> Search:
     return Search(
         kind="domain" if kind == "domain" else "none",
         instance=instance,
-        count=_number(context, "searchCount", usual.count),
-        volume=_number(context, "searchVolume", usual.volume),
+        count=number_in(context, "searchCount", usual.count),
+        volume=number_in(context, "searchVolume", usual.volume),
         vpc=_wished(context, "searchVpc"),
     )
-
-
-def _number(context: Mapping[str, str], name: str, default: int) -> int:
-    text = str(context.get(name, default))
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{name} must be a whole number from 1, not {text!r}")
-    return int(text)
 
 
 def _wished(context: Mapping[str, str], name: str) -> bool:

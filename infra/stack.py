@@ -162,13 +162,14 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
             **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
             **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
+            **({"HIBERNAUT_TOOL_TIMEOUT": str(settings.tool_seconds)} if settings.tool_seconds else {}),
             **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
         }
 
     def _bedrock(self) -> dict[str, str]:
         """The variables about Bedrock's models: those that may be invoked, and the default one."""
         models = self._settings.bedrock_models
-        default = default_handle(models)
+        default = self._settings.default_model or default_handle(models)
         return ({"BEDROCK_MODELS": ",".join(models)} if models else {}) | (
             {"HIBERNAUT_DEFAULT_MODEL": default} if default else {}
         )
