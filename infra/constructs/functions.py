@@ -16,6 +16,7 @@ from constructs import Construct
 from infra.constructs.findings import ANYTHING, Grant, accept, give
 from infra.constructs.logs import log_group
 from infra.constructs.network import Network
+from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings, Size
 
 
@@ -48,7 +49,7 @@ class OurFunction(Construct):
         super().__init__(scope, name.title().replace("_", ""))
         size: Size = getattr(settings.sizes, name)
         self.log_group = log_group(self, "Logs", settings)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.role = iam.Role(self, "Role", assumed_by=service_for_this_account("lambda.amazonaws.com"))
         if caged:
             self._deny_everything()
         else:

@@ -6,6 +6,7 @@ gateway.
 
 from __future__ import annotations
 
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_opensearchservice as opensearch
@@ -27,7 +28,8 @@ class Network(Construct):
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
-            max_azs=max(zones, 2),
+            # Named by their place in the region's list: without an account the CDK knows of two zones only.
+            availability_zones=[cdk.Fn.select(place, cdk.Fn.get_azs()) for place in range(max(zones, 2))],
             nat_gateways=1,
             subnet_configuration=[
                 ec2.SubnetConfiguration(name="Out", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=28),

@@ -13,6 +13,7 @@ from constructs import Construct
 
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
+from infra.constructs.trust import service_for_this_account
 
 
 def dead_letters(scope: Construct) -> sqs.Queue:
@@ -38,7 +39,7 @@ class FunctionSchedule(Construct):
         letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, id)
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
+        role = iam.Role(self, "Role", assumed_by=service_for_this_account("scheduler.amazonaws.com"))
         function.allow_invoke_by(role)
         role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn]))
         # The scheduler replaces these attributes; the handler logs them.

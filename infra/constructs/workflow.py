@@ -15,6 +15,7 @@ from infra.artifacts import ROOT
 from infra.constructs.findings import ANYTHING, Grant, accept, arn_pattern
 from infra.constructs.functions import OurFunction
 from infra.constructs.logs import log_group
+from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings
 
 DEFINITION = ROOT / "infra" / "workflows" / "heartbeat.asl.json"
@@ -43,7 +44,7 @@ class RunStateMachine(Construct):
         super().__init__(scope, id)
         # A log group with this prefix needs no entry in the account's single, limited resource policy.
         states_log = log_group(self, "Logs", settings, name=f"/aws/vendedlogs/states/{machine_name(settings)}")
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+        role = iam.Role(self, "Role", assumed_by=service_for_this_account("states.amazonaws.com"))
         for function in tasks.values():
             function.allow_invoke_by(role)
         self.machine = sfn.StateMachine(

@@ -89,7 +89,21 @@ def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) ->
 
 
 def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) -> None:
-    assert who_may(dev, "ssm:GetParametersByPath") == set(dev.functions()) - {"run_tool", "request_approval"}
+    without = {"run_tool", "request_approval", "close_run", "sweep_runs"}
+    assert who_may(dev, "ssm:GetParametersByPath") == set(dev.functions()) - without
+
+
+def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> None:
+    """All but that of the gateway's log, which the CDK makes for the whole account."""
+    trusting = {
+        name: statement.get("Condition")
+        for name, role in large.of_type("AWS::IAM::Role").items()
+        for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        if "CloudWatchRole" not in name
+    }
+    assert len(trusting) > len(large.functions())
+    own = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert {name: condition for name, condition in trusting.items() if condition != own} == {}
 
 
 def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models(dev: Template) -> None:

@@ -142,6 +142,17 @@ def test_in_a_network_of_its_own_only_those_who_speak_with_the_domain_are_beside
     assert not dev.of_type("AWS::EC2::NatGateway")
 
 
+@pytest.mark.parametrize("count", [3, 6])
+def test_a_domain_in_three_zones_has_a_subnet_in_each(tmp_path: Path, count: int) -> None:
+    done = synthesized(tmp_path, "search=domain", "searchVpc=true", f"searchCount={count}", "check=false")
+    assert done.returncode == 0, done.stderr
+    template = Template(json.loads((tmp_path / "Hibernaut-dev.template.json").read_text(encoding="utf-8")))
+    made = domain_of(template)
+    assert made["ClusterConfig"]["ZoneAwarenessConfig"] == {"AvailabilityZoneCount": 3}
+    subnets = [template.resources[subnet["Ref"]] for subnet in made["VPCOptions"]["SubnetIds"]]
+    assert [subnet["Properties"]["AvailabilityZone"]["Fn::Select"][0] for subnet in subnets] == [0, 1, 2]
+
+
 def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, dev: Template) -> None:
     asking = {
         name: next(texts(statement["Resource"]), "")

@@ -10,13 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from infra.app import FOR_READING
 from infra.artifacts import CAGE, ROOT, stage
 from infra.settings import settings_of
+from tests.infra.conftest import synthesized
 
 
 def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path) -> None:
     assert checked.exists()
     assert checked_search.exists()
+
+
+def test_a_template_without_packages_is_called_one_for_reading_and_nothing_else_is_said(tmp_path: Path) -> None:
+    done = synthesized(tmp_path, "env=dev", "search=domain")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert done.stderr == FOR_READING.format(folder=tmp_path)
 
 
 def test_cloudformation_takes_the_templates(checked: Path, checked_search: Path) -> None:
