@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import json
+
 from fastapi import FastAPI
 from mangum import Mangum
 
 from functions.events import LambdaContext
-from functions.log import correlated
+from functions.log import correlated, log
+from hibernaut.rest.errors import body_of, status_of
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ReplyTooLarge
 from hibernaut.wiring import aws
+
+LARGEST_REPLY = 6_291_556
+"""Lambda's quota of the reply of a synchronous invocation in bytes; it answers a larger one with an error, and the gateway with 502."""
+ESCAPED = 6
+"""The most bytes that JSON makes of one character of a body: `\\u001f`."""
 
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, app: FastAPI | None = None) -> JsonObject:
     """Serve one request. Every result is an HTTP response; the gateway converts an uncaught exception to a 502."""
     answer: JsonObject = Mangum(app or aws.api_app(), lifespan="off")(event, context)  # type: ignore[arg-type]
-    return answer
+    size = size_of(answer)
+    return answer if size <= LARGEST_REPLY else too_large(answer, size)
+
+
+def size_of(answer: JsonObject) -> int:
+    """The bytes of the reply as the runtime sends it, JSON in UTF-8; for a reply far below the limit, an upper bound."""
+    bound = len(answer["body"]) * ESCAPED
+    return bound if bound < LARGEST_REPLY // 2 else len(json.dumps(answer, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def too_large(answer: JsonObject, size: int) -> JsonObject:
+    """The 413 in place of an answer. The headers of the answer that are not about its body stay: a web page may read this one as well."""
+    log().warning("reply too large", extra={"bytes": size, "status": answer["statusCode"]})
+    error = ReplyTooLarge(size, LARGEST_REPLY)
+    kept = {
+        member: {name: value for name, value in answer[member].items() if not name.lower().startswith("content-")}
+        for member in ("headers", "multiValueHeaders")
+        if answer.get(member)
+    }
+    kept.setdefault("headers", {})["content-type"] = "application/json"
+    return {**kept, "statusCode": status_of(error), "isBase64Encoded": False, "body": json.dumps(body_of(error))}

@@ -120,6 +120,18 @@ class PayloadTooLarge(HibernautError):
     code = "payload_too_large"
 
 
+class ReplyTooLarge(PayloadTooLarge):
+    """The reply to a valid request exceeds what the deployment can send in one reply. `largest` in bytes."""
+
+    code = "reply_too_large"
+
+    def __init__(self, size: int, largest: int) -> None:
+        super().__init__(
+            f"The reply would have {size} bytes, and this deployment sends at most {largest} in one. Ask for less: a smaller `limit`, "
+            "or one object at a time."
+        )
+
+
 class UnsupportedMedia(HibernautError):
     """A file of a type that cannot be read."""
 

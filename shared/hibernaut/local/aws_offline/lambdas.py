@@ -185,18 +185,23 @@ class Lambdas:
             extra = (self.deps[function.folder],) if function.folder in self.deps else ()
             # Through JSON and back, as on the wire, so that functions share no objects.
             with _event_loop():
-                payload = json.dumps(handler(json.loads(json.dumps(event)), OfflineContext(function), *extra))
+                payload = _sent(handler(json.loads(json.dumps(event)), OfflineContext(function), *extra))
         except Abandoned:
             return
         except Exception as error:  # noqa: BLE001 - Lambda reports whatever a handler raises
             invocation.end(_report(type(error).__name__, str(error), error))
             return
-        if len(payload) > PAYLOAD_LIMIT:
+        if len(payload.encode("utf-8", "surrogatepass")) > PAYLOAD_LIMIT:
             invocation.end(
                 _report("Function.ResponseSizeTooLarge", "Response payload size exceeded maximum allowed payload size")
             )
             return
         invocation.end(Reply(json.loads(payload)))
+
+
+def _sent(reply: Json) -> str:
+    """A reply as Lambda's runtime for Python 3.13 sends it: it escapes no letters (awslambdaric, `lambda_runtime_marshaller.py`)."""
+    return json.dumps(reply, ensure_ascii=False)
 
 
 @contextmanager
