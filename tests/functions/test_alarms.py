@@ -159,7 +159,7 @@ def test_items_that_cannot_be_swept_fire(here: Deployment, monkeypatch: pytest.M
     def unreadable(*_: object) -> None:
         raise ValueError("not a record")
 
-    monkeypatch.setattr("hibernaut.services.runs.sweep.TenantSweep.take_up", unreadable)
+    monkeypatch.setattr("hibernaut.services.runs.tenant_sweep.TenantSweep.take_up", unreadable)
     with watched() as metrics:
         for _ in range(3):
             assert not here.aws.fire_schedule().failed

@@ -28,8 +28,11 @@ LATER = st.lists(
         CREATED,
         st.tuples(st.just("update"), st.integers(0, 9), NAMES, TAGS),
         st.tuples(st.just("run"), st.integers(0, 9), st.integers(0, 5), st.booleans()),
+        st.tuples(st.just("said to have run"), st.integers(0, 9), st.integers(0, 5), st.booleans()),
         st.tuples(st.just("delete"), st.integers(0, 9), st.none(), st.none()),
-        st.tuples(st.just("age"), st.integers(0, 9), st.booleans(), st.none()),
+        st.tuples(
+            st.just("age"), st.integers(0, 9), st.sampled_from(["unmarked", "unmarked, then changed", "marked"]), st.none()
+        ),
         st.tuples(st.just("crash"), st.integers(1, 3), st.booleans(), st.none()),
     ),
     max_size=12,
@@ -42,6 +45,7 @@ FILTERS = st.just(AgentFilter(hidden=True)) | st.builds(
     match_all_tags=st.booleans(),
     project_id=st.none() | st.sampled_from(["p", ""]),
     query_text=st.none() | st.sampled_from(["", "n"]),
+    last_stop_reason=st.none() | st.just("end_turn"),
     hidden=st.booleans(),
 )
 ORDERS = st.sampled_from(["created_at", "updated_at", "last_run_completion"])
@@ -86,27 +90,37 @@ def act(house: House, step: tuple[object, ...], ids: list[str]) -> None:
     elif kind == "run":
         at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=int(str(two)))
         house.stores.writer.write(house.stores.agents.run_ended(agent_id, at, 1, StopReason.END_TURN))
+    elif kind == "said to have run":
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=int(str(two)))
+        told = {"last_run_completion": at} if three else {"last_stop_reason": "end_turn"}
+        agents.updates.update(agent_id, UpdateAgent.model_validate(told))
     elif kind == "delete":
         agents.delete(agent_id)
     else:
-        aged(house, agent_id, also_changed=bool(two))
+        assert isinstance(two, str)
+        aged(house, agent_id, two)
 
 
-def aged(house: House, agent_id: str, *, also_changed: bool) -> None:
-    """Make of the agent what an older version of the server has written: without marks, without a place in the orders."""
+def aged(house: House, agent_id: str, how: str) -> None:
+    """Make of the agent what an older version has written: its last run and the place in that order on its list row; or, before there
+    were marks and orders, without both.
+    """
     table = house.table
-    record, row = keys.agent(TENANT, agent_id), keys.agent_row(TENANT, agent_id)
-    bare = [dict(item) for key in (record, row) if (item := table.get(key)) is not None]
-    for item in bare:
-        for name in ("list_pk", "list_sk", "marked"):
-            item.pop(name, None)
-        table.write(Put(item))
+    record, row, ran = keys.agent(TENANT, agent_id), keys.agent_row(TENANT, agent_id), keys.last_run(TENANT, agent_id)
+    item = dict(table.get(row) or {})
+    table.write(Put(item | {name: value for name, value in (table.get(ran) or {}).items() if name not in ("pk", "sk")}))
+    table.write(Delete(ran))
+    # A round that was over before does not know of it: an older version ran beside this one. The next round does.
+    table.write(Delete(Key(f"{TENANT}#AGENTSBY", "BUILD")))
+    if how == "marked":
+        return
+    for key in (record, row):
+        bare = {name: value for name, value in (table.get(key) or {}).items() if name not in ("list_pk", "list_sk", "marked")}
+        table.write(Put(bare))
     for mark in marks(house):
         if str(mark["sk"]).endswith(agent_id):
             table.write(Delete(Key(str(mark["pk"]), str(mark["sk"]))))
-    # A round that was over before does not know of it: an older version ran beside this one. The next round does.
-    table.write(Delete(Key(f"{TENANT}#AGENTSBY", "BUILD")))
-    if also_changed:
+    if how == "unmarked, then changed":
         house.services.agents.updates.update(agent_id, UpdateAgent(tags=["later", "a"]))
 
 
@@ -135,7 +149,7 @@ def test_every_page_and_count_is_that_of_all_rows(
     house: House, steps: list[tuple[object, ...]], wanted: AgentFilter, order: str, limit: int, descending: bool, cursor: int
 ) -> None:
     ids = live_history(house, steps)
-    rows = [row for row in house.stores.agents.rows() if wanted.admits(row)]
+    rows = wanted.among(house.stores.agents.last_runs.joined(house.stores.agents.rows()), house.stores.agents.last_runs)
     agents = house.services.agents
     for after, before in ((None, None), (cursor, None), (None, cursor)):
         of = [ids[place % len(ids)] if ids and place is not None else None for place in (after, before)]
@@ -172,8 +186,8 @@ def test_a_deleted_agent_leaves_no_mark_and_no_place(house: House, steps: list[t
     there = {str(row["sk"]) for row in house.stores.agents.rows()}
     assert {str(mark["sk"]).rsplit("#", 1)[1] for mark in marks(house)} <= there
     for noun in ("AGENTSUPDATED", "AGENTSRAN", "AGENTSNEW"):
-        for shard in keys.shards():
-            entries = house.table.query(keys.list_partition(TENANT, noun, shard), index=Index.LISTS)
+        for pk in keys.list_partitions(TENANT, noun):
+            entries = house.table.query(pk, index=Index.LISTS)
             assert {str(entry["list_sk"]).rsplit("#", 1)[-1] for entry in entries} <= there
 
 

@@ -15,7 +15,7 @@ from hibernaut.ports.table import Item, Key
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.errors import ModelTimeout
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs.sweep import LONGEST_RUN, MOST_SWEEPS
+from hibernaut.services.runs.tenant_sweep import LONGEST_RUN, MOST_SWEEPS
 from hibernaut.services.steps.model_step import LONGEST_CALL
 from tests.support.scripted_model import Script, calls, in_turn, nothing, says
 from tests.support.settled import check_settled

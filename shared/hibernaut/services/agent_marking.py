@@ -1,4 +1,4 @@
-"""Marks the agents of data that was written before there were marks and orders, a slice at a time.
+"""Marks the agents of data that was written before there were marks, orders, or items of last runs, a slice at a time.
 
 Until all of them are marked, lists read all rows instead. A first request marks a slice, so a small data folder is complete at once; the
 sweep continues. A round over all rows begins again once a day: it finds what an older version of the server has written meanwhile.
@@ -11,7 +11,6 @@ from itertools import islice
 from hibernaut.ports.table import Item
 from hibernaut.services.records import Records
 from hibernaut.store.agents.agent_marks import MarkBuild
-from hibernaut.store.agents.agents import MARKED
 
 ROWS = 2_000
 """The largest number of list rows that one slice reads."""
@@ -46,7 +45,7 @@ class AgentMarking:
     def _slice(self, build: MarkBuild) -> MarkBuild:
         """Mark the next slice. Returns how far that came. Two slices at a time do the same work twice, which does no harm."""
         rows = list(islice(self._agents.listed().walk(build.after or None, first=ROWS), ROWS))
-        older = [place for place, row in enumerate(rows) if MARKED not in row][: AGENTS + 1]
+        older = [place for place, row in enumerate(rows) if self._agents.is_older(row)][: AGENTS + 1]
         seen = rows[: older[AGENTS]] if len(older) > AGENTS else rows
         for place in older[:AGENTS]:
             self._mark(rows[place])

@@ -25,7 +25,8 @@ class Host:
     `holder` names this process on leases and claims. `alone`: no other process can hold a lease, so a lease of another holder is
     dead. `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
-    model providers. `system_prompt`: what becomes of the system message when memory has changed.
+    model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
+    items that a sweep handles at once.
     """
 
     clock: Clock
@@ -38,6 +39,7 @@ class Host:
     look: float = 0.5
     traces: TraceMode = "off"
     system_prompt: PromptMode = "frozen"
+    sweep_threads: int = 1
     web: Web = NO_WEB
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST

@@ -103,7 +103,7 @@ class Stores:
         self._indexed = indexed
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
-        self.due = DueIndex(self._table)
+        self.due = DueIndex(self._table, self._policy)
         self.api_keys = ApiKeyStore(self._table)
         self.writer = Writer(self._table, self._policy)
         self.outbox = OutboxSignal()

@@ -38,7 +38,9 @@ from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
+from hibernaut.services.runs.sweep import Sweep
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -48,11 +50,11 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hibernaut.services.files.ingestion import Ingestion
-    from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
-    from hibernaut.services.turns.approvals import ApprovalAnswers
 
+SWEEP_THREADS = 8
+"""Due items that a sweep handles at once. Most of the time it waits for the table and for Step Functions."""
 GATHER_SECONDS = 0.1
 """Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
 BODY_LIMIT = 6 * 1024 * 1024
@@ -184,6 +186,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
         reader=ChildFileReader(),
         ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,
+        sweep_threads=SWEEP_THREADS,
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
@@ -267,8 +270,6 @@ def _reading(settings: AwsSettings) -> PerTenant[Ingestion]:
 
 @cache
 def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
-    from hibernaut.services.turns.approvals import ApprovalAnswers
-
     host, stores = _base(settings, AwsOverrides(), in_execution=True)
     return PerTenant(lambda tenant: ApprovalAnswers(stores.of(tenant), host))
 

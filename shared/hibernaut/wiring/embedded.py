@@ -48,7 +48,6 @@ from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
-from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -152,7 +151,7 @@ class Embedded:
         return self
 
     def _unfinished(self) -> int:
-        return sum(len(self.stores.due.past(shard, None)) for shard in keys.shards())
+        return len(self.stores.due.all())
 
     def _take_up(self) -> None:
         self.engines.sweep.run(everything=True)

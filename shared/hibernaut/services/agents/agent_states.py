@@ -54,7 +54,7 @@ def shown_relations(
 class _AgentRelations:
     """The related records of the agents in one reply, by id."""
 
-    rows: dict[str, Item]
+    last_runs: dict[str, Item]
     windows: dict[str, list[str]]
     blocks: dict[str, StoredBlock]
     tools: dict[str, StoredTool]
@@ -85,7 +85,7 @@ class AgentStates:
         folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
         heads = self._records.conversations.heads(ids)
         return _AgentRelations(
-            rows=self._records.agents.rows_of(ids),
+            last_runs=self._records.agents.last_runs.of(ids),
             windows=self._records.window_ids.of(list(heads.values())),
             blocks=self._records.blocks.get_many(block_ids),
             tools=self._records.tools.get_many(tool_ids),
@@ -110,7 +110,7 @@ class AgentStates:
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
         secrets = _secrets(agent, shown)
         fields = {name: getattr(agent, name) for name in _SHARED}
-        fields |= _last_run(found.rows.get(agent.id, {}))
+        fields |= _last_run(found.last_runs.get(agent.id, {}))
         # Every field is named: looking up a default costs more than all the others.
         return AgentState.model_construct(
             **{
@@ -156,7 +156,7 @@ def handle_of(config: LLMConfig) -> str:
 
 
 def _last_run(row: Item) -> dict[str, object]:
-    """The fields of the newest run, from the list row."""
+    """The fields of the newest run."""
     completion, reason = str(row.get("last_run_completion", "")), str(row.get("last_stop_reason", ""))
     return {
         "last_run_completion": datetime.fromisoformat(completion) if completion else None,

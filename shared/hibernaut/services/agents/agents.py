@@ -23,10 +23,11 @@ from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_marks import Facet
 from hibernaut.store.agents.agents import tags_of
+from hibernaut.store.agents.last_runs import LastRuns
 from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.table.row_lists import RowList
 
-MADE, CHANGED = "created_at", "updated_at"
+MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 """The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 
 
@@ -75,6 +76,10 @@ class AgentFilter:
         if not self.tags:
             return None
         return "TAG", self.tags[:1] if self.match_all_tags else self.tags
+
+    def among(self, rows: Sequence[Item], runs: LastRuns) -> list[Item]:
+        """The list rows that pass the filter. Their newest runs are looked up if the filter names one."""
+        return [row for row in (rows if self.last_stop_reason is None else runs.joined(rows)) if self.admits(row)]
 
     def admits(self, row: Item) -> bool:
         if (
@@ -152,10 +157,11 @@ class Agents:
         Raises: NotFound for a cursor.
         """
 
-        def select(rows: Sequence[Item]) -> Sequence[Item]:
-            return [row for row in rows if wanted.admits(row)]
-
         agents, mark = self._records.agents, wanted.mark()
+
+        def select(rows: Sequence[Item]) -> Sequence[Item]:
+            return wanted.among(rows if order_by != RAN else agents.last_runs.joined(rows), agents.last_runs)
+
         rows: Sequence[Item]
         if mark is None and order_by == MADE:
             rows = agents.listed().page(asked, select)
@@ -190,11 +196,12 @@ class Agents:
         if wanted.criteria == 0:
             return agents.count(hidden=wanted.hidden)
         if mark is None or not self._marking.is_complete():
-            return sum(wanted.admits(row) for row in agents.rows())
+            return len(wanted.among(agents.rows(), agents.last_runs))
         facet, texts = mark
         if wanted.criteria == len(texts) == 1:
             return self._records.agent_marks.count(facet, texts[0], hidden=wanted.hidden)
-        return sum(wanted.admits(row) for row in agents.rows_marked(self._records.agent_marks.bearers(facet, texts).all()))
+        rows = agents.rows_marked(self._records.agent_marks.bearers(facet, texts).all())
+        return len(wanted.among(rows, agents.last_runs))
 
     def tags(self, text: str | None, asked: Page) -> Sequence[str]:
         """A page of the distinct tags of all agents, in alphabetical order; `text`: only tags that contain it, in any case.

@@ -91,7 +91,7 @@ class StepLease:
         token = self._host.ids.token()
         taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
         try:
-            self._writer.write(self._runs.take(state, taken, lease + OPEN_FOR_MS), token=taken.token)
+            self._writer.write(self._runs.take(state, taken), token=taken.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
         return replace(taken, token=token)

@@ -14,27 +14,29 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store.agents.agent_marks import CONCEALED
+from hibernaut.store.agents.last_runs import FIELDS, NEW, PLACE, RAN, LastRuns, stands
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.time_orders import TimeOrder
 
-UPDATED, RAN, NEW = "AGENTSUPDATED", "AGENTSRAN", "AGENTSNEW"
-"""The lists of agents by their last change and by their last run, and of those without a run."""
+UPDATED = "AGENTSUPDATED"
+"""The list of agents by their last change."""
 MARKED = "marked"
 """The attribute of the list rows whose agents have marks and stand in the orders. Rows of older data lack it."""
-_ROW_ONLY = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
-"""The fields that only the list row stores."""
+_STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
+"""The fields that only the item of the last run stores."""
 
 
 class AgentStore:
-    """Agents, and their list rows. Their marks are `store.agents.agent_marks`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Agents, and their list rows. Their marks are `store.agents.agent_marks`, their newest runs `last_runs`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
+        self.last_runs = LastRuns(table)
 
     def get(self, agent_id: str) -> StoredAgent | None:
         """The agent, or None."""
@@ -54,7 +56,7 @@ class AgentStore:
         return agent
 
     def create(self, agent: StoredAgent, token: str) -> list[Change]:
-        """The changes that create an agent and its list row. Condition: the id is free."""
+        """The changes that create an agent, its list row, and the item of its runs. Condition: the id is free."""
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         return [
             Put(
@@ -67,45 +69,39 @@ class AgentStore:
                     "sk": row.sk,
                     **_listed(agent),
                     **({CONCEALED: True} if agent.hidden else {}),
-                    **keys.listed(self._tenant, NEW, agent.id),
                     MARKED: True,
                 }
             ),
+            self.last_runs.create(agent.id),
         ]
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
         """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
 
-        Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the list
-        row.
+        Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the item of
+        the last run.
         """
         key = keys.agent(self._tenant, after.id)
-        stored = after.model_copy(update={**_ROW_ONLY, "version": before.version + 1})
+        stored = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
         changed |= self._updated(after)
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        if ran := _of_last_run(after):
+            changes.append(self.last_runs.change(after.id, ran))
         old = _listed(before)
-        row = {name: value for name, value in (_listed(after) | _of_last_run(after)).items() if old.get(name) != value}
+        row = {name: value for name, value in _listed(after).items() if old[name] != value}
         if not row:
             return changes
-        if "last_run_completion" in row:
-            row |= self._ran(after.id, str(row["last_run_completion"]))
         if "hidden" in row and after.hidden:
             row[CONCEALED] = True
         cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
         return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
 
     def run_ended(self, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
-        """The change of the list row at the end of a run. For a deleted agent it writes a row without a name, which no list
-        shows.
-        """
-        row: dict[str, Value] = {
-            "last_run_completion": wire_time(at),
-            "last_run_duration_ms": duration_ms,
-            "last_stop_reason": stop_reason.value if stop_reason else "",
-            **self._ran(agent_id, wire_time(at)),
-        }
-        return Update(keys.agent_row(self._tenant, agent_id), set=row)
+        """The change at the end of a run. For a deleted agent it writes an item that no list shows."""
+        reason = stop_reason.value if stop_reason else ""
+        fields: dict[str, Value] = dict(zip(FIELDS, (wire_time(at), duration_ms, reason), strict=True))
+        return self.last_runs.ended(agent_id, fields)
 
     def listed(self) -> RowList:
         """The list rows of all agents."""
@@ -117,23 +113,29 @@ class AgentStore:
 
     def by_last_run(self) -> TimeOrder:
         """The list rows of all agents in the order of `last_run_completion`, through the index, which may lag."""
-        return TimeOrder(self._table, (RAN, NEW), "last_run_completion", rows_of=self.rows_of, mark="name")
+        return TimeOrder(
+            self._table, (RAN, NEW), "last_run_completion", rows_of=self.last_runs.rows_of, mark="name", stands=stands
+        )
 
     def place(self, agent: StoredAgent, row: Item) -> list[Change]:
-        """The changes that put an agent of older data into the orders. Conditions: its version and its last run are as read."""
+        """The changes that put an agent of older data into the orders. Conditions: its version is as read, and what its row has of the
+        last run.
+        """
         ran = str(row.get("last_run_completion", ""))
         when = Term("last_run_completion", Op.EQ, ran) if ran else Term("last_run_completion", Op.MISSING)
-        place = self._ran(agent.id, ran) if ran else keys.listed(self._tenant, NEW, agent.id)
+        key = keys.agent_row(self._tenant, agent.id)
         return [
             Update(keys.agent(self._tenant, agent.id), set=self._updated(agent), when=eq(version=agent.version)),
-            Update(keys.agent_row(self._tenant, agent.id), set={**place, MARKED: True}, when=(*PRESENT, when)),
+            Update(key, set={MARKED: True}, remove=(*PLACE, *FIELDS), when=(*PRESENT, when)),
+            *([] if agent.id in self.last_runs.kept([agent.id]) else [self.last_runs.create(agent.id, row)]),
         ]
+
+    def is_older(self, row: Item) -> bool:
+        """Whether an older version has written a list row, so that it lacks marks, or holds the last run and its place."""
+        return MARKED not in row or PLACE[0] in row
 
     def _updated(self, agent: StoredAgent) -> dict[str, str]:
         return keys.listed_at(self._tenant, UPDATED, wire_time(agent.updated_at), agent.id)
-
-    def _ran(self, agent_id: str, at: str) -> dict[str, str]:
-        return keys.listed_at(self._tenant, RAN, at, agent_id)
 
     def count(self, *, hidden: bool) -> int:
         """The number of agents, with or without the hidden ones. The engine counts the rows."""
@@ -161,9 +163,10 @@ class AgentStore:
         return [rows[agent_id] for agent_id in ids if "name" in rows.get(agent_id, {})]
 
     def delete(self, agent: StoredAgent) -> list[Change]:
-        """The changes that delete an agent and its list row. Condition: the version is that of `agent`."""
+        """The changes that delete an agent, its list row, and the item of its runs. Condition: the version is that of `agent`."""
         key = keys.agent(self._tenant, agent.id)
-        return [Delete(key, eq(version=agent.version), freed(key, agent)), Delete(keys.agent_row(self._tenant, agent.id))]
+        row = Delete(keys.agent_row(self._tenant, agent.id))
+        return [Delete(key, eq(version=agent.version), freed(key, agent)), row, self.last_runs.delete(agent.id)]
 
 
 def tags_of(row: Item) -> set[str]:

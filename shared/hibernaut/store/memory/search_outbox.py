@@ -206,7 +206,7 @@ class SearchOutbox:
         return sum(not str(item["sk"]).startswith("AGAIN#") for items in found for item in items)
 
     def _shards(self) -> list[str]:
-        return [keys.list_partition(self._tenant, NOUN, shard) for shard in keys.shards()]
+        return keys.list_partitions(self._tenant, NOUN)
 
     def forget(self, pointer: Pointer) -> Delete:
         """The change that removes a pointer. Condition: the pointer exists and belongs to the same build."""

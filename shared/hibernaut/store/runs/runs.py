@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hibernaut.ports.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
@@ -49,6 +49,7 @@ class RunState:
     next_seq  first free number of the event log
     last_seq  last number of the event log; 0 until the run has ended
     sweeps    number of times that the sweep took the run up
+    restarts  number of times that it did since a worker last took a step or committed one
     token     token of the newest write
     """
 
@@ -60,6 +61,7 @@ class RunState:
     next_seq: int = 1
     last_seq: int = 0
     sweeps: int = 0
+    restarts: int = 0
     token: str = ""
 
     @property
@@ -100,6 +102,7 @@ class RunStore:
             next_seq=int(item["next_seq"]),
             last_seq=int(item["last_seq"]),
             sweeps=int(item["sweeps"]),
+            restarts=int(item.get("restarts", 0)),
             token=str(item.get("wt", "")),
         )
 
@@ -114,7 +117,7 @@ class RunStore:
     def change(self, state: RunState, when: Condition, due_ms: int | None) -> Update:
         """The change of a run to `state`. `due_ms` None: the run leaves the index DUE."""
         key = keys.run(self._tenant, state.run.id)
-        changed: dict[str, Value] = {**_attributes(state), **self._codec.body(key, state.run)}
+        changed: dict[str, Value] = {**_attributes(replace(state, restarts=0)), **self._codec.body(key, state.run)}
         left: tuple[str, ...] = ()
         if state.ended:
             left += ("list_pk", "list_sk")
@@ -126,32 +129,40 @@ class RunStore:
             changed |= keys.due(state.run.id, due_ms)
         return Update(key, set=changed, remove=left, when=when, frees=freed(key, state.run))
 
-    def take(self, before: RunState, state: RunState, due_ms: int) -> Update:
+    def take(self, before: RunState, state: RunState) -> Update:
         """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
 
-        A commit releases the lease, so an unchanged lease means that no commit happened.
+        A commit releases the lease, so an unchanged lease means that no commit happened. The run stays where it is in the index DUE,
+        which saves two writes of the index: a sweep that finds it due before its worker is done postpones it.
         """
         untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
-        return self._keep(state, due_ms, (*running(before.attempt), *untouched))
+        return self._lease(state, (*running(before.attempt), *untouched))
 
     def keep(self, state: RunState, due_ms: int) -> Update:
         """The change by which the lease's holder renews the lease, as an attempt of its own. A lease of 0 releases the step."""
-        return self._keep(state, due_ms, running(state.attempt - 1))
+        return self._lease(state, running(state.attempt - 1), **keys.due(state.run.id, due_ms))
 
-    def _keep(self, state: RunState, due_ms: int, when: Condition) -> Update:
+    def _lease(self, state: RunState, when: Condition, **place: str) -> Update:
         changed: dict[str, Value] = {
             "attempt": state.attempt,
             "lease": state.lease,
             "holder": state.holder,
             "wt": state.token,
-            **keys.due(state.run.id, due_ms),
+            "restarts": 0,
+            **place,
             **keys.listed(self._tenant, OPEN, state.run.id),
         }
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
+    def postpone(self, state: RunState, due_ms: int) -> Update:
+        """The change by which a sweep leaves a run to the worker that holds it. Condition: that worker still holds it."""
+        when = (*running(state.attempt), Term("lease", Op.EQ, state.lease))
+        return Update(keys.run(self._tenant, state.run.id), set=keys.due(state.run.id, due_ms), when=when)
+
     def sweep(self, state: RunState, due_ms: int) -> Update:
         """The change by which a sweep takes a run up. Of two concurrent sweeps one fails its condition."""
-        changed: dict[str, Value] = {"sweeps": state.sweeps, "wt": state.token, **keys.due(state.run.id, due_ms)}
+        changed: dict[str, Value] = {"sweeps": state.sweeps, "restarts": state.restarts, "wt": state.token}
+        changed |= keys.due(state.run.id, due_ms)
         when = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
 
@@ -322,6 +333,7 @@ def _attributes(state: RunState) -> dict[str, Value]:
         "next_seq": state.next_seq,
         "last_seq": state.last_seq,
         "sweeps": state.sweeps,
+        "restarts": state.restarts,
         "wt": state.token,
     }
 

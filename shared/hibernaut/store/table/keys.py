@@ -9,7 +9,8 @@ its default conversation). Shards are two hex digits.
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
     t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
-    t#AGENTS           agent               list row of an agent (index LISTS)     list, count, filters, last runs
+    t#AGENT#agent      LASTRUN             its newest run (index LISTS)           states, order by last run
+    t#AGENTS           agent               list row of an agent                   list, count, filters
     t#AGENTSBY         FACET#text#agent    mark of an agent                       by name, tag, project …; list of tags
     t#AGENTSBY         BUILD               how far older agents are marked (DUE)  lists of agents; the sweep
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
@@ -71,10 +72,8 @@ from __future__ import annotations
 import hashlib
 
 from hibernaut.ports.table import Key
+from hibernaut.store.table.shards import known_shards_of, shard_of, shards
 from hibernaut.store.table.tenants import checked
-
-SHARDS = 8
-"""The number of partitions of each sharded list, which bounds the write throughput of a tenant-wide list."""
 
 PENDING = "PENDING"
 """The sort key of an approval that a run requests."""
@@ -82,22 +81,18 @@ GONE = "GONE"
 """The sort key of the tombstone of a deletion that may be incomplete."""
 FILE = "FILE"
 """The sort key of a file."""
+LAST_RUN = "LASTRUN"
+"""The sort key of what is known of an agent's newest run."""
 LONGEST_NAME = 100
 """The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
 
-def shard_of(identifier: str) -> str:
-    """The shard of an id. The mapping is part of the storage format and must not change."""
-    return f"{hashlib.sha256(identifier.encode()).digest()[0] % SHARDS:02x}"
-
-
-def shards() -> list[str]:
-    """All shards."""
-    return [f"{number:02x}" for number in range(SHARDS)]
-
-
 def agent(tenant: str, agent_id: str) -> Key:
     return Key(f"{checked(tenant)}#AGENT#{agent_id}", "AGENT")
+
+
+def last_run(tenant: str, agent_id: str) -> Key:
+    return Key(f"{checked(tenant)}#AGENT#{agent_id}", LAST_RUN)
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
@@ -302,13 +297,14 @@ def is_unindexed(key: Key) -> bool:
     return key.pk.split("#", 2)[1:2] == ["TAIL"]
 
 
-def due(run_id: str, due_ms: int) -> dict[str, str]:
+def due(identifier: str, due_ms: int) -> dict[str, str]:
     """The attributes that put an item into the index DUE; `due_ms` in milliseconds since 1970."""
-    return {"due_pk": due_partition(shard_of(run_id)), "due_sk": f"{due_ms:013d}#{run_id}"}
+    return {"due_pk": f"DUE#{shard_of('DUE', identifier)}", "due_sk": f"{due_ms:013d}#{identifier}"}
 
 
-def due_partition(shard: str) -> str:
-    return f"DUE#{shard}"
+def due_partitions() -> list[str]:
+    """The partitions of the index DUE."""
+    return [f"DUE#{shard}" for shard in shards("DUE")]
 
 
 def due_before(now_ms: int) -> str:
@@ -317,13 +313,13 @@ def due_before(now_ms: int) -> str:
 
 
 def listed(tenant: str, noun: str, identifier: str) -> dict[str, str]:
-    """The attributes that put an item into the tenant's sharded list of a noun (RUNS, STEPS, MSGS, CONVS or TAIL)."""
-    return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": identifier}
+    """The attributes that put an item into the tenant's sharded list of a noun."""
+    return {"list_pk": _list_partition(tenant, noun, shard_of(noun, identifier)), "list_sk": identifier}
 
 
 def listed_at(tenant: str, noun: str, at: str, identifier: str) -> dict[str, str]:
     """The attributes that put an item into a sharded list in the order of a time."""
-    return {"list_pk": list_partition(tenant, noun, shard_of(identifier)), "list_sk": timed(at, identifier)}
+    return {"list_pk": _list_partition(tenant, noun, shard_of(noun, identifier)), "list_sk": timed(at, identifier)}
 
 
 def timed(at: str, identifier: str) -> str:
@@ -331,7 +327,17 @@ def timed(at: str, identifier: str) -> str:
     return f"{at}#{identifier}"
 
 
-def list_partition(tenant: str, noun: str, shard: str) -> str:
+def list_partitions(tenant: str, noun: str) -> list[str]:
+    """The partitions of a tenant's sharded list."""
+    return [_list_partition(tenant, noun, shard) for shard in shards(noun)]
+
+
+def list_partitions_of(tenant: str, noun: str, identifier: str) -> list[str]:
+    """The partitions of a tenant's sharded list in which an id may stand. More than one: an older version may have written it."""
+    return [_list_partition(tenant, noun, shard) for shard in known_shards_of(noun, identifier)]
+
+
+def _list_partition(tenant: str, noun: str, shard: str) -> str:
     return f"{checked(tenant)}#{noun}#{shard}"
 
 

@@ -25,19 +25,12 @@ def entries(table: TenantTable, noun: str, span: IdRange, *, first: int, descend
     """The entries with after < sort key < before, in the order of their sort keys, read lazily. `first`: how many are expected to
     be needed. An entry holds only keys.
     """
-    share = first / keys.SHARDS
+    partitions = keys.list_partitions(table.tenant, noun)
+    share = first / len(partitions)
     # Three deviations above a shard's share: with so many of each shard, a second read is rare.
     size = min(ceil(share + 3 * sqrt(share)) + 1, MOST_AT_ONCE)
     asked = [
-        Query(
-            keys.list_partition(table.tenant, noun, shard),
-            index=Index.LISTS,
-            after=span.after,
-            before=span.before,
-            limit=size,
-            descending=descending,
-        )
-        for shard in keys.shards()
+        Query(pk, index=Index.LISTS, after=span.after, before=span.before, limit=size, descending=descending) for pk in partitions
     ]
     walks = [_further(table, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
     yield from heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
@@ -71,8 +64,7 @@ def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descendi
 
 def find(table: TenantTable, noun: str, identifier: str) -> Key | None:
     """The key of the entry with this id; None if the index has no such entry."""
-    pk = keys.list_partition(table.tenant, noun, keys.shard_of(identifier))
-    found = table.query(pk, index=Index.LISTS, prefix=identifier, limit=1)
-    if not found or found[0]["list_sk"] != identifier:
-        return None
-    return Key(str(found[0]["pk"]), str(found[0]["sk"]))
+    places = keys.list_partitions_of(table.tenant, noun, identifier)
+    found = table.query_many([Query(pk, index=Index.LISTS, prefix=identifier, limit=1) for pk in places])
+    entries = (entry for some in found for entry in some if entry["list_sk"] == identifier)
+    return next((Key(str(entry["pk"]), str(entry["sk"])) for entry in entries), None)

@@ -30,7 +30,7 @@ class TimeOrder:
     """The rows of a list in the order of their attribute `field`, and of their ids where that is equal.
 
     `nouns`: the lists of the index with and (the second, if there is one) without a time. `rows_of` returns rows by id; a row that is
-    there has the attribute `mark`.
+    there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row.
     """
 
     def __init__(
@@ -41,12 +41,14 @@ class TimeOrder:
         *,
         rows_of: Callable[[Sequence[str]], Mapping[str, Item]],
         mark: str,
+        stands: Callable[[Item, Item], bool] = lambda entry, row: True,  # noqa: ARG005  the default looks at neither
     ) -> None:
         self._table = table
         self._nouns = nouns
         self._field = field
         self._rows_of = rows_of
         self._mark = mark
+        self._stands = stands
 
     def page(self, asked: Page, select: Select) -> list[Item]:
         """As `domain.wire.listing.page` over the selected rows by their time, without reading those outside the page.
@@ -80,10 +82,11 @@ class TimeOrder:
         shown: set[str] = set()
         size = min(max(asked.limit or MOST_AT_ONCE, 1), MOST_AT_ONCE)
         entries = self._entries(asked, after, before, backwards=backwards, first=size)
-        while ids := [keys.last_part(f"#{entry['list_sk']}") for entry in islice(entries, size)]:
-            rows = self._rows_of(ids)
+        while found := [(keys.last_part(f"#{entry['list_sk']}"), entry) for entry in islice(entries, size)]:
+            rows = self._rows_of(list(dict.fromkeys(identifier for identifier, _ in found)))
+            ids = [identifier for identifier, entry in found if identifier in rows and self._stands(entry, rows[identifier])]
             # An entry that moved while the index was read is met twice.
-            new = [identifier for identifier in dict.fromkeys(ids) if identifier in rows and identifier not in shown]
+            new = [identifier for identifier in dict.fromkeys(ids) if identifier not in shown]
             shown.update(new)
             yield from select([rows[identifier] for identifier in new if self._mark in rows[identifier]])
             size = min(2 * size, MOST_AT_ONCE)

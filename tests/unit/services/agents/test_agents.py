@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Key
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.memory.block import CreateBlock
@@ -173,7 +172,7 @@ def test_a_run_that_ends_after_its_agent_is_gone_brings_no_agent_back(house: Hou
     house.services.agents.delete(agent.id)
     ended(house, agent, 1, StopReason.CANCELLED)
     assert (house.services.agents.count(AgentFilter(hidden=True)), names(house)) == (0, [])
-    assert house.table.get(Key(*keys.agent_row(TENANT, agent.id))) is not None
+    assert house.table.get(keys.last_run(TENANT, agent.id)) is not None
 
 
 def test_a_deleted_agents_secrets_stand_nowhere_in_the_database(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.services.files import files, ingestion
 from hibernaut.services.files.files import Upload
 from hibernaut.services.files.ingestion import Ingestion
-from hibernaut.services.runs.sweep import Sweep, TenantSweep
+from hibernaut.services.runs.sweep import Sweep
+from hibernaut.services.runs.tenant_sweep import TenantSweep
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.store.table import keys
 from hibernaut.wiring.api_services import services_of

@@ -15,7 +15,6 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaAsyncRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.sending import SendRequest
-from hibernaut.store.table import keys
 from tests.support.scripted_model import Script, in_turn, says
 from tests.support.world import Data, World, data_in
 
@@ -58,7 +57,7 @@ def after(data: Data, heard: Heard, seconds: float = 120) -> World:
 
 
 def is_due(world: World) -> bool:
-    return any(world.all_stores.due.past(shard, None) for shard in keys.shards())
+    return bool(world.all_stores.due.all())
 
 
 def outcome(run: StoredRun) -> tuple[bool, int | None, str | None]:

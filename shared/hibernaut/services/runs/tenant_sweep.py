@@ -1,0 +1,145 @@
+"""The sweep of one tenant: restarts or closes one overdue run, or handles other due work. `services.runs.sweep` decides which item comes
+next.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from hibernaut.ports.table import ConditionFailed, Key
+from hibernaut.ports.workflow import RunRef
+from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.services.agent_marking import AgentMarking
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
+from hibernaut.services.host import Host
+from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.records import records_over
+from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState
+from hibernaut.store.stores import TenantStores
+from hibernaut.store.table import keys
+
+LONGEST_RUN = timedelta(hours=24)
+"""The longest duration of a run; after it, the sweep closes the run. The time in the queue does not count."""
+MOST_SWEEPS = 30
+"""A run is closed after this many restarts by the sweep and as many attempts without a commit. A run without an attempt stays
+open.
+"""
+LONGEST_PAUSE_MS = 15 * 60_000
+"""The longest time in milliseconds between two restarts of a run that no worker takes."""
+Took = Literal["started", "closed", "ended", "held", "left"]
+"""What became of an item. "ended": `clear_up` must handle it. "held": a worker holds the run. "left": nothing was done."""
+
+
+class SweepResult(NamedTuple):
+    """The number of restarted runs, and of closed runs."""
+
+    started: int
+    closed: int
+
+
+class TenantSweep:
+    """Restarts or closes the overdue items of one tenant."""
+
+    def __init__(self, stores: TenantStores, host: Host, termination: RunTermination, approvals: ApprovalAnswers) -> None:
+        self._tenant = stores.tenant
+        self._stores = stores
+        self._host = host
+        self._termination = termination
+        self._approvals = approvals
+        self._callbacks = Callbacks(stores, host)
+        records = records_over(stores, host.clock, host.ids)
+        self._ends = ConversationDeletion(records, termination=termination)
+        self._marking = AgentMarking(records)
+
+    def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
+        """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
+        execution; a run with a newer execution is left to it. A run that no worker has taken since its last restart stays until it
+        is due.
+        """
+        state = self._stores.runs.get(run_id)
+        place = keys.run(self._tenant, run_id)
+        took = self.take_up(place) if state is not None and state.sweeps == after and not state.restarts else "left"
+        if took == "ended":
+            self.clear_up(place)
+        return SweepResult(int(took == "started"), int(took == "closed"))
+
+    def clear_up(self, place: Key) -> Took:
+        """Make the callback of an ended run, continue the deletion of what a deleted conversation or agent has left, or mark
+        agents of older data.
+        """
+        identifier = keys.last_part(place.pk)
+        if place.sk == BUILD:
+            self._marking.sweep()
+        elif _is_gone(place):
+            self._ends.go_on(identifier)
+        else:
+            self._callbacks.send(identifier)
+        return "left"
+
+    def take_up(self, place: Key) -> Took:
+        """Restart or close an overdue run, restart a file's ingestion, or deny an overdue approval."""
+        run_id = keys.last_part(place.pk)
+        if place.sk == keys.FILE:
+            self._host.ingest.start(self._tenant, run_id)
+            return "left"
+        if place.sk == keys.PENDING:
+            return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
+        if _is_gone(place) or place.sk == BUILD:
+            return "ended"
+        state = self._stores.runs.get(run_id)
+        if state is not None and state.ended:
+            return "ended"
+        if state is None or state.run.status is not RunStatus.RUNNING:
+            return "left"
+        if self._is_held(state):
+            self._leave(state)
+            return "held"
+        if self._is_hopeless(state):
+            error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
+            self._termination.end(run_id, StopReason.ERROR, error)
+            return "closed"
+        token = self._host.ids.token()
+        counted = replace(state, sweeps=state.sweeps + 1, restarts=state.restarts + 1, token=token)
+        try:
+            self._stores.writer.write(self._stores.runs.sweep(counted, self._now_ms() + pause_ms(state.restarts)), token=token)
+        except ConditionFailed:
+            return "left"
+        self._host.workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.{counted.sweeps}")
+        return "started"
+
+    def _is_hopeless(self, state: RunState) -> bool:
+        """Whether the run exceeds `LONGEST_RUN`, or has reached `MOST_SWEEPS` restarts and attempts that committed no step."""
+        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        died = state.attempt - state.run.steps
+        return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._host.clock.now() - began > LONGEST_RUN
+
+    def _is_held(self, state: RunState) -> bool:
+        """Whether a worker may hold an unexpired lease on the run's step."""
+        if self._host.alone and state.holder != self._host.holder:
+            return False
+        return state.lease > self._now_ms()
+
+    def _leave(self, state: RunState) -> None:
+        """Leave a run to the worker that holds it: the sweep looks again when its lease has expired."""
+        with suppress(ConditionFailed):
+            self._stores.writer.write(self._stores.runs.postpone(state, state.lease + OPEN_FOR_MS))
+
+    def _now_ms(self) -> int:
+        return int(self._host.clock.now().timestamp() * 1000)
+
+
+def pause_ms(restarts: int) -> int:
+    """Milliseconds until the next restart of a run that was restarted this often, and that no worker has taken: exponential backoff."""
+    return min(OPEN_FOR_MS << min(restarts, 10), LONGEST_PAUSE_MS)
+
+
+def _is_gone(place: Key) -> bool:
+    return place.sk == keys.GONE
