@@ -4,20 +4,19 @@ python -m tests.proof                      all
 python -m tests.proof home offline         only these engines: home (SQLite, in one process), killed, offline, dynamodb
 python -m tests.proof --every 5            each fifth point
 python -m tests.proof --only cancel        the stories whose names contain the word
+python -m tests.proof --jobs 4             in four processes instead of two
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
-from tests.conftest import FAKE_AWS
-from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
+from tests.proof.engines import AT_HOME
+from tests.proof.play import DYNAMODB, KILLED, OFFLINE, Play, Played, played
 from tests.proof.stories import STORIES, Story
 from tests.proof.table import points_of, sums_of
 from tests.support.dynamodb_local import DynamoDbLocal, why_not
@@ -25,63 +24,56 @@ from tools.engines import DYNAMODB_LOCAL
 
 SHOWN = 20
 """Number of findings that are printed in full."""
-
-
-@contextmanager
-def engines(wanted: list[str]) -> Iterator[dict[str, Engine]]:
-    """The wanted engines by name. The engines of AWS are started here and stopped afterwards."""
-    with ExitStack() as running:
-        found: dict[str, Engine] = dict(AT_HOME) if "home" in wanted else {}
-        if "killed" in wanted:
-            found["killed"] = killed("embedded")
-        if "offline" in wanted:
-            from tests.proof.offline import on_aws_offline
-
-            found["aws-offline"] = running.enter_context(on_aws_offline())
-        if "dynamodb" in wanted:
-            server = DynamoDbLocal()
-            server.start()
-            running.callback(server.close)
-            found["DynamoDB Local"] = on_dynamodb_local(server)
-        yield found
+ENGINES = {"home": list(AT_HOME), "killed": [KILLED], "offline": [OFFLINE], "dynamodb": [DYNAMODB]}
+"""The engines by the names of the command line."""
 
 
 def fits(story: Story, engine: str) -> bool:
     """Whether an engine can play the story: a large body needs its blobs, and a deadline needs a clock that can be advanced."""
-    return not (engine == "DynamoDB Local" and story.blobs) and not (engine in ("DynamoDB Local", "killed") and story.later)
+    return not (engine == DYNAMODB and story.blobs) and not (engine in (DYNAMODB, KILLED) and story.later)
 
 
-def proved(wanted: list[str], only: str, every: int) -> dict[tuple[str, str], Tally]:
-    tallies: dict[tuple[str, str], Tally] = {}
-    with engines(wanted) as found:
-        for name, engine in found.items():
-            for story in STORIES:
-                if only in story.name and fits(story, name):
-                    began = time.monotonic()
-                    tally = tallies[story.name, name] = engine(story, 1, every)
-                    told = f"{tally.points} points, {len(tally.found)} findings, {time.monotonic() - began:.0f} s"
-                    print(f"{name}: {story.name}: {told}", file=sys.stderr, flush=True)
-    return tallies
+def plays(wanted: Sequence[str], only: str, every: int) -> list[Play]:
+    """The plays, those that take longest first, so that the processes end together."""
+    engines = [engine for name in ("dynamodb", "offline", "killed", "home") if name in wanted for engine in ENGINES[name]]
+    stories = [story for story in reversed(STORIES) if only in story.name]
+    return [Play(engine, story.name, every) for engine in engines for story in stories if fits(story, engine)]
+
+
+def proved(asked: Sequence[Play], jobs: int) -> Iterator[Played]:
+    """Play all, over one DynamoDB Local if a play needs it, and report each play when it is over."""
+    with ExitStack() as running:
+        endpoint = ""
+        if any(play.engine == DYNAMODB for play in asked):
+            server = DynamoDbLocal()
+            server.start()
+            running.callback(server.close)
+            endpoint = server.endpoint
+        for one in played(asked, jobs, endpoint):
+            told = f"{one.tally.points} points, {len(one.tally.found)} findings, {one.seconds:.0f} s"
+            print(f"{one.play.engine}: {one.play.story}: {told}", file=sys.stderr, flush=True)
+            yield one
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.proof")
-    parser.add_argument("engines", nargs="*", choices=["home", "killed", "offline", "dynamodb", []])
+    parser.add_argument("engines", nargs="*", choices=[*ENGINES, []])
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    os.environ.update(FAKE_AWS)
-    logging.disable(logging.CRITICAL)
-    wanted = asked.engines or ["home", "killed", "offline", "dynamodb"]
+    wanted = asked.engines or list(ENGINES)
     if "dynamodb" in wanted and (reason := why_not() or (not DYNAMODB_LOCAL.is_installed() and "run `make engines`")):
         print(f"without DynamoDB Local: {reason}", file=sys.stderr)
         wanted.remove("dynamodb")
     began = time.monotonic()
-    tallies = proved(wanted, asked.only, asked.every)
-    names = list(dict.fromkeys(engine for _, engine in tallies))
-    print(points_of(tallies, list(dict.fromkeys(story for story, _ in tallies)), names))
+    done = {(one.play.story, one.play.engine): one for one in proved(plays(wanted, asked.only, asked.every), asked.jobs)}
+    names = [engine for name in ENGINES if name in wanted for engine in ENGINES[name]]
+    tallies = {place: one.tally for place, one in done.items()}
+    seconds = {engine: sum(one.seconds for (_, of), one in done.items() if of == engine) for engine in names}
+    print(points_of(tallies, [story.name for story in STORIES if asked.only in story.name], names))
     print()
-    print(sums_of(tallies, names))
+    print(sums_of(tallies, names, seconds))
     found = [one for tally in tallies.values() for one in tally.found]
     for where, finding in found[:SHOWN]:
         print(f"{finding.kind}: {where}: {finding.words}")

@@ -17,10 +17,10 @@ from tests.proof import at_home
 from tests.proof.at_home import Trial
 from tests.proof.stories import Story
 from tests.proof.verdict import Finding
-from tests.support.dynamodb_local import DynamoDbLocal
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 600.0
+SECONDS = 1800.0
+"""The time limit of a story. At two points a second, no story takes a quarter of it."""
 MEMORY = Path("/dev/shm")
 
 
@@ -97,11 +97,11 @@ def killed(profile: str, **environment: str) -> Engine:
     return engine
 
 
-def on_dynamodb_local(server: DynamoDbLocal) -> Engine:
-    """The handlers of the profile aws in processes that a signal kills, over DynamoDB Local."""
+def on_dynamodb_local(endpoint: str) -> Engine:
+    """The handlers of the profile aws in processes that a signal kills, over the DynamoDB Local at this address."""
     nowhere = "http://127.0.0.1:1"
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
-    return killed("aws", AWS_ENDPOINT_URL_DYNAMODB=server.endpoint, AWS_ENDPOINT_URL_STEPFUNCTIONS=nowhere, **keys)
+    return killed("aws", AWS_ENDPOINT_URL_DYNAMODB=endpoint, AWS_ENDPOINT_URL_STEPFUNCTIONS=nowhere, **keys)
 
 
 AT_HOME: dict[str, Engine] = {

@@ -26,6 +26,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
+from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import Act, Client, Notes, Say
 from tests.proof.engines import Engine, Tally
 from tests.proof.faults import Died, Points
@@ -98,21 +99,26 @@ class Deployment:
         """Create an agent for a story with a fault at point `at`."""
         self.story, self.notes, self.before = story, Notes(), dict[str, Any]()
         self.runner.effects.clear()
-        self._empties_the_table()
+        self._forgets_earlier_points()
         self.models.context_window = story.model.get("context_window", 100_000)
         self.replaces_environments()
         maker = self.looking()
         self.agent_id = maker.make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=story.rules)
         self.points = Points(at, self._dies)
 
-    def _empties_the_table(self) -> None:
-        """Delete all items, because moto scans the whole table for each query of an index."""
+    def _forgets_earlier_points(self) -> None:
+        """Delete all items, because moto scans the whole table for each query of an index, and the executions that have ended."""
         from moto.dynamodb.models import dynamodb_backends
+        from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
         for account in dynamodb_backends.values():
             for backend in account.values():
                 for table in backend.tables.values():
                     table.items.clear()
+        for machines in stepfunctions_parser_backends.values():
+            for backend in machines.values():
+                for machine in backend.state_machines:
+                    machine.executions = [one for one in machine.executions if one.status == "RUNNING"]
 
     def _point(self, place: str) -> None:
         self.points.point(place)
@@ -162,9 +168,10 @@ class Deployment:
         }
 
     def looking(self) -> World:
+        """A `World` over the table as it is now, for reading the result."""
         models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
         blobs: Any = self.blobs
-        return World(Data(self.table, self.clock, models, ScriptedRunner(effects=self.runner.effects), blobs))
+        return World(Data(TableAtRest(self.table), self.clock, models, ScriptedRunner(effects=self.runner.effects), blobs))
 
     def client(self) -> Client:
         return Client(self.agent_id, self.notes, self)

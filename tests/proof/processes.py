@@ -34,6 +34,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
+from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import TENANT, Client, Desk, Notes, Say
 from tests.proof.faults import is_outside
 from tests.proof.stories import STILL_THERE, STORIES, TOOLS, Story
@@ -100,12 +101,12 @@ class Place:
         return (self.folder / "agent").read_text()
 
     def looking(self, table: Table) -> World:
-        """A `World` over the table, for reading the result."""
+        """A `World` over the table as it is now, for reading the result."""
         written = self.runner.file.read_text().splitlines() if self.runner.file.exists() else []
         effects = [(name, args) for name, args in map(json.loads, written)]
         models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
         blobs: Any = DiskBlobs(self.folder / "data" / "blobs")
-        return World(Data(table, SystemClock(), models, ScriptedRunner(effects=effects), blobs))
+        return World(Data(TableAtRest(table), SystemClock(), models, ScriptedRunner(effects=effects), blobs))
 
     def running(self, table: Table) -> set[str]:
         """The runs that can still advance. A run in the queue behind a pending approval cannot."""

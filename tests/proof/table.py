@@ -20,9 +20,11 @@ def points_of(tallies: Tallies, stories: Sequence[str], engines: Sequence[str]) 
     return _drawn(rows)
 
 
-def sums_of(tallies: Tallies, engines: Sequence[str]) -> str:
-    """A row for each engine: points, ended runs, and the numbers of lost, doubled and bricked."""
-    rows = [["engine", "points", "runs ended", *KINDS]]
+def sums_of(tallies: Tallies, engines: Sequence[str], seconds: Mapping[str, float]) -> str:
+    """A row for each engine: points, ended runs, the numbers of lost, doubled and bricked, and the seconds of its plays, which
+    add up over the processes.
+    """
+    rows = [["engine", "points", "runs ended", *KINDS, "seconds"]]
     whole = Tally()
     for engine in engines:
         total = Tally()
@@ -30,13 +32,13 @@ def sums_of(tallies: Tallies, engines: Sequence[str]) -> str:
             if of == engine:
                 total.add(tally)
         whole.add(total)
-        rows.append(_sum(engine, total))
-    return _drawn([*rows, _sum("all", whole)])
+        rows.append(_sum(engine, total, seconds[engine]))
+    return _drawn([*rows, _sum("all", whole, sum(seconds.values()))])
 
 
-def _sum(name: str, tally: Tally) -> list[str]:
+def _sum(name: str, tally: Tally, seconds: float) -> list[str]:
     ended = f"{tally.ended} of {tally.runs}"
-    return [name, str(tally.points), ended, *(str(tally.count(kind)) for kind in KINDS)]
+    return [name, str(tally.points), ended, *(str(tally.count(kind)) for kind in KINDS), f"{seconds:.0f}"]
 
 
 def _drawn(rows: Sequence[Sequence[str]]) -> str:

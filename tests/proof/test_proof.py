@@ -62,7 +62,7 @@ def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -
 
 @pytest.mark.parametrize(("name", "every"), [("parallel tools", 2), ("approval: yes", 6)])
 def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
-    tally = on_dynamodb_local(dynamodb_local)(BY_NAME[name], min(3, every), every)
+    tally = on_dynamodb_local(dynamodb_local.endpoint)(BY_NAME[name], min(3, every), every)
     assert tally.found == []
     assert tally.points > 1
 
@@ -91,8 +91,8 @@ def test_what_is_found_is_counted_and_told() -> None:
         "| x        |   3 |   – |",
         "| y        |   – |   5 |",
     ]
-    last = sums_of(tallies, ["one", "two"]).splitlines()[-1]
-    assert [cell.strip() for cell in last.split("|")[1:-1]] == ["all", "8", "8 of 9", "1", "0", "1"]
+    last = sums_of(tallies, ["one", "two"], {"one": 1.4, "two": 2.0}).splitlines()[-1]
+    assert [cell.strip() for cell in last.split("|")[1:-1]] == ["all", "8", "8 of 9", "1", "0", "1", "3"]
 
 
 def test_a_house_that_does_lose_doubles_or_bricks_is_found(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Without these fixes
   is sent while another execution starts raises AttributeError;
 - the history ignores maxResults, reverseOrder and nextToken;
 - each task creates its own boto3 client, which takes about ten milliseconds;
+- each execution parses the text of its state machine again, which takes about a hundred milliseconds;
 - JSONata, and Assign, always fail;
 - Wait, Retry and a TimeoutSecondsPath last their real time.
 """
@@ -23,6 +24,7 @@ from typing import Any
 from hibernaut.local.aws_offline.patching import put, replace
 
 _SHARED = "hibernaut_shared"
+_DEFINITIONS_KEPT = 16
 
 
 def install(*, time_scale: float) -> None:
@@ -30,6 +32,7 @@ def install(*, time_scale: float) -> None:
     _fix_tokens()
     _fix_history()
     _share_clients()
+    _parse_once()
     _scale_time(time_scale)
     _evaluate_jsonata()
 
@@ -100,6 +103,23 @@ def _share_clients() -> None:
     for module in list(sys.modules.values()):
         if getattr(module, "boto_client_for", None) is original:
             put(module, "boto_client_for", shared)
+
+
+def _parse_once() -> None:
+    """Share the syntax tree of a definition. Each execution has its own components of the tree, because they hold state."""
+    from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+    from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+
+    def parse(original: Callable[[str], tuple[Any, Any]]) -> Callable[[str], tuple[Any, Any]]:
+        tree_of = functools.lru_cache(_DEFINITIONS_KEPT)(lambda definition: original(definition)[1])
+
+        def parsed(definition: str) -> tuple[Any, Any]:
+            tree = tree_of(definition)
+            return Preprocessor().visit(tree), tree
+
+        return parsed
+
+    replace(AmazonStateLanguageParser, "parse", parse)
 
 
 def _scale_time(scale: float) -> None:
