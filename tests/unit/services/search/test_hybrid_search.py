@@ -258,9 +258,8 @@ def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> N
     assert memory.found("harbour") == ["a harbour"]
 
 
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
 def test_a_large_tail_costs_a_search_no_embedding_and_a_small_one_each_text_once(memory: Memory) -> None:
-    if not memory.embedders.there:
-        pytest.skip("nobody embeds")
     inner = memory.embedders.embedder
     memory.embedders.embedder = CachedEmbedder(inner)  # type: ignore[assignment]  # as every embedder of a server is
     memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))

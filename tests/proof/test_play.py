@@ -1,0 +1,23 @@
+"""The processes of a proof: they play everything that they are given, and one that fails fails the proof."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.proof.engines import AT_HOME
+from tests.proof.play import Play, ProcessFailed, played
+from tests.proof.stories import STORIES
+
+PLAYS = [Play("no start", "plain", 1), Play("restarted", "approval: cancel", 9), Play("no start", "approval: cancel", 1)]
+
+
+def test_processes_find_together_what_one_process_finds() -> None:
+    by_name = {story.name: story for story in STORIES}
+    assert {one.play: one.tally for one in played(PLAYS, 2)} == {
+        play: AT_HOME[play.engine](by_name[play.story], 1, play.every) for play in PLAYS
+    }
+
+
+def test_a_process_that_fails_fails_the_proof() -> None:
+    with pytest.raises(ProcessFailed, match="no start: a story that nobody wrote"):
+        list(played([Play("no start", "a story that nobody wrote", 1), *PLAYS], 1))
