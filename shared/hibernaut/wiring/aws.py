@@ -38,9 +38,7 @@ from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.runs.sweep import Sweep
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
-from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -50,8 +48,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hibernaut.services.files.ingestion import Ingestion
+    from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
+    from hibernaut.services.turns.approvals import ApprovalAnswers
 
 SWEEP_THREADS = 8
 """Due items that a sweep handles at once. Most of the time it waits for the table and for Step Functions."""
@@ -270,6 +270,8 @@ def _reading(settings: AwsSettings) -> PerTenant[Ingestion]:
 
 @cache
 def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
+    from hibernaut.services.turns.approvals import ApprovalAnswers
+
     host, stores = _base(settings, AwsOverrides(), in_execution=True)
     return PerTenant(lambda tenant: ApprovalAnswers(stores.of(tenant), host))
 

@@ -1,8 +1,13 @@
-"""Composes the use cases that advance runs, in the same way for every profile. Must not import an engine."""
+"""Composes the use cases that advance runs, in the same way for every profile. Must not import an engine.
+
+Each use case is imported and built at its first use: a cold function imports what serves its event and nothing else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hibernaut.ports.cipher import NO_CIPHER
 from hibernaut.ports.embedder import Embedders
@@ -11,68 +16,53 @@ from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallThreads
-from hibernaut.services.models.model_retry import ModelRetry
 from hibernaut.services.models.own_models import OwnModels, OwnProviderList
-from hibernaut.services.models.summarizer import Summarizer
 from hibernaut.services.models.tenant_models import TenantModels
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.prompt.system_messages import SystemMessages
-from hibernaut.services.runs.repairs import Repairs
-from hibernaut.services.runs.sending import Sending
-from hibernaut.services.runs.sweep import Sweep
-from hibernaut.services.runs.tenant_sweep import TenantSweep
-from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
-from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
-from hibernaut.services.steps.model_step import ModelStep
-from hibernaut.services.steps.step_lease import StepLease
-from hibernaut.services.steps.step_work import StepLoader
-from hibernaut.services.tool_calls.file_tools import FileTools
-from hibernaut.services.tool_calls.memory_changes import MemoryChanges
-from hibernaut.services.tool_calls.memory_tools import MemoryTools
-from hibernaut.services.tool_calls.online_tools import OnlineTools
-from hibernaut.services.tool_calls.tool_execution import LookupTools, ToolExecution, ToolLimits
-from hibernaut.services.turns.approvals import ApprovalAnswers
-from hibernaut.services.turns.compaction import Compaction, CompactionParts
-from hibernaut.services.turns.handovers import Handovers
-from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.services.turns.turn_engine import EngineParts, TurnEngine
-from hibernaut.services.turns.unit_of_work import StepCommits, UnitWriter
 from hibernaut.store.stores import Stores, TenantStores
 
+if TYPE_CHECKING:
+    from hibernaut.services.models.model_retry import ModelRetry
+    from hibernaut.services.prompt.system_messages import SystemMessages
+    from hibernaut.services.runs.repairs import Repairs
+    from hibernaut.services.runs.sending import Sending
+    from hibernaut.services.runs.sweep import Sweep
+    from hibernaut.services.runs.tenant_sweep import TenantSweep
+    from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
+    from hibernaut.services.steps.step_lease import StepLease
+    from hibernaut.services.steps.step_work import StepLoader
+    from hibernaut.services.tool_calls.file_tools import FileTools
+    from hibernaut.services.tool_calls.memory_tools import MemoryTools
+    from hibernaut.services.tool_calls.online_tools import OnlineTools
+    from hibernaut.services.tool_calls.tool_execution import ToolExecution, ToolLimits
+    from hibernaut.services.turns.approvals import ApprovalAnswers
+    from hibernaut.services.turns.compaction import Compaction
+    from hibernaut.services.turns.handovers import Handovers
+    from hibernaut.services.turns.run_termination import RunTermination
+    from hibernaut.services.turns.turn_engine import TurnEngine
+    from hibernaut.services.turns.unit_of_work import UnitWriter
 
-@dataclass(frozen=True, slots=True)
-class RunEngine:
-    """The use cases behind the steps of one tenant's runs."""
 
-    turns: TurnEngine
-    termination: RunTermination
-    approvals: ApprovalAnswers
-    sending: Sending
-    repairs: Repairs
-    sweep: TenantSweep
-    compactions: Compaction
-    prompts: SystemMessages
-    loader: StepLoader
-    calls: ToolExecution
-    runner: ToolRunner
-    search: HybridSearch
-    models: Models
-    own_providers: OwnProviderList
-
-
-@dataclass(frozen=True, slots=True)
 class SearchEngines:
-    """The engines that the searches of all tenants share. `index` None: memory is searched by words, in the table. `outage` remembers
-    that the index does not answer.
-    """
+    """The engines that the searches of all tenants share, and the memory of an outage of the index."""
 
-    index: MemoryIndex | None = None
-    embedders: Embedders = field(default_factory=NoEmbedders)
-    outage: IndexOutage = field(default_factory=IndexOutage)
+    def __init__(self, index: MemoryIndex | None = None, embedders: Embedders | None = None) -> None:
+        """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded."""
+        self._index = index
+        self._embedders = embedders
+
+    @cached_property
+    def _outage(self) -> IndexOutage:
+        from hibernaut.services.search.hybrid_search import IndexOutage
+
+        return IndexOutage()
 
     def search(self, stores: TenantStores) -> HybridSearch:
         """The search of one tenant."""
-        return HybridSearch(stores, self.index, SearchSources(stores, self.embedders), self.outage)
+        from hibernaut.services.search.hybrid_search import HybridSearch
+        from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
+
+        return HybridSearch(stores, self._index, SearchSources(stores, self._embedders or NoEmbedders()), self._outage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +78,165 @@ class RunResources:
     limits: ToolLimits
     search: SearchEngines
     threads: CallThreads
+
+
+class LazyLookupTools:
+    """The lookup tools of one tenant (`LookupTools`), each imported and built at its first call."""
+
+    def __init__(self, stores: TenantStores, shared: RunResources) -> None:
+        self._stores = stores
+        self._shared = shared
+
+    @cached_property
+    def recall(self) -> MemoryTools:
+        from hibernaut.services.tool_calls.memory_tools import MemoryTools
+
+        return MemoryTools(self._stores, self._shared.host, self._shared.search.search(self._stores))
+
+    @cached_property
+    def files(self) -> FileTools:
+        from hibernaut.services.tool_calls.file_tools import FileTools
+
+        return FileTools(self._stores, self._shared.host, self._shared.search.search(self._stores))
+
+    @cached_property
+    def online(self) -> OnlineTools:
+        from hibernaut.services.tool_calls.online_tools import OnlineTools
+
+        return OnlineTools(self._shared.host)
+
+
+class RunEngine:
+    """The use cases behind the steps of one tenant's runs, each imported and built at its first use.
+
+    Two threads with a simultaneous first use may receive two equal use cases, which hold no state.
+    """
+
+    def __init__(self, stores: TenantStores, shared: RunResources) -> None:
+        self._stores = stores
+        self._shared = shared
+        self._host = shared.host
+        self.runner = shared.runner
+        self.own_providers: OwnProviderList = shared.own.of(stores.tenant)
+        self.models: Models = TenantModels(shared.models, self.own_providers)
+
+    @cached_property
+    def turns(self) -> TurnEngine:
+        from hibernaut.services.steps.model_step import ModelStep
+        from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+        from hibernaut.services.turns.turn_engine import EngineParts, TurnEngine
+        from hibernaut.services.turns.unit_of_work import StepCommits
+
+        stores, host = self._stores, self._host
+        memory = MemoryChanges(stores, host)
+        parts = EngineParts(
+            lease=self._lease,
+            loader=self.loader,
+            handovers=self._handovers,
+            model=ModelStep(stores, self.models, host, self._retry),
+            tools=self.calls,
+            commits=StepCommits(stores, host, memory=memory, handovers=self._handovers, writer=self._writer),
+            termination=self.termination,
+        )
+        return TurnEngine(stores, host, parts)
+
+    @cached_property
+    def loader(self) -> StepLoader:
+        from hibernaut.services.steps.step_work import StepLoader
+
+        return StepLoader(self._stores, self.prompts, self.models)
+
+    @cached_property
+    def prompts(self) -> SystemMessages:
+        from hibernaut.services.prompt.system_messages import SystemMessages
+
+        return SystemMessages(self._stores, self._host.clock, self._host.system_prompt)
+
+    @cached_property
+    def calls(self) -> ToolExecution:
+        from hibernaut.services.tool_calls.tool_execution import ToolExecution
+
+        lookups = LazyLookupTools(self._stores, self._shared)
+        return ToolExecution(self._stores, self._host, lookups, self.runner, self._shared.limits)
+
+    @cached_property
+    def termination(self) -> RunTermination:
+        from hibernaut.services.turns.run_termination import RunTermination
+
+        return RunTermination(
+            self._stores,
+            self._host,
+            loader=self.loader,
+            handovers=self._handovers,
+            writer=self._writer,
+            approvals=self.approvals,
+        )
+
+    @cached_property
+    def approvals(self) -> ApprovalAnswers:
+        from hibernaut.services.turns.approvals import ApprovalAnswers
+
+        return ApprovalAnswers(self._stores, self._host)
+
+    @cached_property
+    def sending(self) -> Sending:
+        from hibernaut.services.runs.sending import Sending
+
+        return Sending(self._stores, self._host, self.models, termination=self.termination, approvals=self.approvals)
+
+    @cached_property
+    def repairs(self) -> Repairs:
+        from hibernaut.services.runs.repairs import Repairs
+
+        return Repairs(self._stores, self._host, approvals=self.approvals, handovers=self._handovers)
+
+    @cached_property
+    def sweep(self) -> TenantSweep:
+        from hibernaut.services.runs.tenant_sweep import TenantSweep
+
+        return TenantSweep(self._stores, self._host, self.termination, self.approvals)
+
+    @cached_property
+    def compactions(self) -> Compaction:
+        from hibernaut.services.models.summarizer import Summarizer
+        from hibernaut.services.turns.compaction import Compaction, CompactionParts
+
+        parts = CompactionParts(
+            lease=self._lease,
+            loader=self.loader,
+            prompts=self.prompts,
+            writer=self._writer,
+            summarizer=Summarizer(self.models, self._host, self._retry),
+        )
+        return Compaction(self._stores, self._host, self.models, parts)
+
+    @cached_property
+    def search(self) -> HybridSearch:
+        return self._shared.search.search(self._stores)
+
+    @cached_property
+    def _retry(self) -> ModelRetry:
+        from hibernaut.services.models.model_retry import ModelRetry
+
+        return ModelRetry(self.models, self._host, self._shared.threads)
+
+    @cached_property
+    def _lease(self) -> StepLease:
+        from hibernaut.services.steps.step_lease import StepLease
+
+        return StepLease(self._stores, self._host)
+
+    @cached_property
+    def _handovers(self) -> Handovers:
+        from hibernaut.services.turns.handovers import Handovers
+
+        return Handovers(self._stores, self._host)
+
+    @cached_property
+    def _writer(self) -> UnitWriter:
+        from hibernaut.services.turns.unit_of_work import UnitWriter
+
+        return UnitWriter(self._stores, self._host, self._handovers)
 
 
 class RunEngines:
@@ -106,55 +255,16 @@ class RunEngines:
         """`own` None: this deployment stores no providers of tenants."""
         own = own or OwnModels(stores, NO_CIPHER, NO_PROVIDERS)
         shared = RunResources(host, models, own, runner, limits, search or SearchEngines(), CallThreads())
-        self._engines = PerTenant(lambda tenant: run_engine_over(stores.of(tenant), shared))
-        self.sweep = Sweep(stores, host, lambda tenant: self.of(tenant).sweep)
+        self._stores = stores
+        self._host = host
+        self._engines = PerTenant(lambda tenant: RunEngine(stores.of(tenant), shared))
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        from hibernaut.services.runs.sweep import Sweep
+
+        return Sweep(self._stores, self._host, lambda tenant: self.of(tenant).sweep)
 
     def of(self, tenant: str) -> RunEngine:
         """The run engine of a tenant. Raises: InvalidArgument if the name is not valid for a tenant."""
         return self._engines.of(tenant)
-
-
-def run_engine_over(stores: TenantStores, shared: RunResources) -> RunEngine:
-    """Compose the run engine of one tenant over its stores."""
-    host, search, own = shared.host, shared.search.search(stores), shared.own.of(stores.tenant)
-    models = TenantModels(shared.models, own)
-    retry = ModelRetry(models, host, shared.threads)
-    prompts = SystemMessages(stores, host.clock, host.system_prompt)
-    loader = StepLoader(stores, prompts, models)
-    handovers = Handovers(stores, host)
-    writer = UnitWriter(stores, host, handovers)
-    approvals = ApprovalAnswers(stores, host)
-    termination = RunTermination(stores, host, loader=loader, handovers=handovers, writer=writer, approvals=approvals)
-    lookups = LookupTools(MemoryTools(stores, host, search), FileTools(stores, host, search), OnlineTools(host))
-    calls = ToolExecution(stores, host, lookups, shared.runner, shared.limits)
-    lease = StepLease(stores, host)
-    parts = EngineParts(
-        lease=lease,
-        loader=loader,
-        handovers=handovers,
-        model=ModelStep(stores, models, host, retry),
-        tools=calls,
-        commits=StepCommits(stores, host, memory=MemoryChanges(stores, host), handovers=handovers, writer=writer),
-        termination=termination,
-    )
-    turns = TurnEngine(stores, host, parts)
-    sending = Sending(stores, host, models, termination=termination, approvals=approvals)
-    repairs = Repairs(stores, host, approvals=approvals, handovers=handovers)
-    summarizer = Summarizer(models, host, retry)
-    room = CompactionParts(lease=lease, loader=loader, prompts=prompts, writer=writer, summarizer=summarizer)
-    return RunEngine(
-        turns=turns,
-        termination=termination,
-        approvals=approvals,
-        sending=sending,
-        repairs=repairs,
-        sweep=TenantSweep(stores, host, termination, approvals),
-        compactions=Compaction(stores, host, models, room),
-        prompts=prompts,
-        loader=loader,
-        calls=calls,
-        runner=shared.runner,
-        search=search,
-        models=models,
-        own_providers=own,
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from hibernaut.domain.memory import memory_edits
 from hibernaut.domain.tools.tool_returns import as_text
@@ -23,10 +23,12 @@ from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_work import StepWork, ToolEffects
-from hibernaut.services.tool_calls.file_tools import FileTools
-from hibernaut.services.tool_calls.memory_tools import MemoryTools
 from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
 from hibernaut.store.stores import TenantStores
+
+if TYPE_CHECKING:
+    from hibernaut.services.tool_calls.file_tools import FileTools
+    from hibernaut.services.tool_calls.memory_tools import MemoryTools
 
 MARGIN = timedelta(seconds=15)
 """The time between a tool's own time limit and the deadline of its claim."""
@@ -60,13 +62,17 @@ class ToolLimits:
     memory: int = 1_073_741_824
 
 
-@dataclass(frozen=True, slots=True)
-class LookupTools:
-    """The tools that read this server's stores and the web."""
+class LookupTools(Protocol):
+    """The tools that read this server's stores and the web. A call reads the property of its kind, so that what no call needs may stay unbuilt."""
 
-    recall: MemoryTools
-    files: FileTools
-    online: OnlineTools
+    @property
+    def recall(self) -> MemoryTools: ...
+
+    @property
+    def files(self) -> FileTools: ...
+
+    @property
+    def online(self) -> OnlineTools: ...
 
 
 class ToolExecution:
@@ -83,9 +89,7 @@ class ToolExecution:
         self._runs = stores.runs
         self._transactions = stores.transactions
         self._writer = stores.writer
-        self._recall = lookups.recall
-        self._files = lookups.files
-        self._online = lookups.online
+        self._lookups = lookups
         self._runner = runner
         self._host = host
         self._clock = host.clock
@@ -127,13 +131,13 @@ class ToolExecution:
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
         if tool.tool_type in ONLINE_TYPES:
-            return self._online.call(call), effects
+            return self._lookups.online.call(call), effects
         if tool.tool_type == ToolType.LETTA_FILES_CORE:
             return self._in_files(replace(work, effects=effects), call)
         return self._core(work, call, effects)
 
     def _in_files(self, work: StepWork, call: Call) -> tuple[CallResult, ToolEffects]:
-        answer = self._files.call(work, call)
+        answer = self._lookups.files.call(work, call)
         effects = replace(work.effects, desk=answer.desk) if answer.desk else work.effects
         return CallResult(call, answer.status, answer.message, answer.message), effects
 
@@ -148,7 +152,7 @@ class ToolExecution:
     def _core(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         if call.name == "send_message":
             return CallResult(call, "success", SENT, SENT), effects
-        answer = self._recall.call(replace(work, effects=effects), call)
+        answer = self._lookups.recall.call(replace(work, effects=effects), call)
         if answer.passage is not None:
             effects = replace(effects, passages=(*effects.passages, answer.passage))
         text = as_text(answer.message)

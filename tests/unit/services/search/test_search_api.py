@@ -59,7 +59,7 @@ def test_while_the_index_sleeps_words_find_what_is_new(house: House) -> None:
 def test_an_agent_is_told_that_its_index_sleeps(tmp_path: Path) -> None:
     search = calls(("conversation_search", {"query": "parrot"}))
     world = World(data_in(tmp_path, in_turn(says("Hm."), search, says("Done."))))
-    world.chain.calls._recall = MemoryTools(world.stores, world.host, asleep(world.stores))
+    world.chain.calls._lookups.recall = MemoryTools(world.stores, world.host, asleep(world.stores))
     agent_id = world.make_agent(tools=("conversation_search",))
     world.send(agent_id, "My parrot speaks Latin.")
     world.send(agent_id, "What speaks Latin?")
