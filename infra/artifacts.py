@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.byte_code import compile_for, python_of
+from infra.service_models import keep_called_services
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = "3.13"
@@ -131,6 +132,7 @@ def _layer(layer: Path, wanted: str, *, platform: str | None) -> None:
         command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(packages), *options]
         subprocess.run([*command, "-r", str(requirements)], check=True)
         without_scripts(packages)
+        keep_called_services(packages)
 
 
 def _pins(packages: tuple[str, ...]) -> str:

@@ -1,0 +1,41 @@
+"""The service models of botocore that a layer carries: those that the functions call.
+
+botocore has a folder for each of AWS's 440 services. For each client it looks into all of them, and reads the endpoints of all services: 3,600
+calls of the file system and a parse of 1.2 MB of JSON at every cold start.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+SERVICES = ("bedrock-runtime", "dynamodb", "dynamodbstreams", "kms", "lambda", "s3", "ssm", "stepfunctions")
+"""The services whose clients the functions create, by botocore's names."""
+
+
+def keep_called_services(packages: Path) -> None:
+    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one.
+
+    Raises: FileNotFoundError if botocore knows a service of `SERVICES` no more.
+    """
+    data = packages / "botocore" / "data"
+    if not data.is_dir():
+        return
+    prefixes = {_endpoint_prefix(data / name) for name in SERVICES}
+    for folder in data.iterdir():
+        if folder.is_dir() and folder.name not in SERVICES:
+            shutil.rmtree(folder)
+    endpoints = data / "endpoints.json"
+    known = json.loads(endpoints.read_text(encoding="utf-8"))
+    for partition in known["partitions"]:
+        partition["services"] = {name: found for name, found in partition["services"].items() if name in prefixes}
+    endpoints.write_text(json.dumps(known, separators=(",", ":")), encoding="utf-8")
+
+
+def _endpoint_prefix(service: Path) -> str:
+    """The name of a service in the list of endpoints, by the newest version of its model."""
+    versions = sorted(folder for folder in service.iterdir() if folder.is_dir())
+    model = json.loads(gzip.decompress((versions[-1] / "service-2.json.gz").read_bytes()))
+    return str(model["metadata"]["endpointPrefix"])

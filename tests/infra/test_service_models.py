@@ -1,0 +1,77 @@
+"""A layer carries botocore's models of the services that the functions call, and with them the same clients as the whole of botocore."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import botocore
+
+from infra.artifacts import NOT_DEPLOYED, ROOT
+from infra.service_models import SERVICES, keep_called_services
+
+INSTALLED = Path(botocore.__file__).parent
+ENDPOINTS = """
+import sys
+from botocore.session import get_session
+session = get_session()
+for service in sys.argv[1:]:
+    for region in ("eu-central-1", "cn-north-1"):
+        client = session.create_client(service, region_name=region, aws_access_key_id="a", aws_secret_access_key="b")
+        print(service, region, client.meta.endpoint_url, client.meta.service_model.api_version)
+print(__import__("botocore").__file__, file=sys.stderr)
+"""
+
+
+def called() -> set[str]:
+    """The services whose clients deployed code creates."""
+    found = set()
+    for source in (ROOT / "shared").rglob("*.py"):
+        if str(source.relative_to(ROOT / "shared")).startswith(NOT_DEPLOYED):
+            continue
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "aws_client":
+                assert isinstance(node.args[0], ast.Constant), f"{source}: name the service, so that its model is deployed"
+                found.add(str(node.args[0].value))
+    return found
+
+
+def carried(folder: Path) -> Path:
+    """A folder of packages with botocore as it is deployed."""
+
+    def others(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(place).name == "data" and "." not in name and name not in (*SERVICES, "sns")]
+
+    shutil.copytree(INSTALLED, folder / "botocore", ignore=others)
+    keep_called_services(folder)
+    return folder
+
+
+def endpoints(*paths: Path) -> tuple[list[str], str]:
+    environment = {"PYTHONPATH": ":".join(map(str, paths)), "AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENDPOINTS, *SERVICES], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr
+
+
+def test_the_layer_carries_the_models_of_the_services_that_are_called() -> None:
+    assert called() == set(SERVICES)
+
+
+def test_a_layers_clients_are_those_of_the_whole_botocore(tmp_path: Path) -> None:
+    layer = carried(tmp_path)
+    assert {place.name for place in (layer / "botocore" / "data").iterdir() if place.is_dir()} == set(SERVICES)
+    ours, used = endpoints(layer)
+    assert str(layer) in used
+    assert ours == endpoints()[0]
+    assert len(ours) == 2 * len(SERVICES)
+
+
+def test_a_layer_without_botocore_stays_as_it_is(tmp_path: Path) -> None:
+    keep_called_services(tmp_path)
+    assert list(tmp_path.iterdir()) == []
