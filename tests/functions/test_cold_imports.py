@@ -1,13 +1,18 @@
 """What a cold function loads before its first event: no vendor's SDK, nothing of the index, no route. Asks fresh interpreters."""
 
 from __future__ import annotations
+import __future__
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hibernaut import schemas
+from hibernaut.schemas.base import Schema
 from infra.artifacts import ROOT
 
 FUNCTIONS = sorted(folder.name for folder in (ROOT / "functions").iterdir() if (folder / "handler.py").exists())
@@ -82,6 +87,18 @@ NOT_FOR_A_STEP = (
 def test_a_cold_step_loads_no_other_use_case() -> None:
     """Each use case is imported at its first use: 0.3 to 2 ms of CPU time for each module, at every cold start."""
     assert {word for word in loaded_by(STEP, ROOT) if word.startswith(NOT_FOR_A_STEP)} == set()
+
+
+def models_of(schema: type[Schema]) -> set[type[Schema]]:
+    return {schema}.union(*map(models_of, schema.__subclasses__()))
+
+
+def test_pydantic_compiles_no_annotation_of_a_schema() -> None:
+    for module in pkgutil.walk_packages(schemas.__path__, "hibernaut.schemas."):
+        importlib.import_module(module.name)
+    modules = {model.__module__ for model in models_of(Schema) if model.__module__.startswith("hibernaut.schemas")}
+    assert len(modules) > 30
+    assert [name for name in modules if getattr(sys.modules[name], "annotations", None) is __future__.annotations] == []
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -4,8 +4,6 @@ A key belongs to one tenant and has a scope. A *restricted* key reaches named ag
 programs that cannot keep a secret, such as web pages; it may talk to its agents and nothing else.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -34,7 +32,7 @@ class Scope(StrEnum):
     WRITE = "write"
     READ = "read"
 
-    def includes(self, other: Scope) -> bool:
+    def includes(self, other: "Scope") -> bool:
         order = list(Scope)
         return order.index(self) <= order.index(other)
 

@@ -1,7 +1,5 @@
 """The base classes of all schemas: how they read and write JSON. Knows no record."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -15,7 +13,8 @@ JsonObject = dict[str, Any]
 class Schema(BaseModel):
     """The base model: ignores unknown keys (Letta V1 API, digest 1.7) and rejects NaN, which is not JSON.
 
-    Pydantic builds each model at its first use, so that a function pays only for the models that it uses.
+    Pydantic builds each model at its first use, so that a function pays only for the models that it uses. A module with models does not
+    import `annotations` from `__future__`: pydantic would compile the text of each annotation, inherited ones too, at every cold start.
     """
 
     model_config = ConfigDict(

@@ -1,7 +1,5 @@
 """The parts of a message's content (Letta V1 API, digest 4.5)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -4,8 +4,6 @@ A schema that passes `problem_of` can be offered to a model and read by `domain.
 values; it must not know tools, nor what their arguments are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Annotated
 from urllib.parse import unquote

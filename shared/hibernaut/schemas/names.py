@@ -2,8 +2,6 @@
 markup.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The base class of records that the table stores whole and replaces by newer versions."""
 
-from __future__ import annotations
-
 from pydantic import PrivateAttr
 
 from hibernaut.schemas.base import Schema

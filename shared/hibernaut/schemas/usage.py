@@ -3,8 +3,6 @@
 The cost is an addition to V1, whose clients ignore it.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal, Self
@@ -32,7 +30,7 @@ class Usage(Frozen):
     cost: Money | None = None
     price_list_date: date | None = None
 
-    def plus(self, other: Usage) -> Usage:
+    def plus(self, other: "Usage") -> "Usage":
         """The sum. A count is null only if both are null; the cost is null if that of any call with tokens is unknown."""
         priced = [each for each in (self, other) if each.cost is not None]
         known = bool(priced) and all(each.cost is not None or not each.has_tokens for each in (self, other))

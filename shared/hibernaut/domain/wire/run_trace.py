@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
-from hibernaut.schemas.runs.trace import Span, StatusCode
+from hibernaut.schemas.runs.trace import Span, SpanStatus
 from hibernaut.schemas.stop import ENDED
 
 ROOT, STEP, MODEL, TOOLS, FIRST_TOKEN = "root_span", "agent_step", "llm_request", "tool_executions", "time_to_first_token"
-_STATUS: dict[str | None, StatusCode] = {"failed": "Error", "cancelled": "Unset"}
+_STATUS: dict[str | None, SpanStatus] = {"failed": "Error", "cancelled": "Unset"}
 
 
 def spans(run: StoredRun, steps: Sequence[StoredStep]) -> list[Span]:
@@ -34,7 +34,7 @@ def _of_run(run: StoredRun, trace: str, root: str) -> Iterator[Span]:
             SpanId=root,
             SpanName=ROOT,
             Duration=run.total_duration_ns or 0,
-            StatusCode=_STATUS.get(run.status.value, "Ok"),
+            SpanStatus=_STATUS.get(run.status.value, "Ok"),
             StatusMessage=run.error.code if run.error else "",
             SpanAttributes=_told(
                 run_id=run.id,
@@ -65,7 +65,7 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
         ParentSpanId=root,
         SpanName=STEP,
         Duration=step.step_ns or 0,
-        StatusCode=_STATUS.get(step.status, "Ok"),
+        SpanStatus=_STATUS.get(step.status, "Ok"),
         StatusMessage=step.error_type or "",
         SpanAttributes=_told(step_id=step.id, agent_id=step.agent_id, stop_reason=step.stop_reason),
     )

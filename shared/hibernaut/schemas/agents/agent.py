@@ -1,7 +1,5 @@
 """An agent (Letta V1 API, digest 4.1): the stored record, the wire form, and the request bodies."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

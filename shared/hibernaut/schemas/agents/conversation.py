@@ -1,7 +1,5 @@
 """The head of a conversation: its owner, the end of its log, and its window (architecture, protocol of runs)."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema

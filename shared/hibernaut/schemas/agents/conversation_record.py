@@ -2,8 +2,6 @@
 no record.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole

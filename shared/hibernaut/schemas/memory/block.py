@@ -1,7 +1,5 @@
 """A block: one labelled part of core memory (Letta V1 API, digest 4.4; run-time digest 4.1)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints

@@ -1,7 +1,5 @@
 """A file of a folder, and the files that an agent has open: records and wire forms (Letta V1 API, digest 2.7, 2.12 and 4.10)."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal

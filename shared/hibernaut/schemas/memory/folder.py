@@ -1,7 +1,5 @@
 """A folder of files (Letta V1 API, digest 2.12 and 4.10): the record and its requests. Its ids begin with `source`."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema, Whole

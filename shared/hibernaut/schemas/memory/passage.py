@@ -1,7 +1,5 @@
 """Passages, which are entries of archival memory, and their archives (Letta V1 API, digest 4.10); their requests (2.8, 2.11)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The values of memory search: indexed documents, queries, and ranked hits. Knows no engine."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

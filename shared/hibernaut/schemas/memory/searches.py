@@ -3,8 +3,6 @@
 Scores and ranks are extensions of Letta's fields. Every search accepts `search_mode`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ The row of the system message shows clients the newest compilation (its `content
 is shown: it keeps the beginning of a provider's prompt unchanged, so that the provider's cache and the binding of signed thinking hold.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -2,8 +2,6 @@
 (digest 1.7).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, field_serializer

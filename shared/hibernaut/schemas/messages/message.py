@@ -4,8 +4,6 @@ One assistant row holds the reply of one model call with all its tool calls; one
 order.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

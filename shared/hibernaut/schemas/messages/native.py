@@ -4,8 +4,6 @@ Providers bind what they return to its place: signed thinking, encrypted reasoni
 of a reply has no place for these, so an assistant row holds both. Ours remains the truth for everything but sending back.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Compaction of a conversation by request (Letta V1 API, digest 2.3 and 2.16)."""
 
-from __future__ import annotations
-
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.models.model_settings import CompactionSettings
 from hibernaut.schemas.usage import UsageStatistics

@@ -1,7 +1,5 @@
 """The fallback models of an agent: which models are called, and after which failures, if the agent's own model cannot answer."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator

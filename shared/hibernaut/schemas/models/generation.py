@@ -1,7 +1,5 @@
 """One plain question to an agent's model, without its memory and tools (Letta V1 API, digest 3)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator

@@ -1,7 +1,5 @@
 """`model_settings`: the newer API's form of a model's configuration, with one shape per provider (Letta V1 API, digest 4.12)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

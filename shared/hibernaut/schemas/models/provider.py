@@ -2,8 +2,6 @@
 11.1; the fields are those of `Provider`, `ProviderCreate`, `ProviderUpdate` and `ProviderCheck`).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

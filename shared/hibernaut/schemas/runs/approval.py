@@ -3,8 +3,6 @@
 The record of a pending approval belongs to the run that requested it. It is consumed once, and is neither deleted nor reused.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from hibernaut.schemas.base import Moment, Schema

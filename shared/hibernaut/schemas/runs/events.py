@@ -1,7 +1,5 @@
 """The event log of a run, with gapless sequence numbers. Events refer to messages, so that no message body is stored twice."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """A job: the form in which older clients see background work (Letta V1 API, digest 4.8; run-time digest 13.6)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The result of repairing a conversation: the reply to POST /v1/agents/{id}/messages/repair, an extension of Hibernaut."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from hibernaut.schemas.base import Schema

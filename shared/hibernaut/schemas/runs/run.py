@@ -1,7 +1,5 @@
 """A run: one request to an agent, from its input to its stop reason (Letta V1 API, digest 4.8)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -2,8 +2,6 @@
 4.6).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Discriminator, Field, Tag

@@ -1,7 +1,5 @@
 """A step: one model call and its consequences, committed as one transaction (Letta V1 API, digest 4.8)."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Literal
 

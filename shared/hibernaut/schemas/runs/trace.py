@@ -2,15 +2,13 @@
 step sent to its provider and received (digest 4.8).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 
-StatusCode = Literal["Unset", "Ok", "Error"]
+SpanStatus = Literal["Unset", "Ok", "Error"]
 
 
 class Span(Schema):
@@ -26,7 +24,7 @@ class Span(Schema):
     SpanKind: Literal["Internal", "Client"] = "Internal"
     ServiceName: str = "hibernaut"
     Duration: int
-    StatusCode: StatusCode = "Ok"
+    StatusCode: SpanStatus = "Ok"
     StatusMessage: str = ""
     SpanAttributes: dict[str, str] = Field(default_factory=dict)
 

@@ -1,7 +1,5 @@
 """The records of a step in progress: the journaled reply, and the claims of outside calls."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What was used over time (GET /v1/usage, which V1 does not have)."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from hibernaut.schemas.base import Schema

@@ -1,7 +1,5 @@
 """A tool: a function that an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Literal
 

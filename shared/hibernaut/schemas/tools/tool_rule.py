@@ -1,7 +1,5 @@
 """Tool rules: constraints on the order of tool calls in a run (Letta V1 API, digest 4.9; run-time digest 3)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
