@@ -10,6 +10,7 @@ from urllib.parse import quote
 from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages, gemini_replies
+from hibernaut.adapters.model.json_fields import as_list, text_of
 from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 OFFICIAL_URL = "https://generativelanguage.googleapis.com/v1beta"
 LIST_SECONDS = 5.0
 MOST_PAGES = 10
-"""Pages of 1,000 models that are read of the list."""
+"""Pages that are read of a list."""
+_TOKEN = re.compile(r"[\w.=~-]+")
 _OTHER_USES = re.compile(r"embedding|imagen|veo|tts|image|live|audio|aqa|robotics|computer-use")
 
 
@@ -86,19 +88,8 @@ class GeminiModel:
         ]
 
     def _listed(self) -> list[JsonObject]:
-        rows: list[JsonObject] = []
-        page = ""
         with self._client.call() as call:
-            for _ in range(MOST_PAGES):
-                with call.get(f"/models?pageSize=1000{page}", LIST_SECONDS) as answer:
-                    body = answer.body()
-                found = body.get("models")
-                rows += [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-                token = body.get("nextPageToken")
-                if not isinstance(token, str) or not re.fullmatch(r"[\w.=~-]+", token):
-                    break
-                page = f"&pageToken={token}"
-        return rows
+            return listed(call, "/models?pageSize=1000", "models")
 
     def _described(self, row: JsonObject) -> ModelDescription:
         model = row["name"].removeprefix("models/")
@@ -119,6 +110,21 @@ def answered(call: ProviderCall, request: ModelRequest, body: JsonObject, on_del
         if on_delta is None or not answer.streams:
             return gemini_replies.whole(name, model, answer.body(), sent=body)
         return gemini_replies.streamed(name, model, answer.events(), on_delta, sent=body)
+
+
+def listed(call: ProviderCall, path: str, member: str) -> list[JsonObject]:
+    """The rows of a list of Google, over MOST_PAGES pages. `path` has a query. Raises: ModelError."""
+    rows: list[JsonObject] = []
+    page = ""
+    for _ in range(MOST_PAGES):
+        with call.get(path + page, LIST_SECONDS) as answer:
+            body = answer.body()
+        rows += [row for row in as_list(body.get(member)) if isinstance(row, dict)]
+        token = text_of(body, "nextPageToken")
+        if not _TOKEN.fullmatch(token):
+            break
+        page = f"&pageToken={token}"
+    return rows
 
 
 def generates(name: str) -> bool:

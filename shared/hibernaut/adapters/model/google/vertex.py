@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,8 +10,8 @@ from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogle
 from hibernaut.adapters.model.connections import Dial, certificates
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages
-from hibernaut.adapters.model.google.gemini import LIST_SECONDS, MOST_PAGES, answered, generates
-from hibernaut.adapters.model.json_fields import as_list, text_of
+from hibernaut.adapters.model.google.gemini import answered, generates, listed
+from hibernaut.adapters.model.json_fields import text_of
 from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient, dial_any
 from hibernaut.adapters.model.provider_errors import OWN_KEY_ADVICE
 from hibernaut.adapters.model.provider_settings import ProviderSettings
@@ -76,17 +75,8 @@ class VertexModel:
         ]
 
     def _listed(self) -> set[str]:
-        names: set[str] = set()
-        page = ""
         with self._root.call() as call:
-            for _ in range(MOST_PAGES):
-                with call.get(LIST + page, LIST_SECONDS) as answer:
-                    body = answer.body()
-                names |= {text_of(row, "name").rpartition("/")[2] for row in as_list(body.get("publisherModels"))}
-                token = text_of(body, "nextPageToken")
-                if not re.fullmatch(r"[\w.=~-]+", token):
-                    break
-                page = f"&pageToken={token}"
+            names = {text_of(row, "name").rpartition("/")[2] for row in listed(call, LIST, "publisherModels")}
         return {name for name in names if name.startswith("gemini-")}
 
 
