@@ -10,11 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
+from hibernaut.adapters.model.anthropic.anthropic_messages import MessagesServer, request_of
+from hibernaut.adapters.model.bedrock import converse_messages
+from hibernaut.adapters.model.bedrock.claude import BETAS, bedrock_traits, invoke_body
+from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits
 from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import ANY
 from hibernaut.adapters.model.google import gemini_messages
@@ -50,11 +55,39 @@ def to_gemini(request: ModelRequest) -> JsonObject:
     return gemini_messages.payload(request, provider="gemini")
 
 
+def to_vertex(request: ModelRequest) -> JsonObject:
+    return gemini_messages.payload(request, provider="google_vertex", vertex=True)
+
+
+def to_converse(request: ModelRequest) -> JsonObject:
+    """With a message for each block: roles alternate there, so that a second message of the user is a further block of the first."""
+    body = converse_messages.payload(request, "bedrock", ConverseTraits(forces=True, caches=True, rich_results=True))
+    told = [{"role": each["role"], "content": [block]} for each in body["messages"] for block in each["content"]]
+    return body | {"messages": told}
+
+
+def to_claude_on_bedrock(request: ModelRequest) -> JsonObject:
+    """Without its markers, which move to the last block: they say where a prefix ends, and are no part of it ("Prompt caching")."""
+    server = MessagesServer("bedrock", BETAS, "5m")
+    return _unmarked(invoke_body(request_of(request, bedrock_traits(request.config.model), server)))
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(each) for each in value]
+    return (
+        {name: _unmarked(each) for name, each in value.items() if name != "cache_control"} if isinstance(value, dict) else value
+    )
+
+
 WIRES: Sequence[tuple[Callable[[ModelRequest], JsonObject], str]] = [
     (to_chat, "messages"),
     (to_responses, "input"),
     (ANTHROPIC.payload, "messages"),
     (to_gemini, "contents"),
+    (to_vertex, "contents"),
+    (to_converse, "messages"),
+    (to_claude_on_bedrock, "messages"),
 ]
 """How each wire writes a request, and the member with its messages."""
 
