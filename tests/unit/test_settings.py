@@ -96,3 +96,9 @@ def test_a_region_of_bedrock_must_be_one() -> None:
     assert EmbeddedSettings.from_environment({"BEDROCK_REGION": "eu-central-1"}).providers == {"BEDROCK_REGION": "eu-central-1"}
     with pytest.raises(BadSetting, match="BEDROCK_REGION must be an AWS region like eu-central-1, not 'Frankfurt'"):
         EmbeddedSettings.from_environment({"BEDROCK_REGION": "Frankfurt"})
+
+
+def test_a_location_of_vertex_ai_must_be_one() -> None:
+    assert EmbeddedSettings.from_environment({"GOOGLE_CLOUD_LOCATION": "eu"}).providers == {"GOOGLE_CLOUD_LOCATION": "eu"}
+    with pytest.raises(BadSetting, match="GOOGLE_CLOUD_LOCATION must be a location like europe-west4, or global, not 'x/'"):
+        EmbeddedSettings.from_environment({"GOOGLE_CLOUD_LOCATION": "x/"})

@@ -49,7 +49,7 @@ from pathlib import Path
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider_settings import VERTEX_NAMES
+from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
@@ -259,6 +259,10 @@ def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
         raise BadSetting(f"OPENAI_WIRE must be responses or chat, not {found['OPENAI_WIRE']!r}")
     if "BEDROCK_REGION" in found and not is_region(found["BEDROCK_REGION"]):
         raise BadSetting(f"BEDROCK_REGION must be an AWS region like eu-central-1, not {found['BEDROCK_REGION']!r}")
+    if "GOOGLE_CLOUD_LOCATION" in found and not is_location(found["GOOGLE_CLOUD_LOCATION"]):
+        raise BadSetting(
+            f"GOOGLE_CLOUD_LOCATION must be a location like europe-west4, or global, not {found['GOOGLE_CLOUD_LOCATION']!r}"
+        )
     return found
 
 

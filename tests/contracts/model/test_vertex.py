@@ -69,6 +69,14 @@ def test_a_location_of_another_form_is_refused_because_it_would_be_part_of_the_a
         of_vertex("p", location)
 
 
+def test_a_wrong_location_in_the_parameters_leaves_the_other_providers(caplog: pytest.LogCaptureFixture) -> None:
+    """On AWS, where parameters are read at the first question."""
+    models = Catalogue(Kept(GOOGLE_CLOUD_PROJECT="p", GOOGLE_CLOUD_LOCATION="x.example/", GROQ_API_KEY="gsk"))
+    assert set(models.providers()) == {"hibernaut", "groq"}
+    assert [record.message for record in caplog.records] == ["provider refused"]
+    assert "'x.example/' is not a location" in caplog.records[0].reason  # type: ignore[attr-defined]
+
+
 def test_a_call_carries_a_token_of_the_account_which_is_asked_for_once(server: VertexServer) -> None:
     before = shared_token_server().asked
     models = catalogue(server)

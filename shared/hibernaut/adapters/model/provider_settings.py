@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
 
+logger = logging.getLogger(__name__)
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
 VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
 """The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK (googleapis/python-genai)."""
@@ -95,6 +97,11 @@ def of_bedrock(
     return ProviderSettings(own or BEDROCK, BEDROCK, address, key, region=region, access_key=access_key, allowed=tuple(allowed))
 
 
+def is_location(name: str) -> bool:
+    """Whether this has the form of a location's name on Vertex AI. It becomes part of an address."""
+    return name in ("global", *_MULTI_REGIONS) or _LOCATION.fullmatch(name) is not None
+
+
 def vertex_url(location: str) -> str:
     """The address of Vertex AI in a location, whose form `of_vertex` checks: a region, one of two multi-regions, or the whole world
     (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations; the multi-regions: googleapis/python-genai).
@@ -117,7 +124,7 @@ def of_vertex(
     """
     if not project or not location:
         return None
-    if location not in ("global", *_MULTI_REGIONS) and not _LOCATION.fullmatch(location):
+    if not is_location(location):
         raise InvalidArgument(
             f"{own or VERTEX}: {location!r} is not a location of Vertex AI; name one like europe-west4, or global"
         )
@@ -129,13 +136,18 @@ def of_vertex(
 
 
 def configured(secrets: Secrets) -> list[ProviderSettings]:
-    """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI."""
+    """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI. A location that is not one leaves
+    Vertex AI out, and is logged.
+    """
     rows = [of_dialect(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
     allowed = [each.strip() for each in (secrets.get("BEDROCK_MODELS") or "").split(",") if each.strip()]
     rows.append(of_bedrock(secrets.get("BEDROCK_REGION"), url=secrets.get("BEDROCK_BASE_URL"), allowed=allowed))
     project, location, credentials, vertex = (secrets.get(name) for name in VERTEX_NAMES)
-    rows.append(of_vertex(project, location, credentials, vertex))
+    try:
+        rows.append(of_vertex(project, location, credentials, vertex))
+    except InvalidArgument as error:
+        logger.error("provider refused", extra={"provider": VERTEX, "reason": error.detail})
     return [row for row in rows if row is not None]
 
 
