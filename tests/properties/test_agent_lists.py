@@ -209,6 +209,45 @@ def test_a_repeated_write_marks_nothing_twice(tmp_path: Path) -> None:
         assert house.services.agents.tags(None, Page()) == ["a"]
 
 
+MANY_TAGS = [f"tag {number}" for number in range(150)]
+OTHERS = [f"tag {number}" for number in range(149, 300)]
+BIG = {
+    "tags": UpdateAgent(tags=OTHERS),
+    "identities": UpdateAgent(identity_ids=[f"identity-{number}" for number in range(130)]),
+    "hidden": UpdateAgent(hidden=True, tags=OTHERS),
+}
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("act_", [*BIG, "create", "delete"])
+def test_wherever_a_change_of_many_tags_breaks_off_counts_and_lists_agree_with_the_rows(
+    house: House, act_: str, at: int, after: bool
+) -> None:
+    assert isinstance(house.table, Dies)
+    live_history(house, [])
+    agent = house.agent(name="Ann", tags=MANY_TAGS) if act_ != "create" else None
+    house.table.at, house.table.after = at, after
+    try:
+        if agent is None:
+            house.agent(name="Ann", tags=MANY_TAGS)
+        elif act_ == "delete":
+            house.services.agents.delete(agent.id)
+        else:
+            house.services.agents.updates.update(agent.id, BIG[act_])
+    except KeyboardInterrupt:
+        pass
+    house.table.at = 0
+    agents = house.services.agents
+    held = {(row["sk"], tag) for row in house.stores.agents.rows() for tag in json.loads(str(row["tags"]))}
+    marked = {(str(mark["sk"]).rsplit("#", 1)[1], mark["text"]) for mark in marks(house) if str(mark["sk"]).startswith("TAG#")}
+    assert marked == held
+    for tag in ("tag 3", "tag 149", "tag 299"):
+        assert agents.count(AgentFilter(tags=[tag], hidden=True)) == sum(tag == one for _, one in held)
+        shown = {row["sk"] for row in house.stores.agents.rows() if not row["hidden"]}
+        assert agents.count(AgentFilter(tags=[tag])) == sum(tag == one and sk in shown for sk, one in held)
+
+
 def test_an_agent_with_more_tags_than_a_transaction_takes_is_listed_by_each(house: House) -> None:
     live_history(house, [])
     agent = house.agent(name="Ann", tags=[f"tag {number}" for number in range(150)])
@@ -218,6 +257,8 @@ def test_an_agent_with_more_tags_than_a_transaction_takes_is_listed_by_each(hous
         for tag in ("tag 3", "tag 299")
     }
     assert {tag: len(agents) for tag, agents in found.items()} == {"tag 3": 0, "tag 299": 1}
+    assert house.stored(agent.id).tags == [f"tag {number}" for number in range(149, 300)]
+    assert house.services.agents.count(AgentFilter(tags=["tag 3"], hidden=True)) == 0
     assert len(house.services.agents.tags(None, Page())) == 151
     house.services.agents.delete(agent.id)
     assert house.services.agents.tags(None, Page()) == []

@@ -10,7 +10,7 @@ from itertools import islice
 
 from hibernaut.ports.table import Item
 from hibernaut.services.records import Records
-from hibernaut.store.agents.agent_marks import MarkBuild
+from hibernaut.store.agents.agent_marks import MARKS_AT_ONCE, MarkBuild
 
 ROWS = 2_000
 """The largest number of list rows that one slice reads."""
@@ -63,6 +63,9 @@ class AgentMarking:
             agent, newest = self._agents.get(agent_id), self._agents.row(agent_id)
             if agent is None or newest is None or "name" not in newest:
                 return
-            self._records.write(self._records.agent_marks.put(agent), self._agents.place(agent, newest), "")
+            still, marks = self._agents.unchanged(agent), self._records.agent_marks.put(agent)
+            for start in range(0, len(marks), MARKS_AT_ONCE):
+                self._records.writer.write(*marks[start : start + MARKS_AT_ONCE], still)
+            self._records.writer.write(*self._agents.place(agent, newest))
 
         self._records.until_settled(attempt)

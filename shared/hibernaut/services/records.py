@@ -142,22 +142,35 @@ class Records:
                 return before
             touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = after.model_copy(update=touched)
+            before = self.approach(before, after)
             token = self.ids.token()
             gained, lost = self.agent_marks.change(before, after)
-            self.write([*beside, *gained], self.agents.change(before, after, token), token, optional=lost)
+            self.write(beside, [*self.agents.change(before, after, token), *gained, *lost], token)
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
 
-    def write(
-        self, children: Sequence[Change], parents: Sequence[Change], token: str, *, optional: Sequence[Change] = ()
-    ) -> None:
+    def approach(self, before: StoredAgent, after: StoredAgent) -> StoredAgent:
+        """Change an agent step by step until the way to `after` is one transaction. Returns the agent as it is then.
+
+        Raises: NotFound, and ConditionFailed if another request changes the agent.
+        """
+        while (middle := self.agent_marks.between(before, after)) is not None:
+            token = self.ids.token()
+            gained, lost = self.agent_marks.change(before, middle)
+            self.writer.write(*self.agents.change(before, middle, token), *gained, *lost, token=token)
+            expected, before = before.version + 1, self.agent(before.id)
+            if before.version != expected:
+                raise ConditionFailed({})
+        return before
+
+    def write(self, children: Sequence[Change], parents: Sequence[Change], token: str) -> None:
         """Write all changes in one transaction if they fit; else the children in several, then the parents that make them
-        visible. The optional changes are left out in that case: they belong to the parents' transaction or to none.
+        visible.
 
         Raises: ConditionFailed, and what the writer raises.
         """
-        pages = list(_pages([*children, *parents, *optional]))
+        pages = list(_pages([*children, *parents]))
         if len(pages) > 1:
             pages = [*_pages(children), list(parents)]
         for page in pages:

@@ -78,17 +78,22 @@ class AgentCreation:
         agent = self._agent(request, parts, user, now)
         token = self._records.ids.token()
         head, rows = self._conversation(agent, parts, request)
+        first = self._records.agent_marks.first(agent)
         self._records.write(
-            [*self._children(agent, parts, token), *self._rows(rows), *self._records.agent_marks.put(agent)],
+            [*self._children(agent, parts, token), *self._rows(rows)],
             [
-                *self._records.agents.create(agent, token),
+                *self._records.agents.create(first, token),
+                *self._records.agent_marks.put(first),
                 self._records.conversations.create_head(head, token),
                 *self._records.conversations.pointed(head, rows),
             ],
             token,
         )
         self._records.conversations.keep(LoadedConversation(head, tuple(rows)))
-        return agent
+        if first is agent:
+            return agent
+        several = {"tags": agent.tags, "identity_ids": agent.identity_ids}
+        return self._records.change_agent(agent.id, lambda made: (made.model_copy(update=several), ()), user)
 
     def _parts(self, request: CreateAgentRequest, now: datetime) -> _Parts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []

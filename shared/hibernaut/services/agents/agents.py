@@ -252,10 +252,11 @@ class Agents:
     def _delete(self, agent_id: str) -> None:
         records = self._records
         agent = records.agent(agent_id)
+        agent = records.approach(agent, agent.model_copy(update={"tags": [], "identity_ids": []}))
         self._ends.end_runs(agent_id)
         head = records.conversations.head(agent_id)
         mark = records.deletion.tombstone(agent_id, DeletionTombstone(agent_id), records.clock.now())
-        parents = [*records.agents.delete(agent), mark]
+        parents = [*records.agents.delete(agent), *records.agent_marks.delete(agent), mark]
         records.write(
             [*_links(records, agent)],
             [*parents, records.deletion.head(head)] if head else parents,
@@ -269,7 +270,7 @@ def _links(records: Records, agent: StoredAgent) -> Sequence[Change]:
     held = records.archives.of_agent(agent.id)
     archives = [change for archive_id in held for change in records.archives.detach(archive_id, agent.id)]
     folders = [records.folders.detach(folder_id, agent.id) for folder_id in agent.source_ids]
-    return [*blocks, *tools, *folders, *archives, *records.agent_marks.delete(agent)]
+    return [*blocks, *tools, *folders, *archives]
 
 
 def _id(row: Item) -> str:

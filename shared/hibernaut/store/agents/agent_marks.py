@@ -4,8 +4,9 @@ A mark's key is a facet, a text and the agent's id, so the marks of one text are
 the marks of all tags are the tags in alphabetical order. Nothing counts tags: whoever lists them skips from one tag to the next, so no
 two requests write the same counter.
 
-The transaction that writes an agent writes its marks. Where an agent has more marks than a transaction takes, marks are written before
-the agent and those that it lost are kept: a reader compares each mark with the agent's list row, which is authoritative.
+The transaction that writes an agent writes its marks. Where more of them change than a transaction takes, the agent changes in several
+steps (`between`), each of which is a transaction with its marks. So the marks are those of the agent at any time, and the engine may count
+them. A reader of rows still compares each mark with the agent's list row, which is authoritative: it reads the two one after the other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from hibernaut.store.table.row_lists import MOST_AT_ONCE, RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 Facet = Literal["NAME", "TAG", "PROJECT", "TEMPLATE", "BASE", "IDENTITY"]
+MARKS_AT_ONCE = 60
+"""The largest number of marks that one transaction changes, beside the agent and what else belongs to it."""
 CONCEALED = "concealed"
 """The attribute that only the rows and marks of hidden agents have. The engine counts by it."""
 RowsOf = Callable[[Sequence[str]], Mapping[str, Item]]
@@ -61,6 +64,27 @@ class AgentMarks:
             agent_mark_keys.agent_mark(self._tenant, facet, text, after.id) for facet, text in held if (facet, text) not in kept
         ]
         return new, [Delete(key) for key in lost]
+
+    def between(self, before: StoredAgent, after: StoredAgent) -> StoredAgent | None:
+        """The next agent on the way to `after` whose tags, identities or visibility differ from those of `before` by no more marks than
+        a transaction takes. None: `after` itself.
+        """
+        new, former = self.change(before, after)
+        if len(new) + len(former) <= MARKS_AT_ONCE:
+            return None
+        held, wanted = _several(before), _several(after)
+        if before.hidden != after.hidden and len(held) > MARKS_AT_ONCE // 2:
+            return _with(before, held[MARKS_AT_ONCE:])
+        if before.hidden != after.hidden:
+            return before.model_copy(update={"hidden": after.hidden})
+        lost = [one for one in held if one not in wanted][:MARKS_AT_ONCE]
+        gained = [one for one in wanted if one not in held][: MARKS_AT_ONCE - len(lost)]
+        return _with(before, [*(one for one in held if one not in lost), *gained])
+
+    def first(self, agent: StoredAgent) -> StoredAgent:
+        """A new agent with as many of its tags and identities as its first transaction takes."""
+        several = _several(agent)
+        return agent if len(several) <= MARKS_AT_ONCE else _with(agent, several[:MARKS_AT_ONCE])
 
     def delete(self, agent: StoredAgent) -> list[Delete]:
         """The changes that delete all marks of an agent."""
@@ -158,6 +182,17 @@ def _facets(agent: StoredAgent) -> dict[tuple[Facet, str], None]:
         *(("TAG", tag) for tag in agent.tags),
     ]
     return {(facet, text): None for facet, text in found if text is not None}
+
+
+def _several(agent: StoredAgent) -> list[tuple[Facet, str]]:
+    """The facets of which an agent may have any number."""
+    return [(facet, text) for facet, text in _facets(agent) if facet in ("TAG", "IDENTITY")]
+
+
+def _with(agent: StoredAgent, several: Sequence[tuple[Facet, str]]) -> StoredAgent:
+    """The agent with other tags and identities."""
+    tags = [text for facet, text in several if facet == "TAG"]
+    return agent.model_copy(update={"tags": tags, "identity_ids": [text for facet, text in several if facet == "IDENTITY"]})
 
 
 def _facet_of(mark: Put) -> tuple[str, str]:

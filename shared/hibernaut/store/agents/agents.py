@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Op, Put, Term, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
@@ -129,6 +129,10 @@ class AgentStore:
             Update(key, set={MARKED: True}, remove=(*PLACE, *FIELDS), when=(*PRESENT, when)),
             *([] if agent.id in self.last_runs.kept([agent.id]) else [self.last_runs.create(agent.id, row)]),
         ]
+
+    def unchanged(self, agent: StoredAgent) -> Check:
+        """The condition that the agent's version is as read."""
+        return Check(keys.agent(self._tenant, agent.id), eq(version=agent.version))
 
     def is_older(self, row: Item) -> bool:
         """Whether an older version has written a list row, so that it lacks marks, or holds the last run and its place."""
