@@ -36,6 +36,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
         Metric("RunsFailed", field="failed", by="code"),
         Metric("RunDuration", "Milliseconds", "run_ms"),
     ),
+    "budget crossed": (Metric("BudgetsCrossed", by="level"),),
     "step committed": (
         Metric("Steps"),
         Metric("StepOverhead", "Milliseconds", "overhead_ms"),

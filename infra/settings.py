@@ -14,7 +14,7 @@ from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
-from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, traces_in
+from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, tool_seconds_in
 from infra.default_model import default_model_in
@@ -103,7 +103,8 @@ class Settings:
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
-    `tool_seconds`: the time limit of a custom tool (None: the server's default).
+    `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
+    set (empty: none).
     """
 
     name: EnvironmentName
@@ -127,6 +128,7 @@ class Settings:
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     default_model: str = ""
     tool_seconds: int | None = None
+    tenant_budget: str = ""
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -173,6 +175,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         alarms=_told(str(context.get("alarms", ""))),
         secrets_key=_key(str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
+        tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
     )
 
 

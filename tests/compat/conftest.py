@@ -3,6 +3,7 @@
     def test_…(client: Letta, said: Said) -> None      the stable SDK
     def test_…(http: httpx.Client) -> None             bare HTTP, as from curl: not a "1.0 client"
     def test_…(indexed: Indexed) -> None               waits until the index knows everything
+    def test_…(keyed: Keyed) -> None                   a server that needs keys
 
 Every test runs on every profile. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
 use the built-in demo model.
@@ -27,6 +28,7 @@ from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
+from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.services.access.access import Access
 from hibernaut.store.memory.search_outbox import SearchOutbox
@@ -83,6 +85,23 @@ class Served:
         while left := unindexed.waiting():
             assert time.monotonic() < deadline, f"{left} pointers still stand"
             threading.Event().wait(0.02)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A server whose requests need a key; `access` creates keys past the API, as the command does."""
+
+    url: str
+    access: Access
+
+    def key(self, tenant: str = "acme", **fields: object) -> str:
+        return self.access.keys_of(tenant).create(CreateApiKey.model_validate({"scope": "admin", **fields})).key
+
+    def sdk(self, key: str) -> Letta:
+        return Letta(base_url=self.url, api_key=key, max_retries=0)
+
+    def get(self, path: str, headers: dict[str, str]) -> httpx.Response:
+        return httpx.get(f"{self.url}{path}", headers={**CURL, **headers}, timeout=30)
 
 
 def calls(*named: tuple[str, dict[str, Any]], content: str | None = None) -> dict[str, Any]:
@@ -146,6 +165,16 @@ def served(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.Temp
     serving = serving_embedded(tmp_path_factory.mktemp("data"), provider) if profile == "embedded" else serving_offline(provider)
     with serving as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def keyed(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    with ExitStack() as serving:
+        if profile == "embedded":
+            served = serving.enter_context(serving_embedded(tmp_path_factory.mktemp("data"), provider))
+        else:
+            served = serving.enter_context(serving_offline(provider, HIBERNAUT_KEYS="required"))
+        yield Keyed(served.url, served.access)
 
 
 @pytest.fixture(scope="module")

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
-from letta_client import AuthenticationError, Letta, NotFoundError, PermissionDeniedError
+from letta_client import AuthenticationError, NotFoundError, PermissionDeniedError
 
 from hibernaut.rest.app import create_app
-from hibernaut.schemas.api_key import CreateApiKey
-from hibernaut.services.access.access import Access
-from tests.compat.conftest import CURL, DEMO, serving_embedded, serving_offline
+from tests.compat.conftest import DEMO, Keyed
 from tests.support.any_request import operations
 from tests.support.faces import no_services
 from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
-from tests.support.provider_servers import ScriptedOpenAI
 
 UNSETTLED = ("/context", "/folders", "/sources", "/files")
 """Parts of the paths whose answers change by themselves: they tell of files that are still read, and of the time."""
 USER = {"user_id": "user-12345678-1234-4234-8234-123456789012"}
-
-
-@dataclass(frozen=True)
-class Keyed:
-    """A server whose requests need a key; `access` creates keys past the API, as the command does."""
-
-    url: str
-    access: Access
-
-    def key(self, tenant: str = "acme", **fields: object) -> str:
-        return self.access.keys_of(tenant).create(CreateApiKey.model_validate({"scope": "admin", **fields})).key
-
-    def sdk(self, key: str) -> Letta:
-        return Letta(base_url=self.url, api_key=key, max_retries=0)
-
-    def get(self, path: str, headers: dict[str, str]) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", headers={**CURL, **headers}, timeout=30)
-
-
-@pytest.fixture(scope="module")
-def keyed(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    with ExitStack() as serving:
-        if profile == "embedded":
-            served = serving.enter_context(serving_embedded(tmp_path_factory.mktemp("data"), provider))
-        else:
-            served = serving.enter_context(serving_offline(provider, HIBERNAUT_KEYS="required"))
-        yield Keyed(served.url, served.access)
 
 
 @pytest.fixture(scope="module")

@@ -344,3 +344,11 @@ def test_the_system_message_is_recompiled_at_each_run_where_the_deployment_wishe
         return template.functions()["advance_turn"]["Environment"]["Variables"].get("HIBERNAUT_SYSTEM_PROMPT")
 
     assert (mode(dev), mode(large)) == (None, "recompiled")
+
+
+def test_tenants_have_the_budget_that_the_deployment_sets(dev: Template, large: Template) -> None:
+    def budget(template: Template, function: str) -> object:
+        return template.functions()[function]["Environment"]["Variables"].get("HIBERNAUT_TENANT_BUDGET")
+
+    for function in ("api", "stream", "advance_turn"):
+        assert (budget(dev, function), budget(large, function)) == (None, "tokens_per_day=1000000,cost_per_month=50")

@@ -21,6 +21,7 @@ from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import RunRef, is_passing
 from hibernaut.schemas.agents.agent import AgentType, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.messages.letta_message import LettaResponse
@@ -29,6 +30,7 @@ from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.schemas.tools.tool_rule import ToolRule
+from hibernaut.services.budgets.administration import Budgets
 from hibernaut.services.host import Host, TraceMode
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.prompt.system_messages import system_row
@@ -126,6 +128,7 @@ class World:
         indexed: bool = False,
         traces: TraceMode = "off",
         system_prompt: PromptMode = "frozen",
+        tenant_budget: SetBudget | None = None,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
@@ -141,11 +144,13 @@ class World:
             web=web,
             traces=traces,
             system_prompt=system_prompt,
+            tenant_budget=tenant_budget,
         )
         self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())
         self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
         self.sending = self.chain.sending
+        self.budgets = Budgets(self.all_stores, TENANT, data.clock, tenant_budget)
         self.following = RunFollower(self.stores, self.host)
         self.workflow.advance = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id).next
         self.workflow.compact = lambda run: self.engines.of(run.tenant).compactions.compact(run.run_id).next

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
+from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 
 def test_without_anything_set_the_deployment_chooses_its_embedding() -> None:
@@ -102,3 +105,30 @@ def test_a_location_of_vertex_ai_must_be_one() -> None:
     assert EmbeddedSettings.from_environment({"GOOGLE_CLOUD_LOCATION": "eu"}).providers == {"GOOGLE_CLOUD_LOCATION": "eu"}
     with pytest.raises(BadSetting, match="GOOGLE_CLOUD_LOCATION must be a location like europe-west4, or global, not 'x/'"):
         EmbeddedSettings.from_environment({"GOOGLE_CLOUD_LOCATION": "x/"})
+
+
+def test_the_budget_of_tenants_is_read_in_either_profile() -> None:
+    text = "tokens_per_day=1000000, cost_per_month=12.50, warn_at=0.5"
+    variables = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_TENANT_BUDGET": text}
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        budget = tenant_budget_of(settings.tenant_budget)
+        assert budget is not None
+        assert budget.limits() == {"tokens_per_day": 1_000_000, "cost_per_month": Decimal("12.5")}
+        assert budget.warn_at == 0.5
+    assert tenant_budget_of(EmbeddedSettings.from_environment({}).tenant_budget) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("tokens_per_day", "'tokens_per_day' is not a limit"),
+        ("tokens_per_day=1,tokens_per_day=2", "given twice"),
+        ("tokens_per_day=0", "tokens_per_day: Input should be greater"),
+        ("tokens_per_week=5", "tokens_per_week"),
+        ("warn_at=0.5", "at least one limit"),
+    ],
+)
+def test_a_budget_of_tenants_that_cannot_be_is_refused(text: str, named: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_TENANT_BUDGET must be limits like") as refused:
+        EmbeddedSettings.from_environment({"HIBERNAUT_TENANT_BUDGET": text})
+    assert named in str(refused.value)

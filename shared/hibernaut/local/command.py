@@ -15,6 +15,7 @@ from typing import NoReturn
 from hibernaut import __version__
 from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
+from hibernaut.local.budgets_options import add_budgets, run_budgets
 from hibernaut.local.keys_options import add_keys, run_keys
 from hibernaut.local.profiles import CannotServe, Dev
 from hibernaut.local.provider_help import provider_lines
@@ -31,6 +32,7 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
     hibernaut models     check what your providers' models can do for agents
     hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
+    hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -71,8 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _reindex(options)
     if options.command == "models":
         return _check_models(options)
-    if options.command == "keys":
-        return _keys(options)
+    if options.command in ("keys", "budgets"):
+        return _administer(options)
     return _dev(Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume))
 
 
@@ -105,9 +107,9 @@ def _check_models(options: argparse.Namespace) -> int:
         return _sorry(2, str(reason))
 
 
-def _keys(options: argparse.Namespace) -> int:
+def _administer(options: argparse.Namespace) -> int:
     try:
-        run_keys(options)
+        (run_keys if options.command == "keys" else run_budgets)(options)
     except CannotServe as reason:
         return _sorry(reason.code, str(reason))
     except BadSetting as reason:
@@ -193,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
     add_keys(commands, DATA_DIR)
+    add_budgets(commands, DATA_DIR)
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.stack_outputs import outputs_of, reason_of
@@ -103,15 +104,28 @@ def expiry_of(text: str) -> datetime:
 @contextmanager
 def _keys(place: KeyPlace) -> Iterator[ApiKeys]:
     """The tenant's keys. Raises: CannotServe, also for every error of the body."""
+    with opened(place) as access:
+        yield access.keys_of(place.tenant)
+
+
+@contextmanager
+def opened(place: KeyPlace) -> Iterator[Access]:
+    """The access to a data folder or a deployed stack. Raises: CannotServe, also for every error of the body."""
     try:
         with _access(place) as access:
-            yield access.keys_of(place.tenant)
+            yield access
     except (DataFolderUnusable, TableError) as error:
         raise CannotServe(str(error)) from error
     except HibernautError as error:
         raise CannotServe(error.detail) from error
     except ValidationError as error:
-        raise CannotServe("; ".join(str(each["msg"]).removeprefix("Value error, ") for each in error.errors()), 2) from error
+        raise CannotServe("; ".join(map(_told, error.errors())), 2) from error
+
+
+def _told(error: ErrorDetails) -> str:
+    """A refused value in one line: its option, where it has one, and what is expected."""
+    option = "".join(f"--{name.replace('_', '-')}: " for name in error["loc"][:1] if isinstance(name, str))
+    return option + error["msg"].removeprefix("Value error, ")
 
 
 @contextmanager

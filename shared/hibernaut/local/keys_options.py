@@ -33,7 +33,7 @@ def add_keys(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = keys.add_subparsers(dest="action", metavar="action", required=True, parser_class=type(keys))
-    create = _action(actions, "create", "create a key; the key alone is the last line of the output", data_dir)
+    create = add_action(actions, "create", "create a key; the key alone is the last line of the output", data_dir)
     create.add_argument("--scope", required=True, choices=[scope.value for scope in Scope], help="what the key permits")
     create.add_argument("--name", default="", help="a name for lists")
     create.add_argument("--agent", action="append", default=[], metavar="ID", help="restrict the key to this agent (repeatable)")
@@ -42,15 +42,15 @@ def add_keys(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
     )
     create.add_argument("--client", action="store_true", help="a client token: it may talk to its agents and nothing else")
     create.add_argument("--expires", type=_typed(_expiry), metavar="WHEN", help="like 12h, 90d or 2030-01-31T12:00:00Z")
-    rotate = _action(
+    rotate = add_action(
         actions, "rotate", "create a key with the settings of another one, which expires after a grace period", data_dir
     )
     rotate.add_argument("key_id", metavar="KEY-ID")
     rotate.add_argument(
         "--grace", type=_typed(_duration), default=timedelta(days=1), metavar="TIME", help="like 30m or 7d (default: 1d)"
     )
-    _action(actions, "list", "list the keys of a tenant", data_dir)
-    revoke = _action(actions, "revoke", "make a key unusable", data_dir, shows=False)
+    add_action(actions, "list", "list the keys of a tenant", data_dir)
+    revoke = add_action(actions, "revoke", "make a key unusable", data_dir, shows=False)
     which = revoke.add_mutually_exclusive_group(required=True)
     which.add_argument("key_id", metavar="KEY-ID", nargs="?")
     which.add_argument("--all", action="store_true", help="all keys of the tenant")
@@ -80,7 +80,8 @@ def run_keys(options: argparse.Namespace) -> None:
             keys.revoke(place, options.key_id)
 
 
-def _action(actions: argparse._SubParsersAction[Parser], name: str, text: str, data_dir: str, *, shows: bool = True) -> Parser:
+def add_action(actions: argparse._SubParsersAction[Parser], name: str, text: str, data_dir: str, *, shows: bool = True) -> Parser:
+    """Add an action with the options that say where keys and budgets are. `shows`: it prints something, as JSON if it is asked to."""
     parser = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--data-dir", metavar="DIR", help=data_dir)

@@ -18,6 +18,7 @@ from hibernaut.schemas.api_key import Principal, Scope
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_USER, is_id
 from hibernaut.services.access.api_keys import ApiKeys
+from hibernaut.services.budgets.administration import Budgets
 
 if TYPE_CHECKING:
     from hibernaut.services.access.agent_access import AgentAccess
@@ -161,3 +162,12 @@ async def api_keys(request: Request, caller: TheCaller) -> ApiKeys:
 
 
 TheApiKeys = Annotated[ApiKeys, Depends(api_keys)]
+
+
+async def budgets(request: Request, caller: TheCaller) -> Budgets:
+    """The administration of the budgets of the caller's tenant."""
+    found: Budgets = request.app.state.access.budgets_of(caller.tenant)
+    return found
+
+
+TheBudgets = Annotated[Budgets, Depends(budgets)]

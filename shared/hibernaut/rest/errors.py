@@ -35,6 +35,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.PayloadTooLarge: 413,
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
+    errors.BudgetExceeded: 429,
     errors.NotImplementedHere: 501,
     errors.ServerBusy: 503,
     errors.StoreUnavailable: 503,
@@ -110,6 +111,9 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
     if isinstance(error, errors.RouteNotServed):
         return {"detail": error.detail, "code": error.code, "route": error.route}
+    if isinstance(error, errors.BudgetExceeded):
+        named = {"code": error.code, "budget": error.budget, "subject": error.subject, "resets_at": error.resets_at}
+        return {"detail": error.detail, **named}
     return {"detail": error.detail}
 
 
@@ -127,6 +131,9 @@ def headers_of(error: HibernautError) -> dict[str, str]:
         return NO_RETRY | after
     if isinstance(error, errors.ServerBusy | errors.StoreUnavailable | errors.MasterKeyUnavailable | errors.SecretsUnavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
+    if isinstance(error, errors.BudgetExceeded):
+        useless = NO_RETRY if error.resets_at is not None else {}
+        return {"retry-after": str(math.ceil(error.retry_after)), **useless}
     return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere) else {}
 
 

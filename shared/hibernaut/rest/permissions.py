@@ -36,7 +36,8 @@ READING_POSTS = frozenset(
     }
 )
 """POST routes that change nothing: searches, and streams of runs that exist."""
-API_KEYS = "/v1/api-keys"
+ADMINISTRATION = ("/v1/api-keys", "/v1/budgets")
+"""The prefixes of the routes that need the scope admin."""
 
 OF_EVERYONE = frozenset({*HEALTH, "/v1/models", "/v1/models/embedding"})
 """Routes without data of a tenant."""
@@ -90,7 +91,7 @@ CLIENT = frozenset(
 
 def scope_of(method: str, path: str) -> Scope:
     """The scope that a route needs; `path` as the route declares it."""
-    if path.startswith(API_KEYS):
+    if path.startswith(ADMINISTRATION):
         return Scope.ADMIN
     return Scope.READ if method in READING or (method == "POST" and path in READING_POSTS) else Scope.WRITE
 

@@ -152,6 +152,13 @@ class ApiKeyList(Schema):
     limit: int = Field(default=100, ge=1, le=1000)
 
 
+class BudgetList(Schema):
+    """A page of budgets in the order of their subjects. `after`: the subject of the last budget of the page before."""
+
+    after: str | None = None
+    limit: int = Field(default=50, ge=1, le=100)
+
+
 class ArchiveList(_List):
     """A page of archives, newest first. `name` must match the whole name."""
 
@@ -236,6 +243,7 @@ AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
 ApiKeyListQuery = Annotated[ApiKeyList, Query()]
+BudgetListQuery = Annotated[BudgetList, Query()]
 ProviderListQuery = Annotated[ProviderList, Query()]
 ArchiveListQuery = Annotated[ArchiveList, Query()]
 AgentPassageListQuery = Annotated[AgentPassageList, Query()]

@@ -18,6 +18,7 @@ HibernautError
 │  ├─ NoKeysConfigured   API keys are managed over HTTP only by a caller with a key
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
+├─ BudgetExceeded        a budget of the tenant, the key or the agent is used up (429)
 ├─ NotImplementedHere    the deployment lacks the requested feature (501)
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
 ├─ ServerBusy            too many requests are waiting (503)
@@ -183,6 +184,21 @@ class ForeignOrigin(Forbidden):
     """The request comes from a web page of an origin that is not allowed."""
 
     code = "foreign_origin"
+
+
+class BudgetExceeded(HibernautError):
+    """A budget is used up. `budget`: the name of its limit; `subject`: `tenant`, or the id of the key or the agent; `resets_at`: when the
+    limit's figure begins at zero again (None: as soon as a run or a second ends); `retry_after`: seconds until then.
+    """
+
+    code = "budget_exceeded"
+
+    def __init__(self, detail: str, *, budget: str, subject: str, resets_at: str | None, retry_after: float) -> None:
+        self.budget = budget
+        self.subject = subject
+        self.resets_at = resets_at
+        self.retry_after = retry_after
+        super().__init__(detail)
 
 
 class NotImplementedHere(HibernautError):

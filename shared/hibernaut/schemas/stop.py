@@ -1,4 +1,7 @@
-"""The stop reasons of a run and the resulting statuses (Letta V1 API, digest 4.7; run-time digest 2.7)."""
+"""The stop reasons of a run and the resulting statuses (Letta V1 API, digest 4.7; run-time digest 2.7).
+
+`budget_exceeded` is an addition to V1.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ class StopReason(StrEnum):
     INVALID_TOOL_CALL = "invalid_tool_call"
     MAX_TOKENS_EXCEEDED = "max_tokens_exceeded"
     NO_TOOL_CALL = "no_tool_call"
+    BUDGET_EXCEEDED = "budget_exceeded"
     INSUFFICIENT_CREDITS = "insufficient_credits"
     CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT = "context_window_overflow_in_system_prompt"
 
@@ -34,7 +38,15 @@ class RunStatus(StrEnum):
 
 
 ENDED = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED})
-_COMPLETED = frozenset({StopReason.END_TURN, StopReason.MAX_STEPS, StopReason.TOOL_RULE, StopReason.REQUIRES_APPROVAL})
+_COMPLETED = frozenset(
+    {
+        StopReason.BUDGET_EXCEEDED,
+        StopReason.END_TURN,
+        StopReason.MAX_STEPS,
+        StopReason.REQUIRES_APPROVAL,
+        StopReason.TOOL_RULE,
+    }
+)
 
 
 def status_after(reason: StopReason) -> RunStatus:

@@ -11,6 +11,7 @@ from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
+from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 
 TraceMode = Literal["off", "redacted", "on"]
@@ -27,6 +28,7 @@ class Host:
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
     model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
     items that a sweep handles at once.
+    `tenant_budget`: the budget of a tenant for which none is set; None: it has none.
     """
 
     clock: Clock
@@ -43,3 +45,4 @@ class Host:
     web: Web = NO_WEB
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST
+    tenant_budget: SetBudget | None = None

@@ -15,6 +15,7 @@ from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.store.access.api_keys import ApiKeyStore
+from hibernaut.store.access.budgets import BudgetStore, budget_cache
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
@@ -74,6 +75,7 @@ class TenantStores:
     archives: ArchiveStore
     resends: IdempotencyStore
     approvals: ApprovalStore
+    budgets: BudgetStore
     transactions: Transactions
     writer: Writer
     deletion: Deletion
@@ -102,6 +104,7 @@ class Stores:
         self.clock = clock
         self._indexed = indexed
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
+        self._budgets = budget_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
         self.due = DueIndex(self._table, self._policy)
         self.api_keys = ApiKeyStore(self._table)
@@ -118,6 +121,7 @@ class Stores:
         runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec), ApprovalStore(table, codec)
         blocks, tools, records = BlockStore(table, codec), ToolStore(table, codec), ConversationRecordStore(table, codec)
         passages = PassageStore(table, codec, unindexed)
+        budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
         return TenantStores(
             tenant=tenant,
             agents=agents,
@@ -144,8 +148,15 @@ class Stores:
             archives=ArchiveStore(table, codec, passages),
             resends=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,
+            budgets=budgets,
             transactions=Transactions(
-                tenant, codec=codec, conversations=conversations, runs=runs, agents=agents, approvals=approvals
+                tenant,
+                codec=codec,
+                conversations=conversations,
+                runs=runs,
+                agents=agents,
+                approvals=approvals,
+                budgets=budgets,
             ),
             writer=writer,
             deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),

@@ -14,6 +14,7 @@ from hibernaut.services.access.access import Access
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.data_folder import BLOBS, SECRETS, TABLE, DataFolder, DataFolderTaken, check_links
 from hibernaut.wiring.settings import EmbeddedSettings
+from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 
 @contextmanager
@@ -32,7 +33,8 @@ def access_to_folder(settings: EmbeddedSettings) -> Iterator[Access]:
         opened.callback(table.close)
         clock = SystemClock()
         stores = Stores(table, DiskBlobs(settings.data / BLOBS), clock)
-        yield Access(stores, KeyFileCipher(settings.data / SECRETS), clock, TimeOrderedIds(clock), required=True)
+        cipher, budget = KeyFileCipher(settings.data / SECRETS), tenant_budget_of(settings.tenant_budget)
+        yield Access(stores, cipher, clock, TimeOrderedIds(clock), required=True, tenant_budget=budget)
 
 
 @dataclass(frozen=True, slots=True)

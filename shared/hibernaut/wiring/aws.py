@@ -43,6 +43,7 @@ from hibernaut.store.stores import Stores
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting
+from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -187,6 +188,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         reader=ChildFileReader(),
         ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,
         sweep_threads=SWEEP_THREADS,
+        tenant_budget=tenant_budget_of(settings.tenant_budget),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
@@ -244,7 +246,9 @@ def app_of(composition: Composition) -> FastAPI:
     policy = OriginPolicy(composition.settings.allowed_hosts, composition.settings.cors_origins)
     waits = WaitSettings(longest=composition.settings.longest_follow)
     host, required = composition.host, composition.settings.keys_required
-    access = Access(composition.stores, composition.cipher, host.clock, host.ids, required=required)
+    access = Access(
+        composition.stores, composition.cipher, host.clock, host.ids, required=required, tenant_budget=host.tenant_budget
+    )
     return create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 
 

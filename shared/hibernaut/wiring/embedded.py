@@ -52,6 +52,7 @@ from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolde
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
+from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
@@ -99,10 +100,18 @@ class Embedded:
             web=HttpWeb(),
             reader=ChildFileReader(),
             ingest=self.ingest,
+            tenant_budget=tenant_budget_of(settings.tenant_budget),
         )
         self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
         self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
-        self.access = Access(self.stores, self.cipher, clock, ids, required=settings.keys_required)
+        self.access = Access(
+            self.stores,
+            self.cipher,
+            clock,
+            ids,
+            required=settings.keys_required,
+            tenant_budget=self.host.tenant_budget,
+        )
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)

@@ -22,6 +22,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import Stores, TenantStores
 
 if TYPE_CHECKING:
+    from hibernaut.services.budgets.budget_checks import BudgetChecks
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.repairs import Repairs
@@ -135,7 +136,9 @@ class RunEngine:
             handovers=self._handovers,
             model=ModelStep(stores, self.models, host, self._retry),
             tools=self.calls,
-            commits=StepCommits(stores, host, memory=memory, handovers=self._handovers, writer=self._writer),
+            commits=StepCommits(
+                stores, host, memory=memory, handovers=self._handovers, writer=self._writer, budgets=self._budgets
+            ),
             termination=self.termination,
         )
         return TurnEngine(stores, host, parts)
@@ -144,7 +147,7 @@ class RunEngine:
     def loader(self) -> StepLoader:
         from hibernaut.services.steps.step_work import StepLoader
 
-        return StepLoader(self._stores, self.prompts, self.models)
+        return StepLoader(self._stores, self.prompts, self.models, self._budgets)
 
     @cached_property
     def prompts(self) -> SystemMessages:
@@ -182,7 +185,14 @@ class RunEngine:
     def sending(self) -> Sending:
         from hibernaut.services.runs.sending import Sending
 
-        return Sending(self._stores, self._host, self.models, termination=self.termination, approvals=self.approvals)
+        return Sending(
+            self._stores,
+            self._host,
+            self.models,
+            termination=self.termination,
+            approvals=self.approvals,
+            budgets=self._budgets,
+        )
 
     @cached_property
     def repairs(self) -> Repairs:
@@ -219,6 +229,12 @@ class RunEngine:
         from hibernaut.services.models.model_retry import ModelRetry
 
         return ModelRetry(self.models, self._host, self._shared.threads)
+
+    @cached_property
+    def _budgets(self) -> BudgetChecks:
+        from hibernaut.services.budgets.budget_checks import BudgetChecks
+
+        return BudgetChecks(self._stores, self._host)
 
     @cached_property
     def _lease(self) -> StepLease:

@@ -13,6 +13,7 @@
     HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
+    HIBERNAUT_TENANT_BUDGET   the budget of a tenant for which none is set, like tokens_per_day=1000000,cost_per_month=50 (default: none)
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
     GOOGLE_APPLICATION_CREDENTIALS   its credentials: a path or JSON (default: Google's default credentials)
@@ -53,6 +54,7 @@ from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
+from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
@@ -105,6 +107,7 @@ class EmbeddedSettings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
+    tenant_budget: str = ""
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -124,6 +127,7 @@ class EmbeddedSettings:
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
+            tenant_budget=tenant_budget_in(variables),
             providers=_providers(variables),
         )
 
@@ -159,6 +163,7 @@ class AwsSettings:
     keys_required: bool = True
     bedrock_region: str = ""
     bedrock_models: str = ""
+    tenant_budget: str = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -191,6 +196,7 @@ class AwsSettings:
             keys_required=_keys_required(variables),
             bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
+            tenant_budget=tenant_budget_in(variables),
         )
 
 
@@ -251,6 +257,18 @@ def system_prompt_in(variables: Mapping[str, str]) -> PromptMode:
             return mode
         case text:
             raise BadSetting(f"HIBERNAUT_SYSTEM_PROMPT must be frozen or recompiled, not {text!r}")
+
+
+def tenant_budget_in(variables: Mapping[str, str]) -> str:
+    """The budget of tenants for which none is set, as its text. Raises: BadSetting."""
+    text = variables.get("HIBERNAUT_TENANT_BUDGET", "")
+    try:
+        tenant_budget_of(text)
+    except ValueError as error:
+        raise BadSetting(
+            f"HIBERNAUT_TENANT_BUDGET must be limits like tokens_per_day=1000000,cost_per_month=50: {error}"
+        ) from error
+    return text
 
 
 def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ transaction. For a stepped turn, `decide` names what follows the commit: `Finish
       │  │                   └─ no calls ───────────────────────────────────────▲
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
       ├──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
-      └──── Finish ─▶ Finished ─────────────────────────────────────────────────▶ Stepped (the run is out of steps)
+      └──── Finish ─▶ Finished ─────────────────────────────────────────────────▶ Stepped (the run is out of steps or of budget)
     Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (only the returns; the next step calls the model)
 
 `TRANSITIONS` lists every legal transition; only `absorb` makes states. An outcome that does not belong to the action that
@@ -111,6 +111,8 @@ def absorb(turn: Turn, outcome: Outcome) -> Turn:
 def _begin(turn: Turn) -> Action:
     if turn.steps >= turn.max_steps:
         return Finish(StopReason.MAX_STEPS)
+    if turn.out_of_budget:
+        return Finish(StopReason.BUDGET_EXCEEDED)
     limit = int(turn.actor.config.context_window / turn.correction)
     size = window.tokens(turn.messages) + turn.fixed_tokens
     if turn.overflowed or (turn.compactions < MAX_COMPACTIONS and size > window.threshold(limit)):

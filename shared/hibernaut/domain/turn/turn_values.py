@@ -194,7 +194,7 @@ class Turn:
     called in the run.
 
     `fixed_tokens` is the size of everything that is sent besides the messages (tool definitions); `correction` is the ratio of
-    the provider's token count to ours.
+    the provider's token count to ours. `out_of_budget`: no model may be called for this run any more.
     """
 
     actor: Actor
@@ -207,6 +207,7 @@ class Turn:
     correction: float = 1.0
     compactions: int = 0
     overflowed: bool = False
+    out_of_budget: bool = False
     state: State = Ready()
 
     @property

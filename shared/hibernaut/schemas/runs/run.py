@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.budget import RunBudgets
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import Resolution
 from hibernaut.schemas.runs.send import ClientSkill, ClientTool, RequestConfig
@@ -76,7 +77,8 @@ class StoredRun(Stored, Run):
     `first_message`/`last_message` bound the run's messages in the log. `compactions` counts the compactions of the current step;
     `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
-    until a step has committed. `logprobs` are those of the newest reply, if the request asked for them.
+    until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
+    the request. `budgets`: those that apply to the run; None: none do.
     """
 
     options: RunOptions
@@ -96,6 +98,8 @@ class StoredRun(Stored, Run):
     speaks_by_tool: bool | None = None
     error: RunError | None = None
     logprobs: JsonObject | None = None
+    key_id: str | None = None
+    budgets: RunBudgets | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

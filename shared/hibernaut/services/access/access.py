@@ -1,27 +1,43 @@
-"""Access to a deployment: one object for authentication and for the administration of every tenant's keys."""
+"""Access to a deployment: one object for authentication and for the administration of every tenant's keys and budgets."""
 
 from __future__ import annotations
 
 from hibernaut.ports.cipher import Cipher
 from hibernaut.ports.clock import Clock, Ids
+from hibernaut.schemas.budget import SetBudget
 from hibernaut.services.access.api_keys import AccessParts, ApiKeys
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
+from hibernaut.services.budgets.administration import Budgets
 from hibernaut.store.stores import Stores
 
 
 class Access:
-    """Authenticates requests, and administers the keys of each tenant. Construction costs no I/O."""
+    """Authenticates requests, and administers the keys and the budgets of each tenant. Construction costs no I/O."""
 
-    def __init__(self, stores: Stores, cipher: Cipher, clock: Clock, ids: Ids, *, required: bool) -> None:
-        """`required`: a request needs a key even before the first key is created."""
+    def __init__(
+        self,
+        stores: Stores,
+        cipher: Cipher,
+        clock: Clock,
+        ids: Ids,
+        *,
+        required: bool,
+        tenant_budget: SetBudget | None = None,
+    ) -> None:
+        """`required`: a request needs a key even before the first key is created. `tenant_budget`: that of a tenant for which none is set."""
         pepper = Pepper(stores, cipher)
         self.authentication = Authentication(stores, pepper, clock, required=required)
         self._parts = AccessParts(stores, pepper, self.authentication, clock, ids)
+        self._tenant_budget = tenant_budget
 
     def keys_of(self, tenant: str) -> ApiKeys:
         """The administration of one tenant's keys. Raises: InvalidArgument if the name is not a valid tenant name."""
         return ApiKeys(self._parts, tenant)
+
+    def budgets_of(self, tenant: str) -> Budgets:
+        """The administration of one tenant's budgets. Raises: InvalidArgument if the name is not a valid tenant name."""
+        return Budgets(self._parts.stores, tenant, self._parts.clock, self._tenant_budget)
 
     def has_usable_key(self) -> bool:
         """Whether any tenant has a key that is neither revoked nor expired."""

@@ -20,11 +20,13 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.budget import RunBudgets
 from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.budgets.budget_checks import BudgetChecks, subjects_of
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
 from hibernaut.services.turns.approvals import ApprovalAnswers
@@ -49,7 +51,7 @@ class SendRequest:
 
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
-    `when_busy` is the route's default, which the body may override.
+    `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key.
     """
 
     agent_id: str
@@ -61,6 +63,7 @@ class SendRequest:
     callback_url: str | None = None
     conversation_id: str | None = None
     when_busy: WhenBusy = "queue"
+    key_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +91,36 @@ class Sending:
     """Accepts requests to agents and starts their runs."""
 
     def __init__(
-        self, stores: TenantStores, host: Host, models: Models, *, termination: RunTermination, approvals: ApprovalAnswers
+        self,
+        stores: TenantStores,
+        host: Host,
+        models: Models,
+        *,
+        termination: RunTermination,
+        approvals: ApprovalAnswers,
+        budgets: BudgetChecks,
     ) -> None:
         self._stores = stores
         self._host = host
         self._models = models
         self._termination = termination
         self._approvals = approvals
+        self._budgets = budgets
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; Conflict if the conversation keeps changing for `TRIES` attempts.
+        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model:
             self._models.config(request.body.override_model)
-        for _ in range(TRIES):
+        subjects = subjects_of(request.agent_id, request.key_id)
+        for attempt in range(TRIES):
             conversation = request.conversation_id or request.agent_id
-            head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry)
+            budgets = self._budgets.reading(subjects)
+            head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, budgets=budgets)
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
@@ -120,7 +133,10 @@ class Sending:
                 return AcceptedRequest(known.run_id, attached=True)
             if known.run_id is not None:
                 continue
-            arrival = self._arrival(head, request, inputs, known.marks)
+            # The owner that a message interrupts gives its slot to the new run; if it has none, the second attempt is refused.
+            interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
+            admitted = self._budgets.admit(budgets, replaces=interrupts)
+            arrival = self._arrival(head, request, inputs, known.marks, admitted)
             try:
                 accepted = self._met(arrival)
             except ConditionFailed:
@@ -166,9 +182,17 @@ class Sending:
         """Start the run's workflow. If the start is lost, the sweep starts it later."""
         self._host.workflow.start(RunRef(self._stores.tenant, run_id), inline=inline)
 
-    def _arrival(self, head: Head, request: SendRequest, inputs: RequestInputs, marks: Sequence[IdempotencyMark]) -> _Arrival:
+    def _arrival(
+        self,
+        head: Head,
+        request: SendRequest,
+        inputs: RequestInputs,
+        marks: Sequence[IdempotencyMark],
+        budgets: RunBudgets | None,
+    ) -> _Arrival:
         now = self._host.clock.now()
         run = self._run(request, head, now)
+        run.budgets = budgets
         last = head.last_message
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)
@@ -284,6 +308,7 @@ class Sending:
             callback_url=request.callback_url,
             request_config=RequestConfig(**body.model_dump(include=set(RequestConfig.model_fields))),
             options=options_of(body),
+            key_id=request.key_id,
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from hibernaut.domain.budgets import exhausted
 from hibernaut.domain.turn import window
 from hibernaut.domain.turn.turn_values import Stepped, Turn
 from hibernaut.domain.wire.letta_messages import Rendering, render
@@ -61,6 +62,9 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     if stepped.stop is not None:
         ended(run, stepped.stop, now)
         run.error = stepped.error
+    if stepped.stop is StopReason.BUDGET_EXCEEDED:
+        reached = next(filter(None, map(exhausted, work.standings)))
+        run.metadata = {**(run.metadata or {}), "budget": {"name": reached.limit_name, "subject": reached.subject}}
     return run
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hibernaut.domain.agents.agent_types import spec_of
+from hibernaut.domain.budgets import BudgetStanding
 from hibernaut.domain.memory.system_prompt import skills_section
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import approvals, model_requests, sent_messages, window
@@ -22,6 +23,7 @@ from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.tools.tool import Tool, ToolType
+from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, overlaid
 from hibernaut.store.conversations.conversations import LoadedConversation
@@ -54,7 +56,7 @@ class StepWork:
     row of the system message if it was recompiled.
 
     `agent` is the stored agent; the settings that its conversation overrides are in the turn's actor. `record` is None for the
-    agent's default conversation.
+    agent's default conversation. `standings`: what was used of the run's budgets when the attempt began.
     """
 
     state: RunState
@@ -67,6 +69,7 @@ class StepWork:
     system_text: str = ""
     effects: ToolEffects = field(default_factory=lambda: ToolEffects(()))
     record: StoredConversation | None = None
+    standings: tuple[BudgetStanding, ...] = ()
 
 
 def answered_by(work: StepWork, config: LLMConfig | None) -> StepWork:
@@ -79,13 +82,14 @@ def answered_by(work: StepWork, config: LLMConfig | None) -> StepWork:
 class StepLoader:
     """Loads the input of one attempt at a step."""
 
-    def __init__(self, stores: TenantStores, prompts: SystemMessages, models: Models) -> None:
+    def __init__(self, stores: TenantStores, prompts: SystemMessages, models: Models, budgets: BudgetChecks) -> None:
         self._conversations = stores.conversations
         self._records = stores.conversation_records
         self._agents = stores.agents
         self._reads = stores.step_reads
         self._prompts = prompts
         self._models = models
+        self._budgets = budgets
 
     def load(self, state: RunState, head: Head | None = None, *, further: Sequence[Message] = ()) -> StepWork:
         """The input of the step. `head`: the conversation's head after the run's acceptance, if this worker accepted the run; it
@@ -104,7 +108,9 @@ class StepLoader:
             loaded = replace(loaded, head=head, messages=(*loaded.messages, *further))
         agent, archive_ids = read
         block_ids = overlaid(agent.block_ids, record.isolated if record else {})
-        found, tools = self._reads.parts(block_ids, agent.tool_ids)
+        budgets = self._budgets.of_run(run.budgets)
+        found, tools = self._reads.parts(block_ids, agent.tool_ids, budgets)
+        standings = tuple(budgets.standings()) if budgets else ()
         blocks = [found[block_id] for block_id in block_ids if block_id in found]
         met = agent_in(agent, record, self._models)
         actor = self._actor(met, state, tools)
@@ -129,6 +135,7 @@ class StepLoader:
             correction=window.correction_for(loaded.head, actor.config.model, messages, fixed),
             compactions=run.compactions,
             overflowed=run.compact_for == "context_window_exceeded",
+            out_of_budget=self._budgets.reached(standings) is not None,
         )
         text = run.options.override_system or messages[0].text()
         if run.options.client_skills and not run.options.override_system:
@@ -136,7 +143,19 @@ class StepLoader:
             text = f"{text}\n\n{skills}"
         if text != messages[0].text():
             turn = replace(turn, fixed_tokens=turn.fixed_tokens + count(text) - window.tokens(messages[:1]))
-        return StepWork(state, agent, tuple(blocks), loaded.head, head, turn, system, text, ToolEffects(tuple(blocks)), record)
+        return StepWork(
+            state=state,
+            agent=agent,
+            blocks=tuple(blocks),
+            head=loaded.head,
+            after=head,
+            turn=turn,
+            system=system,
+            system_text=text,
+            effects=ToolEffects(tuple(blocks)),
+            record=record,
+            standings=standings,
+        )
 
     def refreshed(self, work: StepWork) -> StepWork:
         """The work with the agent and its blocks read again after a concurrent edit. The turn stays the same.

@@ -124,6 +124,8 @@ class ApprovalAnswers:
             metadata={"run_type": "approval_deadline"},
             request_config=asking.run.request_config,
             options=asking.run.options.model_copy(update={"stream_tokens": False}),
+            key_id=asking.run.key_id,
+            budgets=asking.run.budgets.model_copy(update={"slots": []}) if asking.run.budgets else None,
         )
         try:
             self.deny(head, run, (), how="deadline", reason=decisions.OVERDUE)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hibernaut.domain.budgets import Spending
 from hibernaut.domain.turn import sent_messages, summaries, window
 from hibernaut.domain.turn.actor import actor_of
 from hibernaut.domain.turn.compaction import Measures, merged
@@ -127,17 +128,17 @@ class Compaction:
 
     def _commit(self, work: StepWork, made: CompactionResult | None, used: Usage) -> AdvanceResult:
         run = work.state.run.model_copy(deep=True)
-        run.summaries = run.summaries.plus(used)
+        run.summaries, spent = run.summaries.plus(used), Spending.of(used, steps=0)
         run.compactions = run.compactions + 1 if made else MAX_COMPACTIONS
         run.compact_for = None
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
         if made is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
-            self._parts.writer.write(UnitOfWork(work.head, work.head, state, StepWrites()))
+            self._parts.writer.write(UnitOfWork(work.head, work.head, state, StepWrites(spent=spent)))
             return AdvanceResult("advance", run.steps)
         seen = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
         after, system = self._compiled(seen, work.head, work.turn.messages, made)
-        written = StepWrites()
+        written = StepWrites(spent=spent)
         if made.summary is None:
             after.version += 1  # No row is added, but caches of the window must be invalidated.
         if made.summary is not None:
@@ -146,7 +147,7 @@ class Compaction:
                 {"trigger": work.state.run.compact_for, "context_window": work.turn.actor.config.context_window},
             )
             event = CompactionEvent(summary_id=row.id, at=row.created_at, data=data)
-            written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)])
+            written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)], spent=spent)
             run.first_message, run.last_message = run.first_message or row.id, row.id
         rewrite = self._stores.conversations.put_message(work.head.id, system, rewrite=True)
         self._parts.writer.write(UnitOfWork(work.head, after, state, written, [rewrite]))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from hibernaut.domain.budgets import Spending
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
@@ -46,8 +47,8 @@ from hibernaut.store.stores import TenantStores
 
 TRIES = 20
 AROUND = 15
-"""The number of changes in the transaction that ends a run, without its rows, the marks of a newcomer, and its conditions on
-calls.
+"""The number of changes in the transaction that ends a run, without its rows, the marks of a newcomer, its conditions on calls,
+and the counters of budgets.
 """
 MOST_EDITS = 10
 """The maximum number of memory changes in that transaction, from calls with a recorded result. If there are more, none is
@@ -180,13 +181,14 @@ class RunTermination:
             self._end_running(before, after, head, newcomer)
 
     def _end_running(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        work, turn, journal, beside = self._journaled(before, after.run, _room(newcomer), after.token)
+        work, turn, journal, beside = self._journaled(before, after.run, _room(before, newcomer), after.token)
         written, ended_head = StepWrites(), head
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
             head, ended_head, rows = work.head, work.after, turn.stepped.rows
             step = step_record(work, turn.stepped, StepTiming.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
-            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system)
+            spent = Spending.of(journal.usage, steps=1)
+            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent)
             if work.system is not None:  # the reply stands behind what its model was told
                 beside.append(self._conversations.put_message(head.id, work.system, rewrite=True))
             after.run.first_message = after.run.first_message or rows[0].id
@@ -203,7 +205,7 @@ class RunTermination:
         with suppress(NotFound):
             work = self._loader.load(before)
             head = work.head
-            room = _room(newcomer) - len(before.run.input)
+            room = _room(before, newcomer) - len(before.run.input)
             results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), [])
             tool_id = self._ids.new("message", after=head.last_message)
             stamp = Stamp(
@@ -277,12 +279,14 @@ class RunTermination:
         return self._memory.of(replace(work, effects=effects), self._clock.now(), token), refused
 
 
-def _room(newcomer: InterruptingRun | None) -> int:
+def _room(ends: RunState, newcomer: InterruptingRun | None) -> int:
     """The number of changes that fit into the ending transaction beside the rows and marks of the run that owns the conversation
     next.
     """
     theirs = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
-    return MAX_CHANGES - AROUND - theirs
+    budgets = [state.run.budgets for state in (ends, newcomer.state if newcomer else None) if state and state.run.budgets]
+    counted = sum(len(each.subjects) + len(each.slots) for each in budgets)
+    return MAX_CHANGES - AROUND - theirs - counted
 
 
 def _told(call: Call, claim: Claim | None, refused: CallResult | None, *, unsure: bool, kept: bool) -> CallResult:

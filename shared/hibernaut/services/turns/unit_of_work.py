@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from hibernaut.domain.budgets import Spending
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
@@ -27,6 +28,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, HibernautError
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.steps.measurements import end_figures, step_figures
@@ -74,13 +76,21 @@ class StepCommits:
     """Collects the unit of work of a step, and commits it."""
 
     def __init__(
-        self, stores: TenantStores, host: Host, *, memory: MemoryChanges, handovers: Handovers, writer: UnitWriter
+        self,
+        stores: TenantStores,
+        host: Host,
+        *,
+        memory: MemoryChanges,
+        handovers: Handovers,
+        writer: UnitWriter,
+        budgets: BudgetChecks,
     ) -> None:
         self._conversations = stores.conversations
         self._archives = stores.archives
         self._memory = memory
         self._handovers = handovers
         self._writer = writer
+        self._budgets = budgets
         self._clock = host.clock
         self._ids = host.ids
 
@@ -95,6 +105,7 @@ class StepCommits:
         now = self._clock.now()
         unit = self._unit(work, turn, stepped, timing, now)
         self._writer.write(unit)
+        self._budgets.report(work.standings, unit.written.spent)
         if unit.written.step is not None:
             logger.info("step committed", extra=step_figures(unit.state.run, unit.written.step))
         if stepped.stop is None:
@@ -122,7 +133,9 @@ class StepCommits:
         """The rows, record and events of the step. The returns of an earlier run's calls are followed by the run's input."""
         events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
-            return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system)
+            asked = stepped.stamp is not None or stepped.step_id is not None
+            spent = Spending.of(stepped.usage, steps=int(asked))
+            return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system, spent)
         inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
 

@@ -15,6 +15,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.store.access.budgets import BudgetReading
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -99,11 +100,15 @@ class StepReads:
         head, record = found.get(head_key), found.get(record_key)
         return (self._conversations.read_head(head) if head else None, self._records.read(record) if record else None)
 
-    def parts(self, block_ids: Sequence[str], tool_ids: Sequence[str]) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
-        """The blocks and the tools that exist among these, by id. One read."""
+    def parts(
+        self, block_ids: Sequence[str], tool_ids: Sequence[str], budgets: BudgetReading | None = None
+    ) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
+        """The blocks and the tools that exist among these, by id, and what `budgets` asks for. One read."""
         blocks = [keys.block(self._tenant, block_id) for block_id in block_ids]
         tools = [keys.tool(self._tenant, tool_id) for tool_id in tool_ids]
-        found = self._table.get_many([*blocks, *tools])
+        found = self._table.get_many([*blocks, *tools, *(budgets.keys if budgets else ())])
+        if budgets:
+            budgets.take(found)
         return (
             {block.id: block for block in (self._blocks.read(found[key]) for key in blocks if key in found)},
             self._tools.among(tool_ids, [found[key] for key in tools if key in found]),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hibernaut.domain.budgets import NOTHING_SPENT, Spending
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import PendingApproval
@@ -36,13 +37,14 @@ class IdempotencyMark:
 class StepWrites:
     """The output of a step: rows of the log, the record of the step, and events for the run's event log.
 
-    `system`: the new system message, if the same transaction rewrites it.
+    `system`: the new system message, if the same transaction rewrites it. `spent`: what the model calls behind it have used.
     """
 
     rows: Sequence[Message] = ()
     step: StoredStep | None = None
     events: Sequence[RunEvent] = ()
     system: Message | None = None
+    spent: Spending = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)

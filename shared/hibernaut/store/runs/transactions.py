@@ -23,6 +23,7 @@ from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.runs.turn import Claim, Journal
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
+from hibernaut.store.access.budgets import BudgetStore
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.conversations.conversation_records import message_sent, run_ended
 from hibernaut.store.conversations.conversations import ConversationStore
@@ -52,6 +53,7 @@ class Transactions:
         runs: RunStore,
         agents: AgentStore,
         approvals: ApprovalStore,
+        budgets: BudgetStore,
     ) -> None:
         self._tenant = tenant
         self._codec = codec
@@ -59,6 +61,7 @@ class Transactions:
         self._runs = runs
         self._agents = agents
         self._approvals = approvals
+        self._budgets = budgets
 
     def accept(
         self,
@@ -74,6 +77,7 @@ class Transactions:
             self._conversations.change_head(before, after, state.token),
             *self._runs.create(state, _ms(now) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, rows),
+            *self._budgets.taken(state.run.budgets),
             *self._marks(before.id, state, prints, now),
             *message_sent(self._tenant, state.run, now),
         ]
@@ -94,6 +98,7 @@ class Transactions:
             self._approvals.consume(consumed.record, state.token),
             *self._runs.create(state, _ms(now) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, consumed.rows),
+            *self._budgets.taken(state.run.budgets),
             *self._marks(before.id, state, prints, now),
             *message_sent(self._tenant, state.run, now),
         ]
@@ -127,6 +132,7 @@ class Transactions:
             Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(held, Term("waiting", Op.EQ, before.waiting))),
             *self._runs.create(state, None),
             Put({"pk": place.pk, "sk": place.sk}, ABSENT),
+            *self._budgets.taken(state.run.budgets),
             *self._marks(before.id, state, prints, now),
             *message_sent(self._tenant, state.run, now),
         ]
@@ -179,12 +185,16 @@ class Transactions:
         """
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(written.events))
+        unwritten = Term(
+            "wt", Op.NE, state.token
+        )  # A step without rows and events would otherwise be counted at each repetition.
         return [
             self._conversations.change_head(before, grown(after, written.rows, owner=state.run.id), state.token),
-            self._runs.change(state, running(state.attempt), _ms(now) + OPEN_FOR_MS),
+            self._runs.change(state, (*running(state.attempt), unwritten), _ms(now) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, written.rows),
             *([self._put_step(written.step)] if written.step else []),
             *([self._runs.put_events(state.run.id, first_seq, written.events, now)] if written.events else []),
+            *self._budgets.spent(state.run.budgets, state.run.id, written.spent, now),
         ]
 
     def last_step(
@@ -211,6 +221,7 @@ class Transactions:
             last = last.model_copy(update={"pending": ending.asks.run_id})
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
         # No run leaves the queue here, so it may grow meanwhile: the answer to the approval, or the fresh run, hands over later.
+        newcomer = succession.run.run.budgets if succession.run and succession.fresh is not None else None
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(before, last, state.token, *chosen),
@@ -220,6 +231,8 @@ class Transactions:
             *self._conversations.put_rows(before, rows),
             *([self._put_step(written.step)] if written.step else []),
             self._runs.put_events(state.run.id, first_seq, log, now),
+            *self._budgets.spent(state.run.budgets, state.run.id, written.spent, now),
+            *self._budgets.exchanged(state.run.budgets, newcomer),
             self._agents.run_ended(
                 state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),
@@ -239,6 +252,7 @@ class Transactions:
             self._runs.end_row(state.run),
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
+            *self._budgets.given_back(state.run.budgets),
         ]
 
     def end_alone(self, ending: RunEnding, now: datetime) -> list[Change]:
@@ -250,6 +264,7 @@ class Transactions:
             self._runs.change(state, when, _call_ms(state.run, now)),
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
+            *self._budgets.given_back(state.run.budgets),
         ]
 
     def mend(self, mended: RepairPlan, token: str, now: datetime) -> list[Change]:

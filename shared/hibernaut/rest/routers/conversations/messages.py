@@ -14,7 +14,7 @@ from fastapi import APIRouter, Body, Depends, HTTPException, Response
 from fastapi import Request as HttpRequest
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices, principal_of
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
@@ -52,7 +52,7 @@ async def prepare(request: HttpRequest) -> Prepare:
     """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated body
     (architecture 5).
     """
-    raw = await request.body()
+    raw, key_id = await request.body(), principal_of(request).key_id
     count = request.headers.get("x-stainless-retry-count", "0")
 
     def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
@@ -66,6 +66,7 @@ async def prepare(request: HttpRequest) -> Prepare:
             retry=int(count) if _COUNT.fullmatch(count) else 0,
             background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
             callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
+            key_id=key_id,
         )
 
     return prepared
