@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.contracts.model.kit.bedrock import CONVERSES, ConverseServer
+from tests.contracts.model.kit.bedrock_rules import REGION
+from tests.support.google_tokens import shared_token_server
 from tests.support.provider_servers import ScriptedOpenAI
 
 KEY, ACCESS = "sk-own-planted-0123456789", "AKIA-planted-0123456789"
@@ -61,6 +65,35 @@ def test_no_file_and_no_line_of_the_log_has_a_key_in_the_clear(
         assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
         assert secret not in lines
         assert not any(secret in text for text in shown)
+
+
+def test_no_file_has_the_private_key_of_a_service_account(services: PerTenant[Services], tmp_path: Path) -> None:
+    account = shared_token_server().credentials()
+    own = services.of("default")
+    body = {"name": "mine", "provider_type": "google_vertex", "api_key": account, "region": "global"}
+    stored = own.providers.retrieve(own.providers.create(CreateProvider.model_validate(body)).id)
+    secret = json.loads(account)["private_key"].splitlines()[3]
+    assert secret not in repr(stored) + stored.wire().model_dump_json()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
+
+
+def test_an_access_key_stays_until_another_one_is_sent(services: PerTenant[Services]) -> None:
+    with ConverseServer(CONVERSES[0]) as aws:
+        aws.memory.account = (ACCESS, KEY)
+        fields = {"provider_type": "bedrock", "region": REGION, "base_url": aws.address}
+        own = services.of("default").providers
+        body = {"name": "mine", "api_key": KEY, "access_key": ACCESS, **fields}
+        provider_id = own.create(CreateProvider.model_validate(body)).id
+        own.check_stored(provider_id)
+        aws.memory.account = (ACCESS, "another-secret")
+        own.update(provider_id, ProviderKeys(api_key="another-secret"))
+        own.check_stored(provider_id)
+        aws.memory.account = ("AKIA-another", "a-third-secret")
+        with pytest.raises(ModelAuthentication, match="mine: the AWS credentials"):
+            own.check_stored(provider_id)
+        own.update(provider_id, ProviderKeys(api_key="a-third-secret", access_key="AKIA-another"))
+        own.check_stored(provider_id)
 
 
 def test_a_provider_belongs_to_its_tenant(services: PerTenant[Services], server: ScriptedOpenAI) -> None:
