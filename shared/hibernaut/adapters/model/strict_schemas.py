@@ -16,6 +16,8 @@ _KNOWN = (
 )
 """All keywords of a strict schema beside `anyOf`. References, `default`, `pattern` and `format` are among those that are refused somewhere."""
 _BESIDE_ANY_OF = frozenset({"anyOf", "title", "description"})
+_VALUES = frozenset({"const", "default", "enum", "examples"})
+"""Keywords that hold values instead of schemas."""
 MOST_DEPTH, MOST_PROPERTIES, MOST_VALUES = 5, 100, 500
 """Levels, properties and values of enums in one schema: the least limits that a strict model has had (OpenAI's guide; now 10, 5,000, 1,000)."""
 
@@ -29,6 +31,18 @@ def closed(schema: Json) -> JsonObject | None:
         return None
     strict = _closed(schema, MOST_DEPTH)
     return strict if strict is not None and _fits(strict) else None
+
+
+def with_closed_objects(schema: Json) -> Json:
+    """The schema in which an object that does not say whether it may have further properties has none. Claude and Converse refuse any other
+    schema for a reply (platform.claude.com, "Structured outputs", JSON schema limitations; BerriAI/litellm#21222).
+    """
+    if isinstance(schema, list):
+        return [with_closed_objects(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: each if name in _VALUES else with_closed_objects(each) for name, each in schema.items()}
+    return {"additionalProperties": False, **inner} if inner.get("type") == "object" else inner
 
 
 def _closed(schema: Json, depth: int) -> JsonObject | None:

@@ -16,6 +16,7 @@ from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking
 from hibernaut.adapters.model.anthropic.anthropic_tools import definitions, output_schema
 from hibernaut.adapters.model.anthropic.anthropic_turns import loop_is_own, messages
 from hibernaut.adapters.model.history import AssistantTurn, history
+from hibernaut.adapters.model.strict_schemas import with_closed_objects
 from hibernaut.adapters.model.token_logprobs import refuse_logprobs
 from hibernaut.domain.models.anthropic_models import AnthropicTraits
 from hibernaut.ports.model import ModelRequest
@@ -110,7 +111,7 @@ def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer
     match wanted.type if wanted else "text":
         case "json_schema" if traits.structured and wanted is not None and wanted.type == "json_schema":
             given = wanted.json_schema
-            return {"format": {"type": "json_schema", "schema": given.get("schema", given)}}
+            return {"format": {"type": "json_schema", "schema": with_closed_objects(given.get("schema", given))}}
         case "text":
             return {}
         case kind:

@@ -10,15 +10,13 @@ import json
 import re
 
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits
-from hibernaut.adapters.model.strict_schemas import closed
+from hibernaut.adapters.model.strict_schemas import closed, with_closed_objects
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
 
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]+")
 DEFAULT_NAME = "reply"
-_VALUES = frozenset({"const", "default", "enum", "examples"})
-"""Keywords that hold values instead of schemas."""
 
 
 def converse_form(request: ModelRequest, provider: str, traits: ConverseTraits) -> JsonObject:
@@ -36,7 +34,7 @@ def converse_form(request: ModelRequest, provider: str, traits: ConverseTraits) 
             return {}
         case _ if wanted.type == "json_schema" and traits.structured:
             given = wanted.json_schema
-            return _output(str(given.get("name") or DEFAULT_NAME), _with_closed_objects(given.get("schema", given)))
+            return _output(str(given.get("name") or DEFAULT_NAME), with_closed_objects(given.get("schema", given)))
         case _:
             instead = "'json_schema'" if traits.structured else "'text', or a model with structured output"
             raise ModelBadRequest(
@@ -48,15 +46,3 @@ def _output(name: str, schema: Json) -> JsonObject:
     """The schema is a JSON text there."""
     written = {"schema": json.dumps(schema, ensure_ascii=False), "name": _UNNAMEABLE.sub("_", name)[:64]}
     return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": written}}}}
-
-
-def _with_closed_objects(schema: Json) -> Json:
-    """The schema in which an object that does not say whether it may have further properties has none: the API refuses others
-    (BerriAI/litellm#21222).
-    """
-    if isinstance(schema, list):
-        return [_with_closed_objects(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {name: each if name in _VALUES else _with_closed_objects(each) for name, each in schema.items()}
-    return {"additionalProperties": False, **inner} if inner.get("type") == "object" else inner

@@ -35,6 +35,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     settings.sampling,
     settings.reasoning_off,
     settings.answer_in_a_form,
+    settings.formed_replies,
     settings.log_probabilities,
     settings.strict_schemas,
     settings.many_tools,

@@ -68,6 +68,35 @@ def answer_in_a_form(stage: Stage) -> None:
     stage.check_rules()
 
 
+def formed_replies(stage: Stage) -> None:
+    """An agent whose replies have a schema, closed and strict or as people write it: asked for where the model takes one, else refused
+    before anything is sent.
+    """
+    people: dict[str, Any] = {
+        "type": "object",
+        "properties": {"at": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}},
+        "required": ["at"],
+    }
+    place = people["properties"]["at"] | {"additionalProperties": False}
+    closed = people | {"properties": {"at": place}, "additionalProperties": False}
+    stage.agent()
+    for number, schema in enumerate(({"schema": closed, "strict": True}, {"schema": people})):
+        form = {"type": "json_schema", "json_schema": {"name": "place", **schema}}
+        stage.engine.change_agent(response_format=form)
+        asked = len(stage.server.requests)
+        stage.plays(reply(Think("Oslo."), f'{{"at": {{"town": "Oslo {number}"}}}}'))
+        run = stage.send("Where am I?")
+        if len(stage.server.requests) > asked:
+            stage.ends_well(run, f'{{"at": {{"town": "Oslo {number}"}}}}')
+        else:
+            assert run.stop_reason == "llm_api_error"
+            assert run.error is not None
+            assert "response_format" in run.error.message
+            stage.server.forget()
+    stage.engine.change_agent(response_format={"type": "text"})
+    stage.goes_on()
+
+
 def log_probabilities(stage: Stage) -> None:
     """A request for log probabilities: asked for where the model gives them, else refused before anything is sent."""
     stage.agent(enable_reasoner=False)
