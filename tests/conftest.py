@@ -115,7 +115,7 @@ def no_authorities() -> Iterator[None]:
     own, which takes 20 ms.
     """
     paths = ssl.get_default_verify_paths()
-    known = {os.environ.get(paths.openssl_cafile_env), paths.openssl_cafile, certifi.where()}
+    known = {os.environ.get(paths.openssl_cafile_env), paths.openssl_cafile, certifi.where()} - {None}
     load = ssl.SSLContext.load_verify_locations
 
     def load_others(context: ssl.SSLContext, cafile: Any = None, capath: Any = None, cadata: Any = None) -> None:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from functions.advance_turn import handler as advance_turn
 from functions.close_run import handler as close_run
 from functions.summarize import handler as summarize
@@ -296,10 +298,18 @@ def forked(work: Callable[[], None], errors: Path | None = None) -> int:
     os._exit(0)
 
 
+def build_validators(of: type[BaseModel] = BaseModel) -> None:
+    """Build the validators of all models, which would otherwise be built at their first use: in each fork again."""
+    for model in of.__subclasses__():
+        model.model_rebuild()
+        build_validators(model)
+
+
 def main(profile: str, folder: Path, name: str, first: int, every: int) -> None:
     live, settle = PROFILES[profile]
     story = next(story for story in STORIES if story.name == name)
     tokens.get_ready()
+    build_validators()
     if profile == "aws":
         import boto3
 
