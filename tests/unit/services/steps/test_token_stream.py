@@ -212,6 +212,8 @@ def test_a_worker_looks_by_itself_whether_its_run_was_ended_by_another_process(t
 
 def test_a_worker_whose_step_was_taken_over_hangs_up_and_leaves_the_log_to_the_other(tmp_path: Path) -> None:
     def held() -> None:
+        while not deltas(world, run_id):
+            notices.wait()
         World(data, holder="host:2").sweep()
         over.set()
         assert data.models.broken_off.wait(PATIENCE)
@@ -221,6 +223,7 @@ def test_a_worker_whose_step_was_taken_over_hangs_up_and_leaves_the_log_to_the_o
     agent_id = World(data).make_agent()
     world = World(data, alone=False, look=0.01)
     run_id = begun(world, agent_id)
+    notices = Notices(world, run_id)
     assert world.advance(run_id) in ("busy", "finished")
     assert over.wait(PATIENCE)
     told = deltas(world, run_id)
