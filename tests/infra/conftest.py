@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,19 +31,30 @@ def synthesized(folder: Path, *context: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+def synthesized_once(factory: pytest.TempPathFactory, name: str, *context: str) -> Path:
+    """The folder of a synthesis that all processes of a test run share: the first one makes it, the others wait for it."""
+    folder = factory.getbasetemp()
+    run = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    made = run / f"cdk.out-{name}"
+    with (run / f"cdk.out-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            done = synthesized(run / f"cdk.new-{name}", *context)
+            assert done.returncode == 0, done.stdout + done.stderr
+            (run / f"cdk.new-{name}").rename(made)
+    return made
+
+
 @pytest.fixture(scope="session")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The production template, as it is without further wishes."""
-    folder = tmp_path_factory.mktemp("cdk.out")
-    done = synthesized(folder, "env=prod", "callers=203.0.113.0/24, 198.51.100.7/32")
-    assert done.returncode == 0, done.stdout + done.stderr
+    folder = synthesized_once(tmp_path_factory, "prod", "env=prod", "callers=203.0.113.0/24, 198.51.100.7/32")
     return folder / "Hibernaut-prod.template.json"
 
 
 @pytest.fixture(scope="session")
 def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One with an index of two instances in a network of its own, embeddings by Bedrock, and a page of graphs."""
-    folder = tmp_path_factory.mktemp("cdk.out")
     wishes = (
         "search=domain",
         "searchCount=2",
@@ -56,8 +69,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"secretsKey={OWN_KEY}",
         "bedrockModels=eu.anthropic.claude-sonnet-5-5, amazon.nova-lite-v1:0, us.anthropic.*",
     )
-    done = synthesized(folder, "env=staging", *wishes)
-    assert done.returncode == 0, done.stdout + done.stderr
+    folder = synthesized_once(tmp_path_factory, "search", "env=staging", *wishes)
     return folder / "Hibernaut-staging.template.json"
 
 
