@@ -19,6 +19,9 @@ from infra.constructs.network import Network
 from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings, Size
 
+UNTRACED = ("sweep_runs",)
+"""A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a month."""
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -71,7 +74,7 @@ class OurFunction(Construct):
             reserved_concurrent_executions=size.at_once,
             environment={**environment, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
-            tracing=lambda_.Tracing.DISABLED if caged else lambda_.Tracing.ACTIVE,
+            tracing=lambda_.Tracing.DISABLED if caged or name in UNTRACED else lambda_.Tracing.ACTIVE,
             # Each agent's tools have execution environments of their own, so that no data passes between agents.
             tenancy_config=lambda_.TenancyConfig.PER_TENANT if caged else None,
             retry_attempts=size.tries,

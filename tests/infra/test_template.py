@@ -117,6 +117,11 @@ def test_functions_run_on_python_for_arm(dev: Template) -> None:
         assert (properties["Runtime"], properties["Architectures"]) == ("python3.13", ["arm64"])
 
 
+def test_what_the_scheduler_calls_every_minute_begins_no_trace(dev: Template) -> None:
+    modes = {name: properties.get("TracingConfig", {}).get("Mode") for name, properties in dev.functions().items()}
+    assert modes == dict.fromkeys(FUNCTIONS, "Active") | {"sweep_runs": None, "run_tool": None}
+
+
 def test_every_log_ends(dev: Template) -> None:
     groups = dev.of_type("AWS::Logs::LogGroup")
     assert all(group["Properties"]["RetentionInDays"] == 7 for group in groups.values())

@@ -26,7 +26,7 @@ from hibernaut.local.aws_offline.gateway_events import (
 from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, Lambdas, Reply
 from hibernaut.local.aws_offline.routes import Route, Routes
 from hibernaut.local.aws_offline.stack import Stack
-from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams
+from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams, with_contexts
 from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
@@ -124,10 +124,12 @@ class OfflineGateway:
             begun = True
             await send(message)
 
-        if len(json.dumps(self._event(way, request))) > PAYLOAD_LIMIT:
+        event = self._event(way, request)
+        if len(json.dumps(event)) > PAYLOAD_LIMIT:
             return await _send(self._refusal("REQUEST_TOO_LARGE", 413), send)
+        asked = with_contexts(request, event["requestContext"])
         try:
-            await self._streams.ask(way.function, request, receive, passed, seconds=way.seconds)
+            await self._streams.ask(way.function, asked, receive, passed, seconds=way.seconds)
         except Broken:
             if begun:
                 raise

@@ -1,19 +1,28 @@
 """Functions that serve HTTP as a stream: their ASGI app runs on an event loop of this process.
 
-Knows: ASGI, and how Lambda treats response streaming. Must not know: the gateway's routes, or what the app does. The Lambda Web
-Adapter, which on AWS converts events to requests, is not emulated.
+Knows: ASGI, and how Lambda treats response streaming. Must not know: the gateway's routes, or what the app does. Of the Lambda Web
+Adapter, which on AWS converts events to requests, only the headers with the contexts are emulated.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import json
+import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import Lambdas
+from hibernaut.schemas.base import JsonObject
+
+CONTEXTS = ("x-amzn-request-context", "x-amzn-lambda-context")
+"""The headers in which the adapter passes the contexts of the gateway and of Lambda as JSON
+(github.com/awslabs/aws-lambda-web-adapter, "Lambda Context" and "Request Context").
+"""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -77,6 +86,13 @@ class Streams:
                 future.exception()
 
         reply.add_done_callback(gone)
+
+
+def with_contexts(request: GatewayRequest, context: JsonObject) -> GatewayRequest:
+    """The request with the adapter's headers, in place of any that a client sends under these names. `context`: the gateway's."""
+    values = json.dumps(context), json.dumps({"request_id": str(uuid.uuid4())})
+    own = [pair for pair in request.headers if pair[0].lower() not in CONTEXTS]
+    return replace(request, headers=[*own, *zip(CONTEXTS, values, strict=True)])
 
 
 def _scope(request: GatewayRequest) -> Message:
