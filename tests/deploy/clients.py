@@ -23,8 +23,8 @@ COMMAND = [sys.executable, "-c", "import sys; from hibernaut.local.command impor
 """The program `hibernaut`."""
 PATIENCE = 120.0
 """Seconds for one request: a function's first one unpacks and imports everything."""
-SWEEP = 75.0
-"""Seconds within which the scheduler invokes the sweep, which is due every minute."""
+SWEEP = 180.0
+"""Seconds within which the scheduler invokes the sweep, which is due every minute, and the sweep has logged."""
 KNOCK = (
     'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return f"knocked at {door}"\n'
 )
@@ -101,18 +101,22 @@ class DeployedApi:
         said = self._client.agents.messages.create(agent, messages=[answer])
         expect(said.stop_reason.stop_reason == "end_turn", f"after the approval the run stopped by {said.stop_reason}")
         expect("Tom" in self.human(agent), f"after the approval the block holds {self.human(agent)!r}")
-        until(lambda: self.execution(request.run_id) == "SUCCEEDED", f"the execution is {self.execution(request.run_id)}", 30)
+        until(lambda: self.execution(request.run_id) == "SUCCEEDED", "the execution that waited does not end", 120)
 
     def background(self, agent: str) -> None:
         """A run that nobody waits for."""
         run = self._client.agents.messages.create_async(agent, input="Hello from afar.")
-        until(lambda: self._client.runs.retrieve(run.id).status == "completed", f"the run {run.id} does not complete", 60)
+        until(lambda: self._client.runs.retrieve(run.id).status == "completed", f"the run {run.id} does not complete", 120)
 
     def sweep(self) -> None:
-        """The scheduler has invoked the sweep, whose log is not empty."""
+        """The scheduler has invoked the sweep, whose log says that it ended."""
         logs, groups = self._aws("logs"), self._aws("lambda").list_functions()["Functions"]
         (group,) = [one["LoggingConfig"]["LogGroup"] for one in groups if "SweepRuns" in one["FunctionName"]]
-        until(lambda: logs.filter_log_events(logGroupName=group)["events"] != [], "the sweep was never invoked", SWEEP)
+
+        def ended() -> bool:
+            return any("sweep ended" in event["message"] for event in logs.filter_log_events(logGroupName=group)["events"])
+
+        until(ended, "no sweep has ended", SWEEP)
 
     def new_agent(self, **fields: Any) -> str:
         """An agent that remembers what it is told."""
