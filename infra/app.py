@@ -1,7 +1,7 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
 Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `hosts` (custom domains), `origins` (of web pages that may call),
-`search` (none, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
+`search` (none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
 `promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `dashboard` (true: create a page of graphs), `alarms` (an e-mail
 address or a topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all code), `check` (false: skip cdk-nag and
 the validation of the template). `docs/aws.md` describes each. Needs neither docker nor credentials nor a Node on the PATH.
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from infra.artifacts import PLATFORM, stage
-from infra.settings import settings_in
+from infra.settings import SEARCH_BY_DEFAULT, check_region, settings_in
 
 FOR_READING = (
     "The template in {folder} is for reading and for aws-offline: its layers contain no packages, so it cannot be deployed. "
@@ -49,6 +49,9 @@ def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = P
     # The CDK's command line passes its context in the environment.
     context = {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **context}
     settings = settings_in(context)
+    check_region(settings.search, os.environ.get("CDK_DEFAULT_REGION") or os.environ.get("AWS_REGION"))
+    if "search" not in context:
+        sys.stderr.write(SEARCH_BY_DEFAULT)
     bundle, check = (str(context.get(name, default)).lower() == "true" for name, default in (("bundle", False), ("check", True)))
     app = cdk.App(
         context=context,

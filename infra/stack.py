@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import aws_cdk as cdk
@@ -13,6 +14,7 @@ from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
 from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
+from infra.constructs.collection import MemoryCollection
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.failures import OnFailure
 from infra.constructs.feed import MemoryFeed, embedding_access
@@ -91,7 +93,7 @@ class HibernautStack(cdk.Stack):
         self._secrets = SecretsKey(self, "Secrets", settings)
         self._letters = dead_letters(self)
         search = settings.search
-        self._indexer = ("index_memory",) if search.kind == "domain" else ()
+        self._indexer = () if search.kind == "none" else ("index_memory",)
         self._network = Network(self, "Network", zones=zones_of(search.count)) if self._indexer and search.vpc else None
         functions = self._functions(artifacts)
         self._grant(functions)
@@ -183,15 +185,25 @@ class HibernautStack(cdk.Stack):
         if writer is None:
             return
         readers = (f.api, f.advance_turn)
-        domain = MemoryDomain(self, "Memory", settings=settings, writer=writer, readers=readers, network=self._network)
-        for function in f.knowing:
-            function.function.add_environment("HIBERNAUT_OPENSEARCH", domain.address)
-            if settings.search.count > 1:
-                function.function.add_environment("HIBERNAUT_OPENSEARCH_REPLICAS", "1")
+        for name, value in self._index_variables(writer, readers).items():
+            for function in f.knowing:
+                function.function.add_environment(name, value)
         if settings.bedrock_model is not None:
             for function in (writer, *readers):
                 function.allow(embedding_access(self, settings.bedrock_model))
-        MemoryFeed(self, "MemoryFeed", table=self._storage.table, index_memory=writer, letters=self._letters)
+        late = settings.search.kind == "serverless"
+        MemoryFeed(self, "MemoryFeed", table=self._storage.table, index_memory=writer, letters=self._letters, late=late)
+
+    def _index_variables(self, writer: OurFunction, readers: Sequence[OurFunction]) -> dict[str, str]:
+        """Make the index, and return the variables that tell of it."""
+        settings = self._settings
+        if settings.search.kind == "serverless":
+            collection = MemoryCollection(self, "Memory", settings=settings, writer=writer, readers=readers)
+            cdk.CfnOutput(self, "CollectionArn", value=collection.collection.attr_arn)
+            return {"HIBERNAUT_OPENSEARCH": collection.address, "HIBERNAUT_OPENSEARCH_SERVICE": "aoss"}
+        domain = MemoryDomain(self, "Memory", settings=settings, writer=writer, readers=readers, network=self._network)
+        copies = {"HIBERNAUT_OPENSEARCH_REPLICAS": "1"} if settings.search.count > 1 else {}
+        return {"HIBERNAUT_OPENSEARCH": domain.address, **copies}
 
     def _grant(self, functions: Functions) -> None:
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start

@@ -58,7 +58,8 @@ class Dashboard(Construct):
         page.add_widgets(_graph("Given up", [waiting]), _graph("The table refuses, or two meet", _refusals(table)))
         if "index_memory" in functions:
             lag = _each({"index_memory": functions["index_memory"]}, "IteratorAge", "Maximum")
-            page.add_widgets(_graph("Change stream: age of what is told (ms)", lag), _graph("Index of memory", _domain(settings)))
+            index = [_graph("Index of memory", _domain(settings))] if settings.search.kind == "domain" else []
+            page.add_widgets(_graph("Change stream: age of what is told (ms)", lag), *index)
 
 
 def _requests(rest: apigateway.RestApi) -> list[cloudwatch.IWidget]:

@@ -35,10 +35,12 @@ LONGEST_SECONDS = 6 * 3600
 
 
 class MemoryFeed(Construct):
-    """The event source mapping and the schedule of `index_memory`."""
+    """The event source mapping and the schedule of `index_memory`. `late`: the index shows late what was written, so that pointers are
+    marked before they are removed (`services.search.late_visibility`).
+    """
 
     def __init__(
-        self, scope: Construct, id: str, *, table: dynamodb.Table, index_memory: OurFunction, letters: sqs.Queue
+        self, scope: Construct, id: str, *, table: dynamodb.Table, index_memory: OurFunction, letters: sqs.Queue, late: bool
     ) -> None:
         super().__init__(scope, id)
         stream = str(table.table_stream_arn)
@@ -69,7 +71,7 @@ class MemoryFeed(Construct):
             maximum_retry_attempts=TRIES,
             maximum_record_age_in_seconds=LONGEST_SECONDS,
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_new_pointers()))]
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_new_pointers(late=late)))]
             ),
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=letters.queue_arn)
@@ -80,9 +82,12 @@ class MemoryFeed(Construct):
         FunctionSchedule(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": "all"}, letters=letters)
 
 
-def _new_pointers() -> dict[str, object]:
+def _new_pointers(*, late: bool) -> dict[str, object]:
+    """Pointers whose records are not in the index. `late`: a marked one is left to the schedule."""
     prefixes = [{"prefix": prefix} for prefix in POINTERS]
-    return {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"Keys": {"sk": {"S": prefixes}}}}
+    image = {"Keys": {"sk": {"S": prefixes}}}
+    unmarked = {"NewImage": {"written": {"N": [{"exists": False}]}}} if late else {}
+    return {"eventName": ["INSERT", "MODIFY"], "dynamodb": image | unmarked}
 
 
 def embedding_access(stack: cdk.Stack, model: str) -> Grant:

@@ -167,17 +167,10 @@ def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, d
     assert "bedrock" not in json.dumps(dev.document)
 
 
-def test_collections_are_refused_with_the_reason(tmp_path: Path) -> None:
-    done = synthesized(tmp_path, "search=serverless", "check=false")
-    assert done.returncode != 0
-    assert "search=serverless is not offered" in done.stderr
-    assert "Choose domain or none" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("context", "text"),
     [
-        ({"search": "elastic"}, "no search 'elastic'; there are none, domain"),
+        ({"search": "elastic"}, "no search 'elastic'; there are none, domain, serverless"),
         ({"search": "domain", "searchInstance": "t3.small"}, "must be a type like t3.small.search"),
         ({"search": "domain", "searchCount": "0"}, "searchCount must be a whole number from 1"),
         ({"search": "domain", "searchVolume": "ten"}, "searchVolume must be a whole number from 1"),

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 
@@ -132,3 +133,15 @@ def test_a_budget_of_tenants_that_cannot_be_is_refused(text: str, named: str) ->
     with pytest.raises(BadSetting, match="HIBERNAUT_TENANT_BUDGET must be limits like") as refused:
         EmbeddedSettings.from_environment({"HIBERNAUT_TENANT_BUDGET": text})
     assert named in str(refused.value)
+
+
+def test_the_index_is_in_a_domain_unless_it_is_said_to_be_in_a_collection() -> None:
+    given = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_OPENSEARCH": "https://it.aoss.eu-central-1.on.aws"}
+    assert AwsSettings.from_environment(given).opensearch_service == "es"
+    late = index_of(AwsSettings.from_environment({**given, "HIBERNAUT_OPENSEARCH_SERVICE": "aoss"}))
+    domain = index_of(AwsSettings.from_environment(given))
+    assert late is not None
+    assert domain is not None
+    assert (domain.visible_after, late.visible_after) == (0, 120)
+    with pytest.raises(BadSetting, match="must be es or aoss, not 's3'"):
+        AwsSettings.from_environment({**given, "HIBERNAUT_OPENSEARCH_SERVICE": "s3"})

@@ -129,9 +129,9 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
 
 def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:
     """The parts of `index_memory`, which needs neither models nor tools. Raises: BadSetting if memory is not indexed."""
-    index = overrides.index or index_of(settings)
+    index = overrides.index or index_of(settings, feeds=True)
     if index is None:
-        raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain that is to be fed")
+        raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain or collection that is to be fed")
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
     from hibernaut.wiring.index_feed import indexing_of

@@ -55,11 +55,22 @@ class LazyMemoryIndex:
         self._index.drop(space)
 
 
-def index_of(settings: AwsSettings) -> MemoryIndex | None:
-    """The index that the settings name; None if memory is not indexed."""
+READER_SECONDS = 3.0
+"""The time-out of a request to a collection, for those who search: while it wakes, searches go by words in the table."""
+FEEDER_SECONDS = 60.0
+"""The same for the feeder, which can wait until the collection is awake."""
+
+
+def index_of(settings: AwsSettings, *, feeds: bool = False) -> MemoryIndex | None:
+    """The index that the settings name; None if memory is not indexed. `feeds`: it is written to, not only searched."""
     if not settings.opensearch:
         return None
-    return LazyMemoryIndex(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
+    if settings.opensearch_service == "es":
+        return LazyMemoryIndex(lambda: domain_index(settings.opensearch, settings.opensearch_replicas))
+    from hibernaut.adapters.memory_index.opensearch_collection import VISIBLE_AFTER
+
+    seconds = FEEDER_SECONDS if feeds else READER_SECONDS
+    return LazyMemoryIndex(lambda: collection_index(settings.opensearch, seconds), visible_after=VISIBLE_AFTER)
 
 
 def domain_index(address: str, replicas: int) -> MemoryIndex:
@@ -75,3 +86,18 @@ def domain_index(address: str, replicas: int) -> MemoryIndex:
     region = boto3.session.Session().region_name if address.startswith("https://") else None
     client = connected(address, region=region)
     return OpenSearchMemoryIndex(client, prefix=PREFIX, dialect=DomainDialect(client, replicas=replicas))
+
+
+def collection_index(address: str, seconds: float) -> MemoryIndex:
+    """The index in the vector collection at this address. `seconds`: the time-out of a request. As for a domain, an `http` address needs no
+    signature.
+    """
+    import boto3
+
+    from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
+    from hibernaut.adapters.memory_index.opensearch_client import connected
+    from hibernaut.adapters.memory_index.opensearch_collection import CollectionDialect
+
+    region = boto3.session.Session().region_name if address.startswith("https://") else None
+    client = connected(address, region=region, service="aoss", seconds=seconds)
+    return OpenSearchMemoryIndex(client, prefix=PREFIX, dialect=CollectionDialect(client))

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hibernaut.ports.cipher import NO_CIPHER
+from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import NO_PROVIDERS, Models
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.runs.tenant_sweep import TenantSweep
     from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
+    from hibernaut.services.search.index_wake_up import IndexWakeUp
     from hibernaut.services.steps.step_lease import StepLease
     from hibernaut.services.steps.step_work import StepLoader
     from hibernaut.services.tool_calls.file_tools import FileTools
@@ -51,12 +53,21 @@ class SearchEngines:
         """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded."""
         self._index = index
         self._embedders = embedders
+        self._wake_up: IndexWakeUp | None = None
 
     @cached_property
     def _outage(self) -> IndexOutage:
         from hibernaut.services.search.hybrid_search import IndexOutage
 
         return IndexOutage()
+
+    def wake_up(self, clock: Clock) -> IndexWakeUp:
+        """What wakes the index when a run begins; all tenants share it."""
+        from hibernaut.services.search.index_wake_up import IndexWakeUp
+
+        if self._wake_up is None:
+            self._wake_up = IndexWakeUp(self._index, clock)
+        return self._wake_up
 
     def search(self, stores: TenantStores) -> HybridSearch:
         """The search of one tenant."""
@@ -140,6 +151,7 @@ class RunEngine:
                 stores, host, memory=memory, handovers=self._handovers, writer=self._writer, budgets=self._budgets
             ),
             termination=self.termination,
+            wake_up=self._shared.search.wake_up(host.clock),
         )
         return TurnEngine(stores, host, parts)
 

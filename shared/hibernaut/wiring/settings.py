@@ -31,7 +31,8 @@ On AWS (set by the stack):
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
     HIBERNAUT_SECRETS_KEY     ARN of the KMS key that protects stored secrets, in the functions that use it
-    HIBERNAUT_OPENSEARCH      address of the OpenSearch domain that indexes memory; without it memory is not indexed
+    HIBERNAUT_OPENSEARCH      address of the OpenSearch domain or collection that indexes memory; without it memory is not indexed
+    HIBERNAUT_OPENSEARCH_SERVICE   es: the address is that of a domain; aoss: of a serverless collection (default: es)
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
     HIBERNAUT_KEYS            optional: requests need no API key before the first one is created (default: required)
@@ -46,6 +47,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.bedrock import is_region
@@ -132,6 +134,10 @@ class EmbeddedSettings:
         )
 
 
+OpenSearchService = Literal["es", "aoss"]
+"""What stands at the index's address: a domain, or a serverless collection. Requests are signed for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
     """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
@@ -146,6 +152,7 @@ class AwsSettings:
     run_tool: str = ""
     ingest_file: str = ""
     opensearch: str = ""
+    opensearch_service: OpenSearchService = "es"
     opensearch_replicas: int = 0
     parameters: str = ""
     secrets_key: str = ""
@@ -179,6 +186,7 @@ class AwsSettings:
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
             opensearch=_address(variables, "HIBERNAUT_OPENSEARCH"),
+            opensearch_service=_service(variables),
             opensearch_replicas=_copies(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             secrets_key=variables.get("HIBERNAUT_SECRETS_KEY", ""),
@@ -303,6 +311,16 @@ def _address(variables: Mapping[str, str], name: str) -> str:
     if text and not text.startswith(("https://", "http://")):
         raise BadSetting(f"{name} must be an address that begins with https:// or http://, not {text!r}")
     return text
+
+
+def _service(variables: Mapping[str, str]) -> OpenSearchService:
+    match variables.get("HIBERNAUT_OPENSEARCH_SERVICE") or "es":
+        case "es":
+            return "es"
+        case "aoss":
+            return "aoss"
+        case other:
+            raise BadSetting(f"HIBERNAUT_OPENSEARCH_SERVICE must be es or aoss, not {other!r}")
 
 
 def _copies(variables: Mapping[str, str], name: str) -> int:

@@ -54,6 +54,9 @@ from tests.contracts.memory_index.promises_filters import (
     test_tenants_never_see_each_other,
     test_the_limit_counts_each_list,
 )
+from tests.contracts.memory_index.promises_permissions import (
+    test_a_collection_is_asked_what_the_roles_are_allowed_and_they_are_allowed_no_more,
+)
 from tests.contracts.memory_index.promises_scores import (
     test_a_term_that_every_text_holds_still_counts,
     test_no_tenants_documents_move_the_scores_of_anothers,
@@ -79,6 +82,7 @@ from tests.contracts.memory_index.promises_words import (
 from tests.support.opensearch import OpenSearchNode, over_domain, require
 
 __all__ = [
+    "test_a_collection_is_asked_what_the_roles_are_allowed_and_they_are_allowed_no_more",
     "test_a_collection_takes_every_request_signed",
     "test_a_copy_is_discarded_before_it_is_seen",
     "test_a_huge_query_counts_by_its_first_words",
@@ -200,9 +204,9 @@ def test_two_dimensions_in_one_write_are_refused(index: MemoryIndex) -> None:
 
 
 def test_all_documents_are_told_in_the_order_of_their_ids(index: MemoryIndex) -> None:
-    names = [f"m-{number * 7919 % 10_007:05}" for number in range(10_007)]
-    for start in range(0, len(names), 4000):
-        index.put(SPACE, [document(name, "x", EAST if name.endswith("7") else None) for name in names[start : start + 4000]])
+    names = [f"m-{number * 919 % 2503:05}" for number in range(2503)]
+    for start in range(0, len(names), 1000):
+        index.put(SPACE, [document(name, "x", EAST if name.endswith("7") else None) for name in names[start : start + 1000]])
     assert held(index) == [(name, 1, name.endswith("7")) for name in sorted(names)]
     assert held(index, "else") == []
 

@@ -30,8 +30,8 @@ from hibernaut.domain.search.words import analysed
 from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
-VISIBLE_AFTER = 60.0
-"""Seconds: the refresh interval of a vector collection."""
+VISIBLE_AFTER = 120.0
+"""Seconds: twice the refresh interval of a vector collection, which is up to a minute."""
 WAKE_SECONDS = 40.0
 """The time-out of the request that wakes a collection, which takes 10 to 30 seconds (guide, "Scale to zero")."""
 OVERFETCH = 3

@@ -69,17 +69,18 @@ def invoke_unawaited(lambdas: Lambdas, function: str, event: JsonObject) -> Repl
 
 
 def fits(pattern: JsonObject, event: Json) -> bool:
-    """Whether the event has one of the listed values for every field of the pattern."""
-    if not isinstance(event, dict):
-        return False
+    """Whether the event has one of the listed values for every field of the pattern. What is not there has no fields."""
+    there = event if isinstance(event, dict) else {}
     return all(
-        fits(wanted, event.get(name)) if isinstance(wanted, dict) else any(_is(event.get(name), one) for one in wanted)
+        fits(wanted, there.get(name)) if isinstance(wanted, dict) else any(_is(there.get(name), one) for one in wanted)
         for name, wanted in pattern.items()
     )
 
 
 def _is(value: Json, wanted: Json) -> bool:
-    """Whether a value equals the wanted one, or begins with its prefix."""
+    """Whether a value equals the wanted one, begins with its prefix, or is not there (`exists`: false)."""
+    if isinstance(wanted, dict) and "exists" in wanted:
+        return (value is not None) is bool(wanted["exists"])
     if isinstance(wanted, dict):
         return isinstance(value, str) and value.startswith(wanted["prefix"])
     return bool(value == wanted)

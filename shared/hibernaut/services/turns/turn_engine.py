@@ -35,6 +35,7 @@ from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.turn import Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.host import Host
+from hibernaut.services.search.index_wake_up import IndexWakeUp
 from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, reply_of
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
@@ -64,6 +65,7 @@ class EngineParts:
     tools: ToolExecution
     commits: StepCommits
     termination: RunTermination
+    wake_up: IndexWakeUp
 
 
 class TurnEngine:
@@ -83,6 +85,7 @@ class TurnEngine:
         self._commits = parts.commits
         self._termination = parts.termination
         self._handovers = parts.handovers
+        self._wake_up = parts.wake_up
         self._clock = host.clock
         self._ids = host.ids
 
@@ -134,6 +137,8 @@ class TurnEngine:
                 work = self._loader.load(taken, head)
                 if work.head.owner != state.run.id:
                     raise LeaseLost  # The run has ended, or the transaction that made it the owner is not fully visible yet.
+                if state.run.steps == 0:
+                    self._wake_up.run_begins(work.turn.actor.names)
                 return self._step(work, left, drop=drop)
         except LeaseLost:
             return self._after(state.run.id)

@@ -9,67 +9,24 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.embedder import EmbedderFailed
-from hibernaut.ports.table import Key
-from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.search.index_stream_worker import IndexStreamWorker
-from hibernaut.services.search.indexing import Indexing
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
-from hibernaut.wiring.index_feed import indexing_of
-from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
-from tests.support.late_index import LateMemoryIndex
-from tests.support.memories import ARCHIVE, FILE, Hook, Hooked, Killed, Memories, memories
+from tests.support.late_memories import LateMemories
+from tests.support.memories import ARCHIVE, FILE, Killed
 from tests.support.world import TENANT
 
 EVER = timedelta(days=1).total_seconds
 REFUSED = EmbedderFailed("test: refused with status 401", retryable=False)
 
 
-class Late:
-    """A memory with a feeder over an index that shows late what was written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.index = LateMemoryIndex()
-        self.memory: Memories = memories(folder, self.index)
-        self.embedder = HashingEmbedder()
-
-    def indexing(self, hook: Hook = lambda _call: None) -> PerTenant[Indexing]:
-        return indexing_of(self.memory.all_stores, Hooked(self.index, hook), OneEmbedder(self.embedder))  # type: ignore[arg-type]
-
-    def standing(self) -> list[Key]:
-        return [pointer.key for pointer in self.memory.stores.unindexed.everywhere(1000)]
-
-    def delivered(self, hook: Hook = lambda _call: None) -> int:
-        """The change stream delivers every pointer that stands. Returns how many are done."""
-        batch = self.indexing(hook).of(TENANT).take([(key, {}) for key in self.standing()])
-        assert batch.left == ()
-        return batch.done
-
-    def retaken(self) -> int:
-        return IndexStreamWorker(self.indexing(), self.memory.clock).take_again(TENANT, time_left=EVER).done
-
-    def passes(self, seconds: float = 130) -> None:
-        """The collection refreshes, and time passes."""
-        self.index.refresh()
-        self.memory.clock.sleep(seconds)
-
-    def found(self, text: str = "water") -> list[str]:
-        found = self.memory.found("passage", text, limit=100)
-        assert not found.asleep
-        return sorted(hit.record.text for hit in found.hits)
-
-    def tail(self) -> int:
-        return len(self.memory.stores.unindexed.of([ARCHIVE], 1000)[0])
-
-
 @pytest.fixture
-def late(tmp_path: Path) -> Iterator[Late]:
-    made = Late(tmp_path)
+def late(tmp_path: Path) -> Iterator[LateMemories]:
+    made = LateMemories(tmp_path)
     yield made
     made.memory.close()
 
 
-def test_a_record_is_found_once_at_every_moment_and_leaves_the_tail_when_the_index_shows_it(late: Late) -> None:
+def test_a_record_is_found_once_at_every_moment_and_leaves_the_tail_when_the_index_shows_it(late: LateMemories) -> None:
     late.memory.write("passage", "water in a well")
     for seconds in (0, 30, 30, 50):
         late.memory.clock.sleep(seconds)
@@ -83,7 +40,7 @@ def test_a_record_is_found_once_at_every_moment_and_leaves_the_tail_when_the_ind
     assert [version for _, version in late.index.copies()] == [2]
 
 
-def test_a_pointer_that_is_delivered_again_is_written_once(late: Late) -> None:
+def test_a_pointer_that_is_delivered_again_is_written_once(late: LateMemories) -> None:
     late.memory.write("passage", "water", "more water")
     for _ in range(3):
         late.delivered()
@@ -95,7 +52,7 @@ def test_a_pointer_that_is_delivered_again_is_written_once(late: Late) -> None:
     assert late.index.calls.count("discard") == late.index.calls.count("collect") == 0, "what needs no request sends none"
 
 
-def test_the_schedule_settles_what_was_written_however_young_its_records_are(late: Late) -> None:
+def test_the_schedule_settles_what_was_written_however_young_its_records_are(late: LateMemories) -> None:
     late.memory.write("passage", "water")
     late.delivered()
     assert late.retaken() == 0
@@ -104,7 +61,7 @@ def test_the_schedule_settles_what_was_written_however_young_its_records_are(lat
     assert late.standing() == []
 
 
-def test_a_record_that_is_deleted_leaves_no_copy_whenever_that_is(late: Late) -> None:
+def test_a_record_that_is_deleted_leaves_no_copy_whenever_that_is(late: LateMemories) -> None:
     soon, later, last = late.memory.write("passage", "water one", "water two", "water three")
     late.delivered()
     late.memory.delete("passage", soon)
@@ -122,7 +79,7 @@ def test_a_record_that_is_deleted_leaves_no_copy_whenever_that_is(late: Late) ->
     assert late.found() == ["water three"]
 
 
-def test_a_record_that_is_deleted_while_it_is_written_loses_its_copy_before_any_search_finds_it(late: Late) -> None:
+def test_a_record_that_is_deleted_while_it_is_written_loses_its_copy_before_any_search_finds_it(late: LateMemories) -> None:
     gone, kept = late.memory.write("passage", "water gone", "water kept")
 
     def deleting(call: str) -> None:
@@ -133,7 +90,9 @@ def test_a_record_that_is_deleted_while_it_is_written_loses_its_copy_before_any_
     assert late.index.copies() == [(f"{ARCHIVE}/{kept}", 2)]
 
 
-def test_a_worker_that_dies_before_its_mark_leaves_a_double_which_no_search_shows_and_which_is_collected(late: Late) -> None:
+def test_a_worker_that_dies_before_its_mark_leaves_a_double_which_no_search_shows_and_which_is_collected(
+    late: LateMemories,
+) -> None:
     late.memory.write("passage", "water")
 
     def dying(call: str) -> None:
@@ -155,7 +114,7 @@ def test_a_worker_that_dies_before_its_mark_leaves_a_double_which_no_search_show
     assert late.found() == ["water"]
 
 
-def test_what_an_embedder_refuses_is_found_by_words_and_its_older_copy_goes_when_it_is_embedded(late: Late) -> None:
+def test_what_an_embedder_refuses_is_found_by_words_and_its_older_copy_goes_when_it_is_embedded(late: LateMemories) -> None:
     late.embedder.refuses = REFUSED
     late.memory.write("passage", *(f"water {number}" for number in range(20)))
     late.delivered()
@@ -175,7 +134,7 @@ def test_what_an_embedder_refuses_is_found_by_words_and_its_older_copy_goes_when
     assert late.standing() == []
 
 
-def test_the_pieces_of_a_file_are_embedded_at_once_and_counted_once(late: Late) -> None:
+def test_the_pieces_of_a_file_are_embedded_at_once_and_counted_once(late: LateMemories) -> None:
     late.memory.write("file", *(f"piece {number}" for number in range(20)))
     late.delivered()
     file = late.memory.stores.files.get(FILE)
@@ -189,7 +148,7 @@ def test_the_pieces_of_a_file_are_embedded_at_once_and_counted_once(late: Late) 
     assert {version for _, version in late.index.copies()} == {2}
 
 
-def test_a_rebuild_is_complete_when_the_index_shows_all_of_it(late: Late) -> None:
+def test_a_rebuild_is_complete_when_the_index_shows_all_of_it(late: LateMemories) -> None:
     late.memory.write("passage", "water")
     late.delivered()
     late.passes()
@@ -207,7 +166,7 @@ def test_a_rebuild_is_complete_when_the_index_shows_all_of_it(late: Late) -> Non
     assert not late.memory.found("passage", "water").incomplete
 
 
-def test_while_it_sleeps_nothing_is_lost_and_the_answer_says_so(late: Late) -> None:
+def test_while_it_sleeps_nothing_is_lost_and_the_answer_says_so(late: LateMemories) -> None:
     late.memory.write("passage", "water")
     late.index.asleep = True
     batch = late.indexing().of(TENANT).take([(key, {}) for key in late.standing()])
@@ -222,7 +181,7 @@ def test_while_it_sleeps_nothing_is_lost_and_the_answer_says_so(late: Late) -> N
     assert late.standing() == []
 
 
-def test_pointers_of_before_have_no_marks(late: Late) -> None:
+def test_pointers_of_before_have_no_marks(late: LateMemories) -> None:
     late.memory.write("passage", "water")
     (key,) = late.standing()
     item = Stores(late.memory.table, None, late.memory.clock)._table.get(key)  # type: ignore[arg-type]
