@@ -69,8 +69,8 @@ def answer_in_a_form(stage: Stage) -> None:
 
 
 def formed_replies(stage: Stage) -> None:
-    """An agent whose replies have a schema, closed and strict or as people write it: asked for where the model takes one, else refused
-    before anything is sent.
+    """An agent whose replies are JSON, with a schema (closed and strict, or as people write it) and without one: asked for where the model
+    takes the form, else refused before anything is sent.
     """
     people: dict[str, Any] = {
         "type": "object",
@@ -80,12 +80,13 @@ def formed_replies(stage: Stage) -> None:
     place = people["properties"]["at"] | {"additionalProperties": False}
     closed = people | {"properties": {"at": place}, "additionalProperties": False}
     stage.agent()
-    for number, schema in enumerate(({"schema": closed, "strict": True}, {"schema": people})):
-        form = {"type": "json_schema", "json_schema": {"name": "place", **schema}}
+    schemas = ({"name": "place", "schema": closed, "strict": True}, {"name": "place", "schema": people})
+    forms: list[dict[str, Any]] = [{"type": "json_schema", "json_schema": schema} for schema in schemas]
+    for number, form in enumerate([*forms, {"type": "json_object"}]):
         stage.engine.change_agent(response_format=form)
         asked = len(stage.server.requests)
         stage.plays(reply(Think("Oslo."), f'{{"at": {{"town": "Oslo {number}"}}}}'))
-        run = stage.send("Where am I?")
+        run = stage.send("Where am I? Answer in JSON.")
         if len(stage.server.requests) > asked:
             stage.ends_well(run, f'{{"at": {{"town": "Oslo {number}"}}}}')
         else:
