@@ -197,7 +197,8 @@ def test_a_key_is_tried_before_and_after_it_is_stored(client: Letta, own: Script
         assert raised.value.status_code == 401
         assert raised.value.body["error"]["type"] == "llm_authentication"  # type: ignore[index]
         assert KEY not in str(raised.value.body)
-    assert "set its api_key again" in str(raised.value.body)
+        assert "correct its api_key" in str(raised.value.body)
+        assert "OPENAI_API_KEY" not in str(raised.value.body), "a variable of the deployment"
 
 
 @pytest.mark.manifest("providers.check")

@@ -86,7 +86,7 @@ def test_vertex_is_called_with_a_token_of_the_service_account(vertex: VertexServ
 def test_a_key_that_google_deleted_is_said_by_its_provider(vertex: VertexServer) -> None:
     tokens = TokenServer()
     tokens.refuses = True
-    with pytest.raises(ModelAuthentication, match=r"mine: no Google access token .*set its api_key again") as refused:
+    with pytest.raises(ModelAuthentication, match=r"mine: no Google access token .*correct its api_key") as refused:
         own().check(of_vertex(vertex.address, key=tokens.credentials()))
     tokens.close()
     assert "PRIVATE KEY" not in str(refused.value)

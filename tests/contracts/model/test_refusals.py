@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hibernaut.adapters.model.dialects import GROQ
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.provider_settings import ProviderSettings, key_advice, of_anthropic, of_bedrock, of_dialect
+from hibernaut.adapters.model.redacted import redacted
+from hibernaut.domain.redaction import Redaction
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     ModelAuthentication,
@@ -208,8 +213,6 @@ def test_a_time_to_wait_is_read_from_the_text_where_no_header_tells_it(text: str
 @pytest.mark.parametrize(
     ("provider", "status", "advice"),
     [
-        ("groq", 401, "check GROQ_API_KEY"),
-        ("anthropic", 401, "check ANTHROPIC_API_KEY"),
         ("openrouter", 402, "add credit to the account"),
         ("deepseek", 404, "GET /v1/models/ lists the models that exist"),
     ],
@@ -218,6 +221,28 @@ def test_an_error_names_the_provider_and_what_to_do(provider: str, status: int, 
     error = model_error(read_refusal(provider, status, {"error": {"message": "No."}}, {}))
     assert error.detail.startswith(f"{provider}: ")
     assert advice in error.detail
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        (of_dialect(GROQ, "gsk-a", None), "check GROQ_API_KEY"),
+        (of_anthropic("sk-a", None), "check ANTHROPIC_API_KEY"),
+        (of_dialect(GROQ, "gsk-a", None, "groq"), "check GROQ_API_KEY"),
+        (of_bedrock("eu-central-1"), ""),
+    ],
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_a_refused_key_is_put_right_where_it_was_set(settings: ProviderSettings | None, advice: str, own: bool) -> None:
+    """A tenant, who may give its provider any name, sets no variable of the deployment."""
+    assert settings is not None
+    expected = "correct its api_key (a stored one by PATCH /v1/providers/{id})" if own else advice
+    with pytest.raises(ModelAuthentication) as raised, redacted(Redaction(), key_advice(replace(settings, own=own))):
+        raise model_error(read_refusal("groq", 401, {"error": {"message": "No."}}, {}))
+    assert raised.value.detail == "groq: the API key was refused (status 401)" + (f"; {expected}" if expected else "")
+    with pytest.raises(ModelAuthentication) as raised, redacted(Redaction(), key_advice(settings)):
+        raise ModelAuthentication("groq: the API key contains a line break; set it again without it")
+    assert raised.value.detail.endswith("without it"), "what is not the provider's refusal says itself what to do"
 
 
 def test_a_refused_key_names_the_provider_and_repeats_no_key() -> None:

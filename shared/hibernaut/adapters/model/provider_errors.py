@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
@@ -163,23 +162,12 @@ def model_error(refusal: Refusal) -> ModelError:
     return error
 
 
-OWN_KEY_ADVICE = "set its api_key again (PATCH /v1/providers/{id})"
-"""What a tenant does about a refused key of its own."""
-
-
 def _credential(refusal: Refusal) -> str:
     return f"the AWS credentials ({refusal.code}) were" if refusal.code in _BAD_CREDENTIALS else "the API key was"
 
 
 def _advice(kind: type[ModelError], refusal: Refusal) -> str:
     """What a user can do about an error of this kind."""
-    if kind is ModelAuthentication:
-        if refusal.code in _BAD_CREDENTIALS:
-            return ""
-        variables = {dialect.name: dialect.key for dialect in DIALECTS} | {"anthropic": "ANTHROPIC_API_KEY"}
-        if refusal.provider in variables:
-            return f"; check {variables[refusal.provider]}"
-        return f"; {OWN_KEY_ADVICE}"
     if refusal.code == "AccessDeniedException":
         return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelCredits:

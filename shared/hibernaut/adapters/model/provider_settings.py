@@ -57,6 +57,19 @@ class ProviderSettings:
         return self.url == (self.dialect.url if self.dialect else ANTHROPIC_URL)
 
 
+OWN_KEY_ADVICE = "correct its api_key (a stored one by PATCH /v1/providers/{id})"
+"""What a tenant does about a refused key of its own."""
+
+
+def key_advice(settings: ProviderSettings) -> str:
+    """What to do if the provider refuses the key; empty if its credentials are those of the process."""
+    if settings.own:
+        return OWN_KEY_ADVICE
+    if settings.kind == ANTHROPIC:
+        return "check ANTHROPIC_API_KEY"
+    return f"check {settings.dialect.key}" if settings.dialect else ""
+
+
 def of_dialect(dialect: Dialect, key: str | None, url: str | None, name: str | None = None) -> ProviderSettings | None:
     """The provider that this key and this address configure; None if they do not suffice. `name` replaces the dialect's own."""
     if not url and not (key and dialect.url):

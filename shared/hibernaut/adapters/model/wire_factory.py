@@ -12,7 +12,7 @@ from hibernaut.adapters.model.dialects import GEMINI, OPENAI
 from hibernaut.adapters.model.priced import PricedModel
 from hibernaut.adapters.model.provider import CatalogueProvider
 from hibernaut.adapters.model.provider_client import dial_any
-from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings
+from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, key_advice
 from hibernaut.adapters.model.redacted import RedactedModel, redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
@@ -52,11 +52,13 @@ class WireFactory:
 
     def model(self, settings: ProviderSettings) -> Model:
         """The adapter, without the provider's lists. Opens no connection."""
-        return PricedModel(RedactedModel(self.wire(settings), self.redaction), settings.kind, settings.address)
+        return PricedModel(
+            RedactedModel(self.wire(settings), self.redaction, key_advice(settings)), settings.kind, settings.address
+        )
 
     def check(self, settings: ProviderSettings) -> None:
         """Try the key and the address. Raises: ModelError, NotImplementedHere; neither repeats a secret."""
-        with redacted(self.redaction):
+        with redacted(self.redaction, key_advice(settings)):
             self.wire(settings).check()
 
     def wire(self, settings: ProviderSettings) -> ListsModels:

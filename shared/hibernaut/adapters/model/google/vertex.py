@@ -13,8 +13,7 @@ from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.google.gemini import answered, generates, listed
 from hibernaut.adapters.model.json_fields import text_of
 from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient, dial_any
-from hibernaut.adapters.model.provider_errors import OWN_KEY_ADVICE
-from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, ProviderSettings
 from hibernaut.domain.models.embedding_models import VERTEX_MODELS, description, known
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
