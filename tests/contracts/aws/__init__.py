@@ -1,0 +1,1 @@
+"""What AWS may answer to the calls that functions make."""
