@@ -1,7 +1,7 @@
 """A vector collection of OpenSearch Serverless: a server on loopback before a real node, which enforces the collection's documented rules.
 
-A request that a collection would refuse is refused; any other goes to the node, with two changes: `faiss` becomes `lucene`, because the node
-lacks native libraries, and an index refreshes only when this server says so. "Guide" is the Amazon OpenSearch Service Developer Guide.
+A request that a collection would refuse is refused; any other goes to the node, with two changes: the k-NN engine becomes `lucene` without
+compression, because the node lacks native libraries, and an index refreshes only when this server says so. "Guide" is the Amazon OpenSearch Service Developer Guide.
 """
 
 from __future__ import annotations
@@ -138,11 +138,17 @@ RULES = (
         "operations", "guide, Supported operations and plugins; apache/flink-agents#678 (404 for _refresh)", _operation
     ),
     CollectionRule("parameters", "opensearch-project/opensearch-spark#634", _parameters),
-    CollectionRule("ids", "guide, Choosing a collection type; opensearch-project/opensearch-py#792", _ids),
+    CollectionRule(
+        "ids",
+        "guide, Choosing a collection type; Migration Assistant, Collection types; opensearch-project/opensearch-py#792",
+        _ids,
+    ),
     CollectionRule("updates", "guide, Choosing a collection type", _updates),
     CollectionRule("versions", "opensearch.org, Index document: version needs the id of a document", _versions),
-    CollectionRule("scripts", "guide, Working with vector search collections: limitations", _scripts),
-    CollectionRule("engine", "guide, Working with vector search collections: limitations; langchain-ai/langchain#8256", _engine),
+    CollectionRule("scripts", "guide, Working with vector search collections: Limitations (Classic)", _scripts),
+    CollectionRule(
+        "engine", "guide, Working with vector search collections: Limitations (Classic); langchain-ai/langchain#8256", _engine
+    ),
 )
 
 
@@ -251,6 +257,7 @@ def _for_the_node(request: CollectionRequest) -> bytes:
     for each in _objects(body):
         if each.get("type") == "knn_vector":
             each["method"]["engine"] = "lucene"
+            each.pop("compression_level", None)
     if not request.path.endswith("_mapping"):
         body.setdefault("settings", {}).setdefault("index", {}).update(refresh_interval="-1", number_of_replicas=0)
     return json.dumps(body).encode()

@@ -13,7 +13,7 @@ import pytest
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
-from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches, vector_mapping
+from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches
 from hibernaut.ports.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import SPACE, document, query, tombstone
 from tests.support.opensearch import over_domain
@@ -154,7 +154,7 @@ def test_the_mapping_names_the_lucene_engine_for_every_vector() -> None:
     """Without it OpenSearch takes native code, which accepts documents and then loses the index."""
     dialect = DomainDialect(None, replicas=1)
     body = dialect.index_body("memory", SPACE, "memory.writes")
-    fields = [*body["mappings"]["properties"].values(), *vector_mapping(384, dialect.engine)["properties"].values()]
+    fields = [*body["mappings"]["properties"].values(), *dialect.vector_mapping(384)["properties"].values()]
     vectors = [field for field in fields if field["type"] == "knn_vector"]
     assert [(field["method"]["engine"], field["dimension"]) for field in vectors] == [("lucene", 384)]
     assert body["mappings"]["dynamic"] == "strict"

@@ -31,17 +31,17 @@ Done = TypeVar("Done")
 
 class OpenSearchDialect(Protocol):
     """What a kind of OpenSearch takes and how it answers. A method that asks raises IndexAsleep, or ValueError for a request that makes no
-    sense. `engine`: that of k-NN. `visible_after`: seconds until a search finds what was written.
+    sense. `visible_after`: seconds until a search finds what was written.
     """
-
-    @property
-    def engine(self) -> str: ...
 
     @property
     def visible_after(self) -> float: ...
 
     def index_body(self, prefix: str, space: str, alias: str) -> dict[str, Any]:
         """The index of a space that has no vectors yet."""
+
+    def vector_mapping(self, dimension: int) -> dict[str, Any]:
+        """The field that a space gets with its first vector."""
 
     def mappings(self, index: str) -> Mapping[str, Any]:
         """The mappings of the indices of this name or pattern, by name; a missing one is left out."""
@@ -195,9 +195,8 @@ class OpenSearchMemoryIndex:
                 known = self._dimension_of(space)
             if known is None:
                 self._made(space)
-                body = requests.vector_mapping(dimension, self._dialect.engine)
                 with translated():
-                    self._client.indices.put_mapping(index=self._index(space), body=body)
+                    self._client.indices.put_mapping(index=self._index(space), body=self._dialect.vector_mapping(dimension))
                 continue
             _check_dimension(space, known, dimension)
 

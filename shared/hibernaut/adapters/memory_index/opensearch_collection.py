@@ -1,14 +1,17 @@
 """How a vector collection of OpenSearch Serverless is written to and asked.
 
-A collection takes less than a domain. Each rule has its source; "guide" is the Amazon OpenSearch Service Developer Guide.
+A collection takes less than a domain. Each rule has its source; "guide" is the Amazon OpenSearch Service Developer Guide. Where sources differ,
+what is sent here is what both take.
 
-* It gives documents ids of its own and takes neither ids nor upserts (guide, "Choosing a collection type"; opensearch-py#792). So our id
-  and version are fields. A second write of a document is a second *copy*; hits are cut down to the newest copy of each document.
+* It gives documents ids of its own and takes neither ids nor upserts (guide, "Choosing a collection type"; opensearch-py#792; for NEXTGEN the
+  guide of the Migration Assistant, "Collection types"; "Working with vector search collections" says that NEXTGEN takes ids). So our id and
+  version are fields. A second write of a document is a second *copy*; hits are cut down to the newest copy of each document.
 * It deletes by the ids that it gave (guide, "Supported operations": `DELETE <index>/_doc/<id>`, `POST <index>/_bulk`).
-* It has no `_refresh`, and shows what was written after up to a minute (guide, "Vector search collections": refresh interval).
-* It runs no scripts (the same page). So the engine chooses candidates by the rarities of the terms that they hold, and BM25 is worked
-  out here, from the terms' frequencies, which each document carries.
-* Its k-NN engine is Faiss with HNSW (the same page), which heeds filters.
+* It has no `_refresh` (flink-agents#678), and shows what was written after ten seconds (NEXTGEN) or a minute (guide, "Working with vector
+  search collections").
+* It runs no scripts (the same page, of CLASSIC). So the engine chooses candidates by the rarities of the terms that they hold, and BM25 is
+  worked out here, from the terms' frequencies, which each document carries.
+* It chooses its k-NN engine, Faiss with HNSW, by itself, and compresses vectors 32 times unless told otherwise (the same page).
 * `_msearch` is listed for `GET <index>` alone, and parameters of a request are refused that are not listed
   (opensearch-project/opensearch-spark#634). So each search is a request of its own, without parameters.
 * Sizes of shards and replicas are its own (opensearch-project/opensearch-go#374).
@@ -31,7 +34,7 @@ from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
 VISIBLE_AFTER = 120.0
-"""Seconds: twice the refresh interval of a vector collection, which is up to a minute."""
+"""Seconds: twice the longest refresh interval of a vector collection, a minute. That of NEXTGEN is said to be ten seconds."""
 WAKE_SECONDS = 40.0
 """The time-out of the request that wakes a collection, which takes 10 to 30 seconds (guide, "Scale to zero")."""
 OVERFETCH = 3
@@ -59,8 +62,6 @@ class _Copy(NamedTuple):
 class CollectionDialect:
     """The dialect of a serverless vector collection (`opensearch.OpenSearchDialect`)."""
 
-    engine = "faiss"
-
     def __init__(self, client: Any, *, visible_after: float = VISIBLE_AFTER) -> None:
         self._client = client
         self.visible_after = visible_after
@@ -82,6 +83,10 @@ class CollectionDialect:
                 },
             },
         }
+
+    def vector_mapping(self, dimension: int) -> dict[str, Any]:
+        """The collection chooses the engine. By itself it would keep a thirty-second of each vector; scores are those of whole vectors."""
+        return requests.vector_mapping(dimension, compression_level="1x")
 
     def mappings(self, index: str) -> Mapping[str, Any]:
         return _unless_missing(lambda: self._client.indices.get_mapping(index=index), {})

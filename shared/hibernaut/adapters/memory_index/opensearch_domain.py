@@ -37,7 +37,6 @@ _ANALYSIS = {"analyzer": {"terms": {"type": "custom", "tokenizer": "whitespace"}
 class DomainDialect:
     """The dialect of a domain or node (`opensearch.OpenSearchDialect`). `replicas`: copies of each shard."""
 
-    engine = "lucene"
     visible_after = 0.0
 
     def __init__(self, client: Any, *, replicas: int = 0) -> None:
@@ -68,6 +67,9 @@ class DomainDialect:
                 },
             },
         }
+
+    def vector_mapping(self, dimension: int) -> dict[str, Any]:
+        return requests.vector_mapping(dimension, engine="lucene")
 
     def mappings(self, index: str) -> Mapping[str, Any]:
         with translated():

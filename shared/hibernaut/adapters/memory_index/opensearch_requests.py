@@ -34,15 +34,11 @@ def meta(prefix: str, space: str) -> dict[str, Any]:
     return {"prefix": prefix, "space": space, "format": FORMAT}
 
 
-def vector_mapping(dimension: int, engine: str) -> dict[str, Any]:
-    """The field that a space gets with its first vector. `engine`: of k-NN."""
-    method = {
-        "name": "hnsw",
-        "engine": engine,
-        "space_type": "cosinesimil",
-        "parameters": {"m": 16, "ef_construction": 100},
-    }
-    return {"properties": {"vector": {"type": "knn_vector", "dimension": dimension, "method": method}}}
+def vector_mapping(dimension: int, **field: Any) -> dict[str, Any]:
+    """The field that a space gets with its first vector. `field`: what a kind of OpenSearch adds to it; `engine`: of k-NN."""
+    engine = {"engine": field.pop("engine")} if "engine" in field else {}
+    method = {"name": "hnsw", **engine, "space_type": "cosinesimil", "parameters": {"m": 16, "ef_construction": 100}}
+    return {"properties": {"vector": {"type": "knn_vector", "dimension": dimension, "method": method, **field}}}
 
 
 def key(tenant: str, document_id: str) -> str:
