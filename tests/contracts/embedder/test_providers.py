@@ -94,6 +94,18 @@ def test_a_wrong_key_is_no_fault_of_the_texts_and_is_not_tried_again(bench: Benc
     assert not any(word in str(failed.value) for word in (SECRET, KEY, "sk-another"))
 
 
+@pytest.mark.parametrize("case", ["openai", "voyage", "gemini"])
+@pytest.mark.parametrize("key", ["sk-planted\n", "sk-planted\r\nx-y: z", "sk-pl\u00e4nted"])
+def test_a_key_that_no_header_can_hold_is_said_and_not_tried_again(case: str, key: str) -> None:
+    with RuledServer(CASES[case].rules) as server:
+        bench = Bench(CASES[case], server)
+        embedder = bench.embedder(bench.configured(key))
+        with pytest.raises(EmbedderFailed, match="the API key contains a line break or another character") as failed:
+            embedder.embed(["one"])
+        assert (failed.value.retryable, failed.value.of_texts, server.asked) == (False, False, [])
+        assert "sk-pl" not in str(failed.value) + str(failed.value.__cause__)
+
+
 def test_the_row_of_the_list_names_provider_type_address_and_dimension(bench: Bench) -> None:
     row = bench.catalogue.descriptions()[0]
     assert row.handle == bench.case.handle

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
+from hibernaut.adapters.http_headers import sendable
 from hibernaut.domain.models import tokens
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json, JsonObject
@@ -108,6 +109,11 @@ class HttpEmbedder:
         import httpx2
 
         headers = self._headers()
+        if not sendable(headers):
+            raise EmbedderFailed(
+                f"{self._model}: the API key contains a line break or another character that cannot be sent; set it again without it",
+                retryable=False,
+            )
         try:
             return self._client().post(self._url + path, json=body, headers=dict(headers))
         except httpx2.TimeoutException as error:

@@ -7,7 +7,6 @@ never redirected, and takes no key, address or header from the environment.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.http_headers import sendable
 from hibernaut.adapters.model.connections import Connections, Dial
 from hibernaut.adapters.model.http_stream import HttpAnswer, limits
 from hibernaut.adapters.model.provider_errors import model_error, read_refusal
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 USER_AGENT = "hibernaut"
 LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error response that are read."""
-_SENDABLE = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class ProviderCall:
 
     def _check(self, headers: Mapping[str, str]) -> None:
         """Refuse a key that no header can hold, for example one that was pasted with its line break."""
-        if not all(_SENDABLE.fullmatch(value) for value in headers.values()):
+        if not sendable(headers):
             raise ModelAuthentication(
                 f"{self.name}: the API key contains a line break or another character that cannot be sent; set it again without it"
             )
