@@ -87,7 +87,7 @@ class Records:
                 *stores.files.create(self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
                 *stores.folders.create(copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
                 *stores.passages.make(copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
-                *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:2],
+                *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:3],
                 *self._log(thread_head, ids["conversation"]),
                 stores.blocks.attach(block.id, ids["agent"]),
                 stores.folders.attach(folder.id, ids["agent"]),

@@ -22,6 +22,7 @@ from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
+from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.window_ids import WindowIds
@@ -52,6 +53,7 @@ class Records:
     tools: ToolStore
     conversations: ConversationStore
     conversation_records: ConversationRecordStore
+    conversation_orders: ConversationOrders
     writer: Writer
     deletion: Deletion
     window_ids: WindowIds
@@ -197,6 +199,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         tools=stores.tools,
         conversations=stores.conversations,
         conversation_records=stores.conversation_records,
+        conversation_orders=stores.conversation_orders,
         writer=stores.writer,
         deletion=stores.deletion,
         window_ids=stores.window_ids,

@@ -22,6 +22,7 @@ from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
+from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations.conversations import ConversationStore, window_cache
 from hibernaut.store.conversations.messages import MessageStore
@@ -65,6 +66,7 @@ class TenantStores:
     tools: ToolStore
     conversations: ConversationStore
     conversation_records: ConversationRecordStore
+    conversation_orders: ConversationOrders
     agent_logs: AgentLogs
     messages: MessageStore
     runs: RunStore
@@ -130,6 +132,7 @@ class Stores:
             tools=tools,
             conversations=conversations,
             conversation_records=records,
+            conversation_orders=ConversationOrders(table),
             agent_logs=AgentLogs(conversations, records),
             messages=MessageStore(table, codec),
             runs=runs,

@@ -17,6 +17,7 @@ from hibernaut.store.agents.agent_marks import CONCEALED
 from hibernaut.store.agents.last_runs import FIELDS, NEW, PLACE, RAN, LastRuns, stands
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lists import tenant_list
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.time_orders import TimeOrder
@@ -72,7 +73,7 @@ class AgentStore:
                     MARKED: True,
                 }
             ),
-            self.last_runs.create(agent.id),
+            self.last_runs.create(agent.id, ordered=True),
         ]
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
@@ -109,13 +110,12 @@ class AgentStore:
 
     def by_update(self) -> TimeOrder:
         """The list rows of all agents in the order of `updated_at`, through the index, which may lag."""
-        return TimeOrder(self._table, (UPDATED,), "updated_at", rows_of=self.rows_of, mark="name")
+        return TimeOrder(self._table, [tenant_list(self._table, UPDATED)], "updated_at", rows_of=self.rows_of, mark="name")
 
     def by_last_run(self) -> TimeOrder:
         """The list rows of all agents in the order of `last_run_completion`, through the index, which may lag."""
-        return TimeOrder(
-            self._table, (RAN, NEW), "last_run_completion", rows_of=self.last_runs.rows_of, mark="name", stands=stands
-        )
+        parts = [tenant_list(self._table, noun) for noun in (RAN, NEW)]
+        return TimeOrder(self._table, parts, "last_run_completion", rows_of=self.last_runs.rows_of, mark="name", stands=stands)
 
     def place(self, agent: StoredAgent, row: Item) -> list[Change]:
         """The changes that put an agent of older data into the orders. Conditions: its version is as read, and what its row has of the

@@ -18,6 +18,8 @@ from hibernaut.store.table.tenant_table import TenantTable
 RAN, NEW = "AGENTSRAN", "AGENTSNEW"
 """The lists of agents by their last run, and of those without a run."""
 FIELDS = ("last_run_completion", "last_run_duration_ms", "last_stop_reason")
+ORDERED = "ordered"
+"""The attribute of the item of an agent whose conversations all have places in their orders."""
 APART = "apart"
 """The attribute of a row that was read together with its agent's item."""
 PLACE = ("list_pk", "list_sk")
@@ -30,9 +32,12 @@ class LastRuns:
         self._table = table
         self._tenant = table.tenant
 
-    def create(self, agent_id: str, known: Mapping[str, Value] | None = None) -> Put:
-        """The change that creates the item. `known`: the attributes of an agent of older data. Condition: there is no item."""
-        return Put({**self._key(agent_id), **self._placed(agent_id, known or {})}, ABSENT)
+    def create(self, agent_id: str, known: Mapping[str, Value] | None = None, *, ordered: bool = False) -> Put:
+        """The change that creates the item. `known`: the attributes of an agent of older data. `ordered`: the agent is new, so all its
+        conversations will have places in their orders. Condition: there is no item.
+        """
+        beside: dict[str, Value] = {ORDERED: True} if ordered else {}
+        return Put({**self._key(agent_id), **self._placed(agent_id, known or {}), **beside}, ABSENT)
 
     def ended(self, agent_id: str, fields: Mapping[str, Value]) -> Update:
         """The change at the end of a run. `fields` has a value for each of FIELDS."""

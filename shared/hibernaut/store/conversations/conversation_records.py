@@ -13,6 +13,7 @@ from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, 
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.runs.run import Run
+from hibernaut.store.conversations.conversation_orders import messaged, ran
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.logs import IdRange
@@ -53,7 +54,16 @@ class ConversationRecordStore:
         key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
             Put(self._codec.item(key, record, version=record.version, wt=token), ABSENT),
-            Put({"pk": row.pk, "sk": row.sk, **keys.listed(self._tenant, NOUN, record.id), **_listed(record)}),
+            Put(
+                {
+                    "pk": row.pk,
+                    "sk": row.sk,
+                    **keys.listed(self._tenant, NOUN, record.id),
+                    **messaged(self._tenant, record.agent_id, record.id, ""),
+                    **_listed(record),
+                }
+            ),
+            Put({**ran(self._tenant, record.agent_id, record.id, ""), "pk": row.pk, "sk": keys.conversation_last_run(row).sk}),
             Check(keys.agent(self._tenant, record.agent_id), PRESENT),
         ]
 
@@ -76,15 +86,16 @@ class ConversationRecordStore:
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
         for at in last_message_at:
-            row["last_message_at"] = wire_time(at) if at else ""
+            row |= messaged(self._tenant, after.agent_id, after.id, wire_time(at) if at else "")
         return [*changes, Update(keys.conversation_row(self._tenant, after.agent_id, after.id), set=row)] if row else changes
 
     def delete(self, record: StoredConversation) -> list[Change]:
         """The changes that delete a record and its list row. Condition: the version is that of `record`."""
-        key = keys.conversation(self._tenant, record.id)
+        key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
             Delete(key, eq(version=record.version), freed(key, record)),
-            Delete(keys.conversation_row(self._tenant, record.agent_id, record.id)),
+            Delete(row),
+            Delete(keys.conversation_last_run(row)),
         ]
 
     def ids(self, agent_id: str) -> list[str]:
@@ -119,21 +130,21 @@ class ConversationRecordStore:
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
     """The change of the list row of a request's conversation. For a deleted conversation it writes a row that no list shows."""
-    return _touched(tenant, run, {"last_message_at": wire_time(at)})
+    if run.conversation_id is None:
+        return []
+    row = keys.conversation_row(tenant, run.agent_id, run.conversation_id)
+    return [Update(row, set=messaged(tenant, run.agent_id, run.conversation_id, wire_time(at)))]
 
 
 def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) -> list[Change]:
-    """The change of the list row of a conversation at the end of a run. `followed`: the request that ended the run starts a new
-    one, which counts as a message.
+    """The changes of a conversation's last run, and of its list row, at the end of a run. `followed`: the request that ended the run
+    starts a new one, which counts as a message.
     """
-    sent = {"last_message_at": wire_time(at)} if followed else {}
-    return _touched(tenant, run, {"last_run_completion": wire_time(at), **sent})
-
-
-def _touched(tenant: str, run: Run, times: dict[str, Value]) -> list[Change]:
     if run.conversation_id is None:
         return []
-    return [Update(keys.conversation_row(tenant, run.agent_id, run.conversation_id), set=times)]
+    key = keys.conversation_last_run(keys.conversation_row(tenant, run.agent_id, run.conversation_id))
+    ended = Update(key, set=ran(tenant, run.agent_id, run.conversation_id, wire_time(at)))
+    return [ended, *(message_sent(tenant, run, at) if followed else ())]
 
 
 def _listed(record: StoredConversation) -> dict[str, Value]:

@@ -7,7 +7,8 @@ its default conversation). Shards are two hex digits.
     pk                 sk                  what                                   read by
     t#AGENT#agent      AGENT               the agent (index LISTS)                retrieve, load of a step
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
-    t#AGENT#agent      CONV#conv           list row of a conversation             conversations of an agent
+    t#AGENT#agent      CONV#conv           list row of a conversation (both)      conversations of an agent
+    t#AGENT#agent      LASTRUN#conv        its newest run (index LISTS)           order by last run
     t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
     t#AGENT#agent      LASTRUN             its newest run (index LISTS)           states, order by last run
     t#AGENTS           agent               list row of an agent                   list, count, filters
@@ -59,6 +60,8 @@ its default conversation). Shards are two hex digits.
     t#PROVIDERNAMES    name                the provider with this name            uniqueness of names
 
     index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
+    index DUE    t#CONVSMESSAGED#agent, t#CONVSMESSAGEDNEVER#agent  time#conv, conv  conversations by last message
+    index LISTS  t#CONVSRAN#agent, t#CONVSRANNEVER#agent            time#conv, conv  conversations by last run
     index LISTS  t#RUNS#shard     run             runs of a tenant; t#OPENRUNS#shard: those that have not ended
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
@@ -93,6 +96,11 @@ def agent(tenant: str, agent_id: str) -> Key:
 
 def last_run(tenant: str, agent_id: str) -> Key:
     return Key(f"{checked(tenant)}#AGENT#{agent_id}", LAST_RUN)
+
+
+def conversation_last_run(row: Key) -> Key:
+    """The key of what is known of the newest run of the conversation with this list row."""
+    return Key(row.pk, f"{LAST_RUN}#{last_part(row.sk)}")
 
 
 def agent_and_archives(tenant: str, agent_id: str) -> tuple[Key, str, str]:
@@ -325,6 +333,13 @@ def listed_at(tenant: str, noun: str, at: str, identifier: str) -> dict[str, str
 def timed(at: str, identifier: str) -> str:
     """The sort key in a list in the order of a time."""
     return f"{at}#{identifier}"
+
+
+def conversation_place(tenant: str, noun: str, agent_id: str, conversation_id: str, at: str) -> tuple[str, str]:
+    """The place of a conversation in a list of its agent's in the order of a time. Those without a time ("") have a list of their own."""
+    if not at:
+        return f"{checked(tenant)}#{noun}NEVER#{agent_id}", conversation_id
+    return f"{checked(tenant)}#{noun}#{agent_id}", timed(at, conversation_id)
 
 
 def list_partitions(tenant: str, noun: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil, sqrt
 
@@ -21,32 +21,48 @@ MOST_AT_ONCE = 500
 """Entries, or items, of one read."""
 
 
-def entries(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+@dataclass(frozen=True, slots=True)
+class IndexList:
+    """A list: its partitions in an index."""
+
+    partitions: Sequence[str]
+    index: Index = Index.LISTS
+
+    def sk(self, entry: Item) -> str:
+        """The sort key of an entry in the list."""
+        return str(entry[f"{self.index}_sk"])
+
+
+def entries(table: TenantTable, of: IndexList, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
     """The entries with after < sort key < before, in the order of their sort keys, read lazily. `first`: how many are expected to
     be needed. An entry holds only keys.
     """
-    partitions = keys.list_partitions(table.tenant, noun)
-    share = first / len(partitions)
+    share = first / len(of.partitions)
     # Three deviations above a shard's share: with so many of each shard, a second read is rare.
-    size = min(ceil(share + 3 * sqrt(share)) + 1, MOST_AT_ONCE)
+    size = min(ceil(share + 3 * sqrt(share)) + 1 if len(of.partitions) > 1 else first, MOST_AT_ONCE)
     asked = [
-        Query(pk, index=Index.LISTS, after=span.after, before=span.before, limit=size, descending=descending) for pk in partitions
+        Query(pk, index=of.index, after=span.after, before=span.before, limit=size, descending=descending) for pk in of.partitions
     ]
-    walks = [_further(table, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
-    yield from heapq.merge(*walks, key=lambda entry: str(entry["list_sk"]), reverse=descending)
+    walks = [_further(table, of, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
+    yield from heapq.merge(*walks, key=of.sk, reverse=descending)
 
 
-def _further(table: TenantTable, asked: Query, found: Sequence[Item]) -> Iterator[Item]:
+def _further(table: TenantTable, of: IndexList, asked: Query, found: Sequence[Item]) -> Iterator[Item]:
     """The entries of one shard, of which the first ones are found."""
     size = asked.limit or MOST_AT_ONCE
     while True:
         yield from found
         if len(found) < size:
             return
-        last = str(found[-1]["list_sk"])
+        last = of.sk(found[-1])
         size = min(2 * size, MOST_AT_ONCE)
         asked = replace(asked, before=last, limit=size) if asked.descending else replace(asked, after=last, limit=size)
         found = asked.run(table.query)
+
+
+def tenant_list(table: TenantTable, noun: str) -> IndexList:
+    """The sharded list of a noun."""
+    return IndexList(keys.list_partitions(table.tenant, noun))
 
 
 def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
@@ -55,7 +71,7 @@ def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descendi
     An entry whose item was deleted, and which the index still has, is skipped.
     """
     size = min(max(first, 1), MOST_AT_ONCE)
-    found = entries(table, noun, span, first=size, descending=descending)
+    found = entries(table, tenant_list(table, noun), span, first=size, descending=descending)
     while some := [Key(str(entry["pk"]), str(entry["sk"])) for entry in islice(found, size)]:
         items = table.get_many(some)
         yield from (items[key] for key in some if key in items)

@@ -2,7 +2,7 @@
 ForeignTenant.
 
 Every partition belongs to one tenant and begins with its name (`store.table.keys`), with these exceptions: the partitions COLLECTION,
-APIKEY#…, APIKEYS and TENANTS, and the partitions of the index DUE serve all tenants. Only the parts of `Stores` that belong to no
+APIKEY#…, APIKEYS and TENANTS, and the partitions DUE#… of the index DUE serve all tenants. Only the parts of `Stores` that belong to no
 tenant read these, without this module. An item of a tenant may be in the index DUE, because its attributes put it there and its key
 does not.
 
@@ -87,9 +87,10 @@ class TenantTable:
 
     def _listed(self, attributes: Item) -> None:
         """Check that the attributes put the item into a list of its own tenant."""
-        place = attributes.get("list_pk")
-        if place is not None:
-            self._own(str(place))
+        for name in ("list_pk", "due_pk"):
+            place = attributes.get(name)
+            if place is not None and not (name == "due_pk" and str(place).startswith("DUE#")):
+                self._own(str(place))
 
     def _own(self, pk: str) -> None:
         if not pk.startswith(self._prefix):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hibernaut.domain.wire.listing import Page, no_entry
 from hibernaut.ports.table import Item
 from hibernaut.store.table import keys, lists
+from hibernaut.store.table.lists import IndexList
 from hibernaut.store.table.logs import IdRange
 from hibernaut.store.table.row_lists import MOST_AT_ONCE, Select
 from hibernaut.store.table.tenant_table import TenantTable
@@ -29,14 +30,14 @@ class Place(NamedTuple):
 class TimeOrder:
     """The rows of a list in the order of their attribute `field`, and of their ids where that is equal.
 
-    `nouns`: the lists of the index with and (the second, if there is one) without a time. `rows_of` returns rows by id; a row that is
+    `parts`: the lists with and (the second, if there is one) without a time. `rows_of` returns rows by id; a row that is
     there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row.
     """
 
     def __init__(
         self,
         table: TenantTable,
-        nouns: Sequence[str],
+        parts: Sequence[IndexList],
         field: str,
         *,
         rows_of: Callable[[Sequence[str]], Mapping[str, Item]],
@@ -44,7 +45,7 @@ class TimeOrder:
         stands: Callable[[Item, Item], bool] = lambda entry, row: True,  # noqa: ARG005  the default looks at neither
     ) -> None:
         self._table = table
-        self._nouns = nouns
+        self._parts = parts
         self._field = field
         self._rows_of = rows_of
         self._mark = mark
@@ -61,10 +62,18 @@ class TimeOrder:
         found = list(islice(self._selected(asked, after, before, select, backwards=backwards), asked.limit))
         return found[::-1] if backwards else found
 
+    def walk(self, asked: Page) -> Iterator[Item]:
+        """The rows between the cursors, in the requested order, read lazily: `asked.limit` of them at once, then more and more.
+
+        Raises: NotFound as `page`.
+        """
+        after, before = self._cursors(asked, lambda rows: rows)
+        return self._selected(asked, after, before, lambda rows: rows, backwards=False)
+
     def _cursors(self, asked: Page, select: Select) -> tuple[Place | None, Place | None]:
         given = [cursor for cursor in (asked.after, asked.before) if cursor]
         there = [row for row in self._rows_of(given).values() if self._mark in row] if given else []
-        known = {str(row["sk"]): self._place(row) for row in select(there)} if there else {}
+        known = {_id(row): self._place(row) for row in select(there)} if there else {}
         if asked.lost == "refused":
             for cursor in (asked.after, asked.before):
                 if cursor is not None and cursor not in known:
@@ -72,7 +81,7 @@ class TimeOrder:
         return known.get(asked.after or ""), known.get(asked.before or "")
 
     def _place(self, row: Item) -> Place:
-        at, identifier = str(row.get(self._field, "")), str(row["sk"])
+        at, identifier = str(row.get(self._field, "")), _id(row)
         return Place(0, keys.timed(at, identifier)) if at else Place(1, identifier)
 
     def _selected(
@@ -82,7 +91,7 @@ class TimeOrder:
         shown: set[str] = set()
         size = min(max(asked.limit or MOST_AT_ONCE, 1), MOST_AT_ONCE)
         entries = self._entries(asked, after, before, backwards=backwards, first=size)
-        while found := [(keys.last_part(f"#{entry['list_sk']}"), entry) for entry in islice(entries, size)]:
+        while found := list(islice(entries, size)):
             rows = self._rows_of(list(dict.fromkeys(identifier for identifier, _ in found)))
             ids = [identifier for identifier, entry in found if identifier in rows and self._stands(entry, rows[identifier])]
             # An entry that moved while the index was read is met twice.
@@ -91,12 +100,20 @@ class TimeOrder:
             yield from select([rows[identifier] for identifier in new if self._mark in rows[identifier]])
             size = min(2 * size, MOST_AT_ONCE)
 
-    def _entries(self, asked: Page, after: Place | None, before: Place | None, *, backwards: bool, first: int) -> Iterator[Item]:
-        parts = list(enumerate(self._nouns))
-        for part, noun in parts[::-1] if backwards else parts:
+    def _entries(
+        self, asked: Page, after: Place | None, before: Place | None, *, backwards: bool, first: int
+    ) -> Iterator[tuple[str, Item]]:
+        """The ids of the entries between two places, with the entries."""
+        parts = list(enumerate(self._parts))
+        for part, of in parts[::-1] if backwards else parts:
             if (after is not None and part < after.part) or (before is not None and part > before.part):
                 continue
             start = after.sk if after is not None and after.part == part else None
             end = before.sk if before is not None and before.part == part else None
             span = IdRange(end, start) if asked.descending else IdRange(start, end)
-            yield from lists.entries(self._table, noun, span, first=first, descending=asked.descending is not backwards)
+            found = lists.entries(self._table, of, span, first=first, descending=asked.descending is not backwards)
+            yield from ((keys.last_part(f"#{of.sk(entry)}"), entry) for entry in found)
+
+
+def _id(row: Item) -> str:
+    return keys.last_part(f"#{row['sk']}")

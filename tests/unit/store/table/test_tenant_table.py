@@ -54,6 +54,11 @@ def test_a_blob_of_somebody_else_is_refused(key: str) -> None:
             call(key)
 
 
+def test_an_order_of_somebody_else_is_refused() -> None:
+    with pytest.raises(ForeignTenant, match="ours"):
+        TenantTable(Untouched(), "ours").write(Update(OURS, set={"due_pk": "ours2#CONVSMESSAGED#agent-1"}))  # type: ignore[arg-type]
+
+
 def test_an_item_of_ours_may_be_due_for_the_sweep_which_serves_all() -> None:
     written: list[object] = []
 
