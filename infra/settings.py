@@ -127,6 +127,7 @@ class Settings:
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
     stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
+    `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
@@ -150,6 +151,7 @@ class Settings:
     system_prompt: PromptMode = "frozen"
     dashboard: bool = False
     alarms: str = ""
+    snap_start: bool = False
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     default_model: str = ""
@@ -199,6 +201,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),
         alarms=_told(str(context.get("alarms", ""))),
+        snap_start=_wished(context, "snapStart"),
         secrets_key=_key(str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),

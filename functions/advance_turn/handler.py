@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import correlated, log
+from functions.snapshots import import_for_snapshot
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws
 from hibernaut.wiring.run_engine import RunEngines
+
+import_for_snapshot(
+    "botocore.session",
+    "hibernaut.services.steps.model_step",
+    "hibernaut.services.tool_calls.file_tools",
+    "hibernaut.services.tool_calls.memory_tools",
+    "hibernaut.services.turns.turn_engine",
+    "hibernaut.services.turns.unit_of_work",
+    "httpx2",
+)
 
 
 @correlated

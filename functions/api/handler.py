@@ -9,6 +9,7 @@ from mangum import Mangum
 
 from functions.events import LambdaContext
 from functions.log import correlated, log
+from functions.snapshots import import_for_snapshot
 from hibernaut.rest.errors import body_of, status_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ReplyTooLarge
@@ -18,6 +19,7 @@ LARGEST_REPLY = 6_291_556
 """Lambda's quota of the reply of a synchronous invocation in bytes; it answers a larger one with an error, and the gateway with 502."""
 ESCAPED = 6
 """The most bytes that JSON makes of one character of a body: `\\u001f`."""
+import_for_snapshot("botocore.session", "hibernaut.rest.app", "hibernaut.wiring.api_services")
 
 
 @correlated

@@ -21,6 +21,10 @@ from infra.settings import Settings, Size
 
 UNTRACED = ("sweep_runs",)
 """A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a month."""
+SNAPSHOT = ("api", "advance_turn")
+"""The functions that SnapStart restores if the settings ask for it: those that a caller waits for. Not `stream`, which the Web Adapter
+starts outside the runtime; SnapStart excludes the tenant isolation of `run_tool` (AWS Lambda developer guide).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class OurFunction(Construct):
             self._deny_everything()
         else:
             self._allow_logs()
-        network = code.network
+        network, restored = code.network, settings.snap_start and name in SNAPSHOT
         if network is not None:
             self.allow(network.entry())
         self.function = lambda_.Function(
@@ -81,18 +85,23 @@ class OurFunction(Construct):
             dead_letter_queue=dead_letters,
             vpc=network.vpc if network else None,
             security_groups=[network.functions] if network else None,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if restored else None,
         )
         accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")
+        self.target = self._live() if restored else self.function
+        """What callers invoke: the alias of the newest version where a snapshot belongs to it, else the function itself."""
 
     def allow(self, *grants: Grant) -> None:
         """Add the permissions to the function's role."""
         give(self.role, *grants)
 
     def allow_invoke_by(self, role: iam.IRole) -> None:
-        """Allow the invocation of exactly this function and of none of its versions: the library's grant would add `:*`."""
-        role.add_to_principal_policy(
-            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
-        )
+        """Allow the invocation of exactly the target and of no other version: the library's grant would add `:*`."""
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.target.function_arn]))
+
+    def _live(self) -> lambda_.IFunction:
+        """The alias `live` of a version that each change of the function publishes. Its deployment ends when the snapshot is taken."""
+        return lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
 
     def _allow_logs(self) -> None:
         streams = iam.PolicyStatement(

@@ -166,7 +166,7 @@ def _integration(function: OurFunction, seconds: int, *, streams: bool = False) 
     """
     mode = apigateway.ResponseTransferMode.STREAM if streams else None
     return apigateway.LambdaIntegration(
-        function.function,
+        function.target,
         proxy=True,
         scope_permission_to_method=False,
         timeout=cdk.Duration.seconds(seconds),

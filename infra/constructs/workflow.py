@@ -54,7 +54,7 @@ class RunStateMachine(Construct):
             state_machine_type=sfn.StateMachineType.STANDARD,
             definition_body=sfn.DefinitionBody.from_string(DEFINITION.read_text(encoding="utf-8")),
             definition_substitutions={
-                name.title().replace("_", ""): function.function.function_arn for name, function in tasks.items()
+                name.title().replace("_", ""): function.target.function_arn for name, function in tasks.items()
             },
             role=role,
             tracing_enabled=True,

@@ -111,6 +111,26 @@ def test_a_step_needs_neither_boto3_nor_the_script_of_the_demo() -> None:
     assert not {word for word in loaded_by(FIRST_STEP, ROOT) if word.startswith(("boto3", "hibernaut.adapters.model.demo.demo_"))}
 
 
+SNAPSHOT = """
+import os
+os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
+import functions.{function}.handler
+from hibernaut.wiring import aws
+import sys
+built = (aws._composition, aws._in_execution, aws._app)
+print(*sys.modules, *(f"{{each.__name__}}={{each.cache_info().currsize}}" for each in built))
+"""
+
+
+@pytest.mark.parametrize("function", ["advance_turn", "api"])
+def test_a_snapshot_holds_the_modules_of_the_first_event_and_nothing_composed(function: str) -> None:
+    """What is composed names the holder of leases, which must differ between the environments that one snapshot starts."""
+    loaded = loaded_by(SNAPSHOT.format(function=function), ROOT)
+    needed = {"advance_turn": {"hibernaut.services.turns.turn_engine", "httpx2"}, "api": {"hibernaut.rest.app"}}
+    assert {"botocore", *needed[function]} <= loaded
+    assert {"_composition=0", "_in_execution=0", "_app=0"} <= loaded
+
+
 def test_what_feeds_the_index_and_what_reads_files_is_built_without_them() -> None:
     assert loaded_by(BUILDING, ROOT) & AT_FIRST_USE == set()
 

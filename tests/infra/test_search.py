@@ -176,6 +176,7 @@ def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, d
         ({"search": "domain", "searchVolume": "ten"}, "searchVolume must be a whole number from 1"),
         ({"search": "domain", "searchVpc": "yes"}, "searchVpc must be true or false, not 'yes'"),
         ({"dashboard": "1"}, "dashboard must be true or false, not '1'"),
+        ({"snapStart": "api"}, "snapStart must be true or false, not 'api'"),
         ({"callers": "203.0.113.7, office"}, "callers must be address ranges like 203.0.113.0/24, not 'office'"),
         ({"callers": "203.0.113.7/24"}, "not '203.0.113.7/24': 203.0.113.7/24 has host bits set"),
         ({"access": "open"}, "access must be addresses or public, not 'open'"),

@@ -380,6 +380,12 @@ def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())
 
 
+def starts_from_snapshot(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether Lambda restores this function's environments from a snapshot (SnapStart; the variable is Lambda's own)."""
+    variables = os.environ if environment is None else environment
+    return variables.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start"
+
+
 def environment_name(environment: Mapping[str, str] | None = None) -> str:
     """The name of a deployment's environment: dev, staging or prod."""
     return (os.environ if environment is None else environment).get("HIBERNAUT_ENV", "dev")
