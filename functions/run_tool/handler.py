@@ -11,8 +11,8 @@ import json
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner, failed
-from hibernaut.adapters.tool_runner.wire import job_from_json, outcome_to_json
+from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.tool_runner.wire import failed, job_from_json, outcome_to_json
 from hibernaut.ports.tool_runner import ToolJob, ToolRunner
 
 MEGABYTE = 1024 * 1024

@@ -67,11 +67,20 @@ import sys
 print(*sys.modules)
 """
 NOT_FOR_A_STEP = (
+    "hibernaut.adapters.blobs.s3_uploads",
+    "hibernaut.adapters.embedder.catalogue",
+    "hibernaut.adapters.embedder.minilm",
+    "hibernaut.adapters.embedder.openai",
+    "hibernaut.adapters.ingest.",
+    "hibernaut.adapters.tool_runner.child_process",
     "hibernaut.domain.search",
+    "hibernaut.schemas.api_key",
     "hibernaut.schemas.memory.searches",
     "hibernaut.services.agent_marking",
     "hibernaut.services.agents",
     "hibernaut.services.conversations",
+    "hibernaut.services.logs.messages",
+    "hibernaut.services.logs.run_follower",
     "hibernaut.services.models.summarizer",
     "hibernaut.services.records",
     "hibernaut.services.runs",

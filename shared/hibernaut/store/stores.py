@@ -8,13 +8,14 @@ discarded at any time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
+from typing import TYPE_CHECKING
 
 from hibernaut.domain.files.file_views import FileWindow
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
-from hibernaut.store.access.api_keys import ApiKeyStore
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.agents.agent_marks import AgentMarks
@@ -47,6 +48,9 @@ from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.writer import Writer
+
+if TYPE_CHECKING:
+    from hibernaut.store.access.api_keys import ApiKeyStore
 
 FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
@@ -109,10 +113,15 @@ class Stores:
         self._budgets = budget_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
         self.due = DueIndex(self._table, self._policy)
-        self.api_keys = ApiKeyStore(self._table)
         self.writer = Writer(self._table, self._policy)
         self.outbox = OutboxSignal()
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
+
+    @cached_property
+    def api_keys(self) -> ApiKeyStore:
+        from hibernaut.store.access.api_keys import ApiKeyStore  # at the first use: a step authenticates nobody
+
+        return ApiKeyStore(self._table)
 
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""

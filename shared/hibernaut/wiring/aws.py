@@ -11,12 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
-from hibernaut.adapters.blobs.s3_uploads import S3Uploads
 from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
-from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.files.child_process import ChildFileReader
-from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
@@ -29,7 +26,7 @@ from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.cipher import Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.ingest import NO_INGEST
+from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import Models
 from hibernaut.ports.secrets import Secrets
@@ -40,6 +37,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.embedding import LazyEmbedders
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting
@@ -109,7 +107,7 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
     secrets = _secrets(settings, host.clock)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
-        offered = _embedders(settings, secrets)
+        offered = LazyEmbedders(settings, secrets)
         embedders = embedders or offered
         models = models or Catalogue(
             secrets,
@@ -137,7 +135,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.wiring.index_feed import indexing_of
 
     host, stores = _base(settings, overrides, in_execution=True)
-    embedders = overrides.embedders or _embedders(settings, _secrets(settings, host.clock))
+    embedders = overrides.embedders or LazyEmbedders(settings, _secrets(settings, host.clock))
     feeding = IndexStreamWorker(indexing_of(stores, index, embedders), host.clock)
     return IndexFeed(feeding, Reindexing(stores, index))
 
@@ -148,7 +146,7 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
 
     host, stores = _base(settings, overrides, in_execution=True)
     secrets = _secrets(settings, host.clock)
-    embedders = overrides.embedders or _embedders(settings, secrets)
+    embedders = overrides.embedders or LazyEmbedders(settings, secrets)
     indexed = _indexed(settings, overrides)
     return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, embedders, indexed=indexed))
 
@@ -158,11 +156,6 @@ def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
     base = SsmSecrets(settings.parameters, clock=clock)
     known = {"BEDROCK_REGION": settings.bedrock_region, "BEDROCK_MODELS": settings.bedrock_models}
     return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | known)
-
-
-def _embedders(settings: AwsSettings, secrets: Secrets) -> EmbedderCatalogue:
-    embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
-    return EmbedderCatalogue(secrets, default=embedding, only_configured=True, bedrock=True)
 
 
 def _table(settings: AwsSettings, overrides: AwsOverrides) -> Table:
@@ -186,12 +179,20 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         system_prompt=settings.system_prompt,
         web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
         reader=ChildFileReader(),
-        ingest=LambdaIngest(settings.ingest_file) if settings.ingest_file else NO_INGEST,
+        ingest=_ingest(settings),
         sweep_threads=SWEEP_THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
+
+
+def _ingest(settings: AwsSettings) -> Ingest:
+    if not settings.ingest_file:
+        return NO_INGEST
+    from hibernaut.adapters.ingest.lambda_function import LambdaIngest
+
+    return LambdaIngest(settings.ingest_file)
 
 
 def _indexed(settings: AwsSettings, overrides: AwsOverrides) -> bool:
@@ -235,6 +236,7 @@ def stream_app() -> FastAPI:
 
 def app_of(composition: Composition) -> FastAPI:
     """The REST app over the composed parts of a function."""
+    from hibernaut.adapters.blobs.s3_uploads import S3Uploads
     from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import WaitSettings
     from hibernaut.rest.origin_policy import OriginPolicy

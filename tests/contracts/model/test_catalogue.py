@@ -94,6 +94,13 @@ def test_an_agent_sees_less_of_a_wide_window_than_the_list_names(server: Scripte
     assert catalogue.config("openai/wide").context_window == 128_000
 
 
+def test_the_addresses_of_the_providers_are_built_once(server: ScriptedOpenAI) -> None:
+    """Each model call asks whether a provider is the deployment's."""
+    models = Catalogue(over(server))
+    assert models.providers() is models.providers()
+    assert set(models.providers()) == {"openai", "hibernaut"}
+
+
 @pytest.mark.parametrize("handle", ["gpt-4o", "/gpt-4o", "openai/", ""])
 def test_a_handle_without_its_two_halves_is_refused(handle: str) -> None:
     with pytest.raises(InvalidArgument, match="should be in the format provider/model-name"):

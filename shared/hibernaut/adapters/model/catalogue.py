@@ -72,6 +72,7 @@ class Catalogue:
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         self._read: tuple[WireFactory, dict[str, CatalogueProvider]] | None = None
+        self._addresses: Mapping[str, str] = MappingProxyType({})
         self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 
     @property
@@ -92,6 +93,7 @@ class Catalogue:
                 found |= {name: CatalogueProvider(name, "in this process", model) for name, model in self._extra.items()}
                 found |= {row.name: factory.provider(row) for row in configured(secrets)}
                 self._read = factory, found
+                self._addresses = MappingProxyType({name: provider.url for name, provider in found.items()})
             return self._read
 
     def of(self, config: LLMConfig) -> Model:
@@ -222,7 +224,8 @@ class Catalogue:
 
     def providers(self) -> Mapping[str, str]:
         """Provider name -> its address, without keys."""
-        return {name: provider.url for name, provider in self._providers.items()}
+        self._configured()
+        return self._addresses
 
 
 def _provider_of(config: LLMConfig) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, kill_group, serve
+from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, failed
 from hibernaut.domain.tools.tool_arguments import coerce
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json
@@ -32,7 +33,6 @@ from hibernaut.schemas.json_schema import sound_parameters
 
 STREAM_LIMIT = 200_000
 """The largest captured part of stdout, and of stderr, in characters."""
-ERROR_LIMIT = 1_000
 _FRAME_LIMIT = 64 * 1024 * 1024
 _SMALLEST_MEMORY = 64 * 1024 * 1024
 """The memory in bytes that the interpreter itself needs to start."""
@@ -109,11 +109,6 @@ class ChildProcessRunner:
             stdout=_text(stdout, limit),
             stderr=(*_text(stderr, limit), *(text[:limit] for text in outcome.stderr)),
         )
-
-
-def failed(job: ToolJob, kind: str, message: str) -> ToolOutcome:
-    """The outcome of a failed job, as the model reads it (run-time digest 5.1)."""
-    return ToolOutcome(status="error", error=f"Error executing function {job.name}: {kind}: {message}"[:ERROR_LIMIT])
 
 
 def _request(job: ToolJob) -> bytes:

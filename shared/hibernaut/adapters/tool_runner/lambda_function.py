@@ -12,8 +12,7 @@ import uuid
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.adapters.tool_runner.child_process import failed
-from hibernaut.adapters.tool_runner.wire import job_to_json, outcome_from_json
+from hibernaut.adapters.tool_runner.wire import failed, job_to_json, outcome_from_json
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 

@@ -1,4 +1,6 @@
-"""The JSON form of jobs and outcomes between `LambdaRunner` and the `run_tool` function. Knows their fields only."""
+"""The JSON form of jobs and outcomes between `LambdaRunner` and the `run_tool` function, and the outcome of a failed job. Knows their fields
+only.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,9 @@ from dataclasses import asdict, fields
 
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
+
+ERROR_LIMIT = 1_000
+"""The largest error of an outcome in characters."""
 
 
 def job_to_json(job: ToolJob) -> JsonObject:
@@ -38,3 +43,8 @@ def outcome_from_json(data: JsonObject) -> ToolOutcome:
         stderr=tuple(data["stderr"]),
         blocks=data["blocks"],
     )
+
+
+def failed(job: ToolJob, kind: str, message: str) -> ToolOutcome:
+    """The outcome of a failed job, as the model reads it (run-time digest 5.1)."""
+    return ToolOutcome(status="error", error=f"Error executing function {job.name}: {kind}: {message}"[:ERROR_LIMIT])

@@ -97,7 +97,7 @@ class IndexQuery(Frozen):
     text: str | None = None
     vector: tuple[float, ...] | None = None
     limit: int = Field(default=50, ge=1, le=1000)
-    beside: WordCounts = WordCounts()
+    beside: WordCounts = Field(default_factory=WordCounts)
 
 
 class IndexHit(Frozen):
@@ -117,7 +117,7 @@ class IndexFound(Frozen):
 
     lexical: tuple[IndexHit, ...] = ()
     vector: tuple[IndexHit, ...] = ()
-    counts: WordCounts = WordCounts()
+    counts: WordCounts = Field(default_factory=WordCounts)
 
 
 class IndexedState(Frozen):

@@ -16,8 +16,6 @@ from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host
-from hibernaut.services.logs.messages import MessageLists, MessageQuery
-from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.store.runs.runs import RunState, unchanged
 from hibernaut.store.stores import TenantStores
 
@@ -36,10 +34,8 @@ class Callbacks:
     def __init__(self, stores: TenantStores, host: Host) -> None:
         self._runs = stores.runs
         self._writer = stores.writer
-        self._following = RunFollower(stores, host)
-        self._messages = MessageLists(
-            agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
-        )
+        self._stores = stores
+        self._host = host
         self._clock = host.clock
         self._ids = host.ids
         self._web = host.web
@@ -71,8 +67,17 @@ class Callbacks:
         logger.info("callback sent", extra={"run_id": run.id, "status": run.callback_status_code, "error": run.callback_error})
 
     def _body(self, run: StoredRun) -> JsonObject:
-        result = self._following.outcome(run.id).model_dump(mode="json", include={"stop_reason", "usage"})
-        said = self._messages.of_run(run, MessageQuery(limit=None))
+        # At the first callback: every step has this object, and few runs have a callback.
+        from hibernaut.services.logs.messages import MessageLists, MessageQuery
+        from hibernaut.services.logs.run_follower import RunFollower
+
+        stores = self._stores
+        lists = MessageLists(
+            agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
+        )
+        outcome = RunFollower(stores, self._host).outcome(run.id)
+        result = outcome.model_dump(mode="json", include={"stop_reason", "usage"})
+        said = lists.of_run(run, MessageQuery(limit=None))
         result["messages"] = [message.model_dump(mode="json") for message in said]
         return {
             "run_id": run.id,
