@@ -3,8 +3,6 @@
 A budget belongs to one *subject*: `tenant` (the whole tenant), the id of an API key, or the id of an agent. Days and months are those of UTC.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
