@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hibernaut.ports.table import Change, Item, Key
+from hibernaut.ports.table import Change, Item, Key, Table
+from hibernaut.schemas.models.model_call import ModelReply, ModelRequest
 from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.services.runs.sending import SendRequest
 from tests.support.house import house_in
 from tests.support.tables import PassesOn
+from tests.support.world import World, data_in
 
 MOST_OPERATIONS = 12
 MOST_BEFORE_THE_MODEL = 5
+MOST_OF_ANOTHER_WORKER = 7
+"""Operations that a worker waits for, one after the other, before it asks the model about a run that another process accepted, as on AWS:
+the run, its lease, the agent, the head, the log after the cut, the pinned rows, the blocks and tools.
+"""
 
 
 class Operations(PassesOn):
@@ -66,3 +72,24 @@ def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: P
     assert len(table.made) <= MOST_OPERATIONS, told
     commit = max(place for place, made in enumerate(table.made) if made.startswith("write"))
     assert commit <= MOST_BEFORE_THE_MODEL, told
+
+
+def test_another_process_asks_the_model_after_seven_operations(tmp_path: Path) -> None:
+    tables: list[Operations] = []
+    before_the_model: list[list[str]] = []
+
+    def counted(table: Table) -> Table:
+        tables.append(Operations(table))
+        return tables[-1]
+
+    def reply(_request: ModelRequest, _call: int) -> ModelReply:
+        before_the_model.append(list(tables[-1].made))
+        return ModelReply(text="Good morning.")
+
+    data = data_in(tmp_path, reply)
+    accepting = World(data)
+    agent_id = accepting.make_agent(blocks={"human": ""}, tools=["memory_insert"])
+    run_id = accepting.accept(agent_id, "Good morning.").run_id
+    World(data, holder="host:2", wrap=counted).chain.turns.advance(run_id)
+    (made,) = before_the_model
+    assert len(made) <= MOST_OF_ANOTHER_WORKER, "\n".join(made)
