@@ -1,4 +1,4 @@
-"""The port's promises, on every engine. All of OpenSearch's are collected in this file, so that one worker starts the node."""
+"""The port's promises, on every engine. All that share the OpenSearch node are collected in this file, so that one worker starts it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.bm25 import rarities, shares
 from hibernaut.domain.search.fusion import fused, spread
 from hibernaut.domain.search.words import terms
-from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.memory_index import MemoryIndex
 from tests.contracts.memory_index.documents import (
     EAST,
     NORTH,
@@ -79,7 +79,7 @@ from tests.contracts.memory_index.promises_words import (
     test_single_characters_of_longer_words_do_not_match,
     test_words_are_found_whatever_their_form_and_script,
 )
-from tests.support.opensearch import OpenSearchNode, over_domain, require
+from tests.support.opensearch import OpenSearchNode, over_domain
 
 __all__ = [
     "test_a_collection_is_asked_what_the_roles_are_allowed_and_they_are_allowed_no_more",
@@ -349,19 +349,3 @@ def test_requests_are_signed_where_there_is_a_region(
     signed.put(SPACE, [document("one", "tea", EAST)])
     assert by_vector(signed, EAST) == ["one"]
     signed.close()
-
-
-def test_a_node_that_is_killed_is_asleep_and_comes_back_with_what_it_held() -> None:
-    require()
-    node = OpenSearchNode()
-    node.start()
-    index = over_domain(connected(node.address), prefix="killed")
-    index.put(SPACE, [document("one", "tea", EAST)])
-    node.kill()
-    for ask in (lambda: by_words(index, "tea"), lambda: index.put(SPACE, [document("two")]), lambda: held(index), index.spaces):
-        with pytest.raises(IndexAsleep):
-            ask()
-    node.start()
-    assert by_words(index, "tea") == ["one"]
-    index.close()
-    node.close()
