@@ -128,3 +128,44 @@ def test_a_run_that_reaches_a_budget_says_so_and_keeps_its_messages(admin: httpx
     assert run["metadata"]["budget"] == {"name": "steps_per_day", "subject": agent}
     texts = [message.content for message in sdk.agents.messages.list(agent) if message.message_type == "user_message"]
     assert "I like tea." in texts
+
+
+@pytest.mark.manifest("budgets.refusal")
+def test_a_question_without_a_run_counts_and_is_refused_too(admin: httpx.Client, sdk: Letta) -> None:
+    agent = made(sdk)
+    admin.put(f"/v1/budgets/{agent}", json={"tokens_per_month": 1})
+    statuses = [admin.post(f"/v1/agents/{agent}/generate", json={"prompt": "Two and two?"}).status_code for _ in range(2)]
+    assert statuses == [200, 429]
+
+
+@pytest.mark.manifest("budgets.refusal")
+def test_too_many_requests_in_a_second_are_429_and_may_be_sent_again(keyed: Keyed, admin: httpx.Client) -> None:
+    bounded = admin.post("/v1/api-keys", json={"scope": "read"}).json()
+    admin.put(f"/v1/budgets/{bounded['id']}", json={"requests_per_second": 1})
+    replies = [keyed.get("/v1/models", {"x-api-key": bounded["key"]}) for _ in range(6)]
+    refused = [reply for reply in replies if reply.status_code == 429]
+    assert refused
+    assert {reply.status_code for reply in replies} == {200, 429}
+    assert (refused[0].json()["budget"], refused[0].headers["retry-after"]) == ("requests_per_second", "1")
+    assert "x-should-retry" not in refused[0].headers
+
+
+@pytest.mark.manifest("budgets.administration")
+def test_the_budget_of_an_agent_goes_with_it(admin: httpx.Client, sdk: Letta) -> None:
+    agent = made(sdk)
+    admin.put(f"/v1/budgets/{agent}", json={"concurrent_runs": 1})
+    sdk.agents.delete(agent)
+    assert admin.get(f"/v1/budgets/{agent}").status_code == 404
+
+
+@pytest.mark.manifest("usage.report")
+def test_usage_is_added_up_by_key(keyed: Keyed, admin: httpx.Client, sdk: Letta) -> None:
+    agent, key = made(sdk), admin.post("/v1/api-keys", json={"scope": "write"}).json()
+    sdk.agents.messages.create(agent, input="hi")
+    with keyed.sdk(key["key"]) as client:
+        client.agents.messages.create(agent, input="hi")
+        client.agents.messages.create(agent, input="hi")
+    rows = admin.get("/v1/usage", params={"agent_id": agent}).json()["rows"]
+    assert sorted(row["steps"] for row in rows) == [1, 2]
+    (row,) = admin.get("/v1/usage", params={"key_id": key["id"]}).json()["rows"]
+    assert (row["key_id"], row["steps"]) == (key["id"], 2)

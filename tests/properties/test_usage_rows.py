@@ -18,6 +18,7 @@ steps = st.builds(
     id=st.just("step-1"),
     created_at=st.integers(0, 3 * 24 * 3600).map(lambda seconds: NOW + timedelta(seconds=seconds)),
     agent_id=st.sampled_from(["agent-1", "agent-2", None]),
+    key_id=st.sampled_from(["key-1", "key-2", None]),
     model=st.just("m"),
     model_handle=st.sampled_from(["openai/m", None]),
     prompt_tokens=counts,
@@ -32,7 +33,7 @@ steps = st.builds(
 @given(st.lists(steps, max_size=12))
 def test_each_step_is_in_one_row_and_rows_are_in_order(made: list[StoredStep]) -> None:
     rows, total = usage_rows(made), usage_total(usage_rows(made))
-    keys = [(row.day, row.agent_id or "", row.model or "") for row in rows]
+    keys = [(row.day, row.agent_id or "", row.key_id or "", row.model or "") for row in rows]
     assert keys == sorted(set(keys))
     assert total.steps == len(made)
     assert total.prompt_tokens == sum(step.prompt_tokens or 0 for step in made)

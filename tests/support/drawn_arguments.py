@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from hibernaut.ports.table import Check, Delete, Item, Key, Put, Update
 from hibernaut.schemas.stored import Stored
+from hibernaut.store.access.budgets import BudgetReading
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 DEEPEST = 3
@@ -28,6 +29,16 @@ class Holdings:
     items: Sequence[Item]
     blobs: Sequence[str]
     words: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnReading:
+    """The part of a batch that `BudgetReading` asks for, with any keys."""
+
+    keys: Sequence[Key]
+
+    def take(self, found: Mapping[Key, Item]) -> None:
+        """Ignores what was found."""
 
 
 class DrawnArguments:
@@ -86,6 +97,8 @@ class DrawnArguments:
         if hint in (Update, Delete, Check):
             key, blob = self._plain(Key, depth), self._choose(self._there.blobs)
             return Check(key, ()) if hint is Check else hint(key, frees=blob)
+        if hint is BudgetReading:
+            return DrawnReading([self._plain(Key, depth)])
         if isinstance(hint, type) and issubclass(hint, Enum):
             return self._choose(list(hint))
         return self._record(hint, depth)

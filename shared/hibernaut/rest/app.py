@@ -108,7 +108,7 @@ def create_app(
     for path, page in (("/", _root), ("/docs", _documentation)):
         app.get(path, include_in_schema=False)(page)
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
-    app.add_middleware(Authenticated, authentication=access.authentication if access else None, lanes=app.state.lanes)
+    app.add_middleware(Authenticated, access=access, lanes=app.state.lanes)
     app.add_middleware(CanonicalPath)
     app.add_middleware(UnhandledErrors)
     app.add_middleware(

@@ -24,7 +24,8 @@ from hibernaut.rest.lanes import ACCESS
 from hibernaut.rest.request_log import ERROR, KEY_ID
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import HibernautError, InvalidArgument, Unauthenticated
-from hibernaut.services.access.authentication import KEYLESS, Authentication
+from hibernaut.services.access.access import Access
+from hibernaut.services.access.authentication import KEYLESS
 
 PRINCIPAL = "principal"
 """Where a request's state holds its principal."""
@@ -54,10 +55,11 @@ def _without(word: str, value: str) -> str:
 class Authenticated:
     """Passes on requests with a usable key, with their principal in the request's state."""
 
-    def __init__(self, app: ASGIApp, authentication: Authentication | None, lanes: Lanes) -> None:
-        """`authentication` None: an app that never has keys, as in tests of routes."""
+    def __init__(self, app: ASGIApp, access: Access | None, lanes: Lanes) -> None:
+        """`access` None: an app that never has keys, as in tests of routes."""
         self._app = app
-        self._authentication = authentication
+        self._authentication = access.authentication if access is not None else None
+        self._rates = access.rates if access is not None else None
         self._lanes = lanes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +68,7 @@ class Authenticated:
             return
         state = scope.setdefault("state", {})
         try:
-            principal = KEYLESS if scope["path"] in HEALTH else await self._principal(scope)
+            principal = KEYLESS if scope["path"] in HEALTH else await self._admitted(scope)
         except (HibernautError, ServerStops) as error:
             await self._refusal(error, scope)(scope, receive, send)
             return
@@ -76,6 +78,15 @@ class Authenticated:
         await self._app(scope, receive, send)
         if self._authentication is not None and self._authentication.use_is_due(principal):
             await self._lanes.look(partial(self._authentication.note_use, principal))
+
+    async def _admitted(self, scope: Scope) -> Principal:
+        """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, and as `_principal`."""
+        principal = await self._principal(scope)
+        rates = self._rates
+        if rates is not None:
+            for limit in rates.concerning(principal, scope["path"]):
+                await self._lanes.run(ACCESS, partial(rates.admit, limit))
+        return principal
 
     async def _principal(self, scope: Scope) -> Principal:
         """Raises: Unauthenticated, InvalidArgument, and what keeps the table from being read."""

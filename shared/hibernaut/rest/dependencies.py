@@ -90,13 +90,14 @@ class Caller:
     digest 1.4).
 
     `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys, the caller must be on
-    the server's own machine.
+    the server's own machine. `key_id`: the API key, if the server has keys.
     """
 
     tenant: str
     user_id: str
     is_1_0_client: bool
     reads_secrets: bool = False
+    key_id: str | None = None
 
 
 async def lanes(request: Request) -> Lanes:
@@ -120,6 +121,7 @@ async def caller(request: Request) -> Caller:
         user_id=DEFAULT_USER,
         is_1_0_client=is_1_0_client(request),
         reads_secrets=_on_this_machine(request) if principal.key_id is None else principal.scope is Scope.ADMIN,
+        key_id=principal.key_id,
     )
 
 

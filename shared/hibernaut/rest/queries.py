@@ -177,16 +177,17 @@ class StepList(_Paging):
 
 
 class UsageSpan(Schema):
-    """The steps of a usage report: a span of time, an agent, and a model by its handle or name. `before`: the cursor of a report."""
+    """The steps of a usage report: a span of time, an agent, an API key, and a model by its handle or name. `before`: the cursor of a report."""
 
     start_date: Moment | None = None
     end_date: Moment | None = None
     agent_id: str | None = None
+    key_id: str | None = None
     model: str | None = None
     before: str | None = None
 
     def query(self) -> UsageQuery:
-        return UsageQuery(self.start_date, self.end_date, self.agent_id, self.model, self.before)
+        return UsageQuery(self.start_date, self.end_date, self.agent_id, self.model, self.before, self.key_id)
 
 
 MessageListQuery = Annotated[MessageList, Query()]

@@ -18,6 +18,7 @@ TENANT = "tenant"
 BudgetSubject = Annotated[str, StringConstraints(pattern=f"({pattern('agent')})|({pattern('key')})|(^{TENANT}$)")]
 BudgetScope = Literal["tenant", "key", "agent"]
 LimitName = Literal[
+    "requests_per_second",
     "concurrent_runs",
     "steps_per_day",
     "steps_per_month",
@@ -29,6 +30,7 @@ LimitName = Literal[
 DEFAULT_WARNING = 0.8
 """The share of a limit at which the server warns, where a budget names none."""
 
+Rate = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Slots = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Steps = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 Tokens = Annotated[int, Field(strict=True, ge=1, le=10**12)]
@@ -38,9 +40,11 @@ Cost = Annotated[Money, Field(ge=Decimal("0.000001"), le=Decimal(1_000_000), dec
 class BudgetLimits(Schema):
     """The limits of a budget; null: no limit. The cost of models is in USD.
 
-    `concurrent_runs` counts accepted runs that have not ended, those in a queue included.
+    `concurrent_runs` counts accepted runs that have not ended, those in a queue included. `requests_per_second`: of the tenant, of the
+    key, or those whose path names the agent.
     """
 
+    requests_per_second: Rate | None = None
     concurrent_runs: Slots | None = None
     steps_per_day: Steps | None = None
     steps_per_month: Steps | None = None
@@ -55,6 +59,7 @@ class BudgetLimits(Schema):
 
 
 LIMITS: tuple[LimitName, ...] = (
+    "requests_per_second",
     "concurrent_runs",
     "steps_per_day",
     "steps_per_month",
@@ -102,8 +107,8 @@ class BudgetUse(Schema):
     unpriced_calls_per_month: int = 0
 
     def of(self, name: LimitName) -> int | Decimal:
-        """The figure that a limit bounds."""
-        figure: int | Decimal = getattr(self, name)
+        """The figure that a limit bounds. The requests of a second are not shown."""
+        figure: int | Decimal = getattr(self, name, 0)
         return figure
 
 

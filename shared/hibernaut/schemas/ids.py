@@ -15,6 +15,10 @@ from pydantic import StringConstraints
 _UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
+AGENT_ID = f"agent-{_UUID4}"
+"""The regular expression of an agent's id within a longer text."""
+
+
 def pattern(prefix: str) -> str:
     """The regular expression for well-formed ids with this prefix."""
     return f"^{prefix}-{_UUID4}$"

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head, Segment
 from hibernaut.schemas.runs.run import Run
+from hibernaut.store.access import budget_keys
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import freed
@@ -119,6 +120,10 @@ class Deletion:
                 waiting = self._delete_full([*waiting, *page])
             waiting = self._delete_full([*waiting, row])
         self._delete(waiting)
+
+    def budget(self, agent_id: str) -> Delete:
+        """The change that deletes an agent's budget, in the transaction that deletes the agent."""
+        return Delete(budget_keys.budget(self._tenant, agent_id))
 
     def tombstone(self, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
         """The change that writes a tombstone, in the transaction that deletes the agent or the conversation."""

@@ -18,6 +18,7 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
 from hibernaut.store.access.providers import ProviderStore
+from hibernaut.store.access.rates import RateStore
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
@@ -97,7 +98,7 @@ class Stores:
     """The parts over one table and its blobs that all tenants share. Thread-safe.
 
     `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
-    unreferenced blobs. `api_keys`: the keys of all tenants, whose changes `writer` writes.
+    unreferenced blobs. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
     """
 
     def __init__(self, engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> None:
@@ -113,6 +114,7 @@ class Stores:
         self._budgets = budget_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
         self.due = DueIndex(self._table, self._policy)
+        self.rates = RateStore(self._table)
         self.writer = Writer(self._table, self._policy)
         self.outbox = OutboxSignal()
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
@@ -121,7 +123,7 @@ class Stores:
     def api_keys(self) -> ApiKeyStore:
         from hibernaut.store.access.api_keys import ApiKeyStore  # at the first use: a step authenticates nobody
 
-        return ApiKeyStore(self._table)
+        return ApiKeyStore(self._table, self.rates)
 
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""

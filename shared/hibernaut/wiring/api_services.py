@@ -120,7 +120,7 @@ def services_over(
         following=RunFollower(stores, host),
         messages=messages,
         runs=runs,
-        direct_calls=DirectCalls(records, host, models, chain.loader),
+        direct_calls=DirectCalls(records, host, models, chain.loader, chain.budgets),
         jobs=Jobs(runs=runs, termination=chain.termination),
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),

@@ -110,6 +110,7 @@ class Embedded:
             clock,
             ids,
             required=settings.keys_required,
+            alone=True,
             tenant_budget=self.host.tenant_budget,
         )
         secrets = EnvironmentSecrets(settings.providers)

@@ -148,7 +148,7 @@ class RunEngine:
             model=ModelStep(stores, self.models, host, self._retry),
             tools=self.calls,
             commits=StepCommits(
-                stores, host, memory=memory, handovers=self._handovers, writer=self._writer, budgets=self._budgets
+                stores, host, memory=memory, handovers=self._handovers, writer=self._writer, budgets=self.budgets
             ),
             termination=self.termination,
             wake_up=self._shared.search.wake_up(host.clock),
@@ -159,7 +159,7 @@ class RunEngine:
     def loader(self) -> StepLoader:
         from hibernaut.services.steps.step_work import StepLoader
 
-        return StepLoader(self._stores, self.prompts, self.models, self._budgets)
+        return StepLoader(self._stores, self.prompts, self.models, self.budgets)
 
     @cached_property
     def prompts(self) -> SystemMessages:
@@ -203,7 +203,7 @@ class RunEngine:
             self.models,
             termination=self.termination,
             approvals=self.approvals,
-            budgets=self._budgets,
+            budgets=self.budgets,
         )
 
     @cached_property
@@ -229,6 +229,7 @@ class RunEngine:
             prompts=self.prompts,
             writer=self._writer,
             summarizer=Summarizer(self.models, self._host, self._retry),
+            budgets=self.budgets,
         )
         return Compaction(self._stores, self._host, self.models, parts)
 
@@ -243,7 +244,7 @@ class RunEngine:
         return ModelRetry(self.models, self._host, self._shared.threads)
 
     @cached_property
-    def _budgets(self) -> BudgetChecks:
+    def budgets(self) -> BudgetChecks:
         from hibernaut.services.budgets.budget_checks import BudgetChecks
 
         return BudgetChecks(self._stores, self._host)

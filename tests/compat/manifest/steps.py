@@ -24,7 +24,7 @@ ROWS = (
     diverging(
         "usage.report",
         "API 2.15",
-        "GET /v1/usage sums tokens and costs of steps by day, agent and model; one request reads the newest 10,000 "
+        "GET /v1/usage sums tokens and costs of steps by day, agent, API key and model; one request reads the newest 10,000 "
         "steps, `next` goes on.",
         "V1 has no such route.",
     ),

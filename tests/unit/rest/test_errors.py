@@ -26,6 +26,10 @@ def made(kind: type[HibernautError]) -> HibernautError:
         return errors.Unauthenticated("expired", "Ask for another one.")
     if kind is errors.RouteNotServed:
         return errors.RouteNotServed("GET /v1/x", "What it does.")
+    if kind is errors.BudgetExceeded:
+        return errors.BudgetExceeded("used up", budget="steps_per_day", subject="tenant", resets_at=None, retry_after=1)
+    if kind is errors.ReplyTooLarge:
+        return errors.ReplyTooLarge(2, 1)
     return kind("why")
 
 
@@ -34,7 +38,13 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
     error = made(kind)
     assert 400 <= status_of(error) <= 504
     body = body_of(error)
-    assert body.keys() in ({"detail"}, {"detail", "run_id"}, {"detail", "code", "route"}, {"error"})
+    assert body.keys() in (
+        {"detail"},
+        {"detail", "run_id"},
+        {"detail", "code", "route"},
+        {"detail", "code", "budget", "subject", "resets_at"},
+        {"error"},
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hibernaut.rest.lazy_routes import LazyRoute
 def app_of(router: APIRouter) -> FastAPI:
     app = FastAPI(routes=router.routes)
     app.state.lanes = Lanes()
-    app.add_middleware(Authenticated, authentication=None, lanes=app.state.lanes)
+    app.add_middleware(Authenticated, access=None, lanes=app.state.lanes)
     return app
 
 

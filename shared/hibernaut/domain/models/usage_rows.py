@@ -1,4 +1,4 @@
-"""Adds the usage of steps up, by day, agent and model."""
+"""Adds the usage of steps up, by day, agent, API key and model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hibernaut.schemas.runs.usage_report import UsageRow, UsageTotal
 
 
 def usage_rows(steps: Iterable[StoredStep]) -> list[UsageRow]:
-    """A row for each day, agent and model that occurs, in this order."""
-    rows: dict[tuple[str, str, str], UsageRow] = {}
+    """A row for each day, agent, key and model that occurs, in this order."""
+    rows: dict[tuple[str, str, str, str], UsageRow] = {}
     for step in steps:
         day, model = step.created_at.astimezone(UTC).date(), step.model_handle or step.model
-        key = (day.isoformat(), step.agent_id or "", model or "")
+        key = (day.isoformat(), step.agent_id or "", step.key_id or "", model or "")
         if key not in rows:
-            rows[key] = UsageRow(day=day, agent_id=step.agent_id, model=model)
+            rows[key] = UsageRow(day=day, agent_id=step.agent_id, key_id=step.key_id, model=model)
         _add(rows[key], _used(step))
     return [rows[key] for key in sorted(rows)]
 

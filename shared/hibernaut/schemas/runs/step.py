@@ -51,12 +51,13 @@ class Step(Schema):
 
 
 class StoredStep(Stored, Step):
-    """The stored record, with the range of the step's messages and its times (nanoseconds since 1970, or durations in
+    """The stored record, with the API key of its request, the range of the step's messages and its times (nanoseconds since 1970, or durations in
     nanoseconds).
     """
 
     created_at: Moment
     conversation_id: str | None = None
+    key_id: str | None = None
     first_message: str | None = None
     last_message: str | None = None
     step_start_ns: int | None = None

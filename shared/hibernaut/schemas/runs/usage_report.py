@@ -24,15 +24,18 @@ class UsageTotal(Schema):
 
 
 class UsageRow(UsageTotal):
-    """The sums of one day (UTC), agent and model. `model` is the handle, or the name of a model without one."""
+    """The sums of one day (UTC), agent, API key and model. `model` is the handle, or the name of a model without one. `key_id` null: a
+    server without keys.
+    """
 
     day: date
     agent_id: str | None = None
+    key_id: str | None = None
     model: str | None = None
 
 
 class UsageReport(Schema):
-    """The rows, ordered by day, agent and model, and their total. `next` is the cursor for the steps that were not read; null: all
+    """The rows, ordered by day, agent, key and model, and their total. `next` is the cursor for the steps that were not read; null: all
     were.
     """
 

@@ -8,6 +8,7 @@ from hibernaut.schemas.budget import SetBudget
 from hibernaut.services.access.api_keys import AccessParts, ApiKeys
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
+from hibernaut.services.access.request_rates import RequestRates
 from hibernaut.services.budgets.administration import Budgets
 from hibernaut.store.stores import Stores
 
@@ -23,11 +24,13 @@ class Access:
         ids: Ids,
         *,
         required: bool,
+        alone: bool = False,
         tenant_budget: SetBudget | None = None,
     ) -> None:
-        """`required`: a request needs a key even before the first key is created. `tenant_budget`: that of a tenant for which none is set."""
+        """`required`: a request needs a key even before the first key is created. `alone`: no other process serves requests. `tenant_budget`: that of a tenant for which none is set."""
         pepper = Pepper(stores, cipher)
         self.authentication = Authentication(stores, pepper, clock, required=required)
+        self.rates = RequestRates(stores, clock, alone=alone)
         self._parts = AccessParts(stores, pepper, self.authentication, clock, ids)
         self._tenant_budget = tenant_budget
 

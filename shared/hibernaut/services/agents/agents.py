@@ -256,7 +256,7 @@ class Agents:
         self._ends.end_runs(agent_id)
         head = records.conversations.head(agent_id)
         mark = records.deletion.tombstone(agent_id, DeletionTombstone(agent_id), records.clock.now())
-        parents = [*records.agents.delete(agent), *records.agent_marks.delete(agent), mark]
+        parents = [*records.agents.delete(agent), *records.agent_marks.delete(agent), records.deletion.budget(agent_id), mark]
         records.write(
             [*_links(records, agent)],
             [*parents, records.deletion.head(head)] if head else parents,

@@ -39,6 +39,7 @@ class BudgetChecks:
         self._store = stores.budgets
         self._writer = stores.writer
         self._clock = host.clock
+        self._ids = host.ids
         self._crossings = BudgetCrossings(stores)
         self._default = default_budget(host)
 
@@ -64,6 +65,20 @@ class BudgetChecks:
                         self._writer.write(self._store.open_counter(subject))
                 slots.append(RunSlot(subject=subject, limit=limit))
         return RunBudgets(subjects=[each.budget.subject for each in standings], slots=slots)
+
+    def admit_call(self, agent_id: str, key_id: str | None) -> RunBudgets | None:
+        """The budgets of a model call without a run; None: there are none. Raises: BudgetExceeded."""
+        standings = self.reading(subjects_of(agent_id, key_id)).standings()
+        for standing in standings:
+            self._check(standing, slots=False)
+        return RunBudgets(subjects=[each.budget.subject for each in standings]) if standings else None
+
+    def spend(self, budgets: RunBudgets | None, spending: Spending) -> None:
+        """Count what a model call without a run has used."""
+        token = self._ids.token()
+        changes = self._store.spent_alone(budgets, token, spending, self._clock.now())
+        if changes:
+            self._writer.write(*changes, token=token)
 
     def of_run(self, budgets: RunBudgets | None) -> BudgetReading | None:
         """A read of the budgets that apply to a run; None: there are none."""

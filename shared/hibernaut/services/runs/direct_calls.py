@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import replace
 
+from hibernaut.domain.budgets import Spending
 from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.domain.turn import model_requests
 from hibernaut.ports.model import Model, ModelReply, ModelRequest, Models, ToolChoice, ToolSpec
@@ -21,6 +22,7 @@ from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.usage import LettaUsageStatistics
+from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.runs.sending import options_of
@@ -38,11 +40,12 @@ _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 class DirectCalls:
     """Previews an agent's next request, and completes single prompts with its model."""
 
-    def __init__(self, records: Records, host: Host, models: Models, loader: StepLoader) -> None:
+    def __init__(self, records: Records, host: Host, models: Models, loader: StepLoader, budgets: BudgetChecks) -> None:
         self._records = records
         self._host = host
         self._models = models
         self._loader = loader
+        self._budgets = budgets
 
     def preview(self, agent_id: str, conversation_id: str | None, body: LettaRequest) -> JsonObject:
         """The body that the first step for these messages would send to the provider. It is not sent.
@@ -79,9 +82,9 @@ class DirectCalls:
         )
         return self._model(actor.config).payload(request)
 
-    def generate(self, agent_id: str, asked: GenerateRequest) -> GenerateResponse:
+    def generate(self, agent_id: str, asked: GenerateRequest, *, key_id: str | None = None) -> GenerateResponse:
         """The reply of the agent's model to one prompt; with a response schema, the JSON of its values. Raises: NotFound (agent, handle,
-        provider), ModelError and its subclasses.
+        provider), BudgetExceeded, ModelError and its subclasses. `key_id`: the caller's API key.
         """
         agent = self._records.agent(agent_id)
         config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
@@ -99,7 +102,9 @@ class DirectCalls:
             quick = config.model_copy(update={"enable_reasoner": False})
             forced = ToolChoice("named", STRUCTURED)
             request = replace(request, config=quick, tools=[answer], choice=forced, reply_schema=answer.parameters)
+        budgets = self._budgets.admit_call(agent_id, key_id)
         reply = self._model(config).complete(request)
+        self._budgets.spend(budgets, Spending.of(reply.usage, steps=0))
         content = reply.text if asked.response_schema is None else _formed(reply, config)
         return GenerateResponse(content=content, model=config.model, usage=_usage(reply))
 

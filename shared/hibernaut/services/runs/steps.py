@@ -50,13 +50,14 @@ class StepQuery:
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """Which steps a report adds up: those of a time, an agent, a model (its handle or its name), made before a cursor."""
+    """Which steps a report adds up: those of a time, an agent, an API key, a model (its handle or its name), made before a cursor."""
 
     start: datetime | None = None
     end: datetime | None = None
     agent_id: str | None = None
     model: str | None = None
     before: str | None = None
+    key_id: str | None = None
 
 
 class Steps:
@@ -93,7 +94,7 @@ class Steps:
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def usage(self, query: UsageQuery) -> UsageReport:
-        """The usage of steps by day, agent and model. It reads the newest 10,000 steps, and tells where it stopped.
+        """The usage of steps by day, agent, key and model. It reads the newest 10,000 steps, and tells where it stopped.
 
         Raises: InvalidArgument where the time ends before it begins, NotFound for a cursor.
         """
@@ -173,7 +174,11 @@ def _edge(moment: datetime | None, *, last: bool = False) -> str | None:
 
 
 def _reported(step: StoredStep, query: UsageQuery) -> bool:
-    return query.agent_id in (None, step.agent_id) and query.model in (None, step.model_handle, step.model)
+    return (
+        query.agent_id in (None, step.agent_id)
+        and query.key_id in (None, step.key_id)
+        and query.model in (None, step.model_handle, step.model)
+    )
 
 
 def _kept(step: StoredStep, query: StepQuery) -> bool:

@@ -114,6 +114,7 @@ def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datet
         run_id=work.state.run.id,
         agent_id=work.agent.id,
         conversation_id=work.state.run.conversation_id,
+        key_id=work.state.run.key_id,
         provider_name=config.provider_name or config.model_endpoint_type,
         provider_category=config.provider_category or "base",
         model=config.model,

@@ -30,6 +30,7 @@ from hibernaut.schemas.models.model_settings import CompactionSettings
 from hibernaut.schemas.runs.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage, UsageStatistics
+from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.host import Host
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.models.model_retry import CancellationWatch
@@ -63,6 +64,7 @@ class CompactionParts:
     prompts: SystemMessages
     writer: UnitWriter
     summarizer: Summarizer
+    budgets: BudgetChecks
 
 
 class Compaction:
@@ -169,13 +171,15 @@ class Compaction:
         row = system_row(old.id, seen.agent, compiled, old.created_at, old.conversation_id)  # frozen anew, without any update
         return after.model_copy(update={"compiled": compiled.source}), row
 
-    def on_request(self, head_id: str, settings: CompactionSettings | None = None) -> CompactionResponse:
+    def on_request(
+        self, head_id: str, settings: CompactionSettings | None = None, *, key_id: str | None = None
+    ) -> CompactionResponse:
         """Compact a conversation that no run owns. `head_id` is a conversation's id (`conv-…`), or an agent's id for its default
-        conversation. `settings` override the agent's.
+        conversation. `settings` override the agent's. `key_id`: the caller's API key.
 
         The summariser's call is closed when another request changes the conversation. Raises: NotFound; Busy if a run or a
-        pending approval holds the conversation; InvalidArgument if the window would not have fewer messages; the errors of the
-        summariser's model call. On an error nothing has changed.
+        pending approval holds the conversation; BudgetExceeded; InvalidArgument if the window would not have fewer messages; the errors
+        of the summariser's model call. On an error nothing has changed.
         """
         loaded = self._loaded(head_id)
         self._free(loaded.head)
@@ -186,10 +190,13 @@ class Compaction:
         effort = SummaryBudget(
             CancellationWatch(self._host, partial(self._unmoved, loaded.head)), self._clock.monotonic() + LONGEST
         )
+        budgets = self._parts.budgets.admit_call(loaded.head.agent_id, key_id)
         try:
             made = self._smaller.summarised(sight, effort)
         except LeaseLost as moved:
             raise self._refusal(head_id) from moved
+        finally:
+            self._parts.budgets.spend(budgets, Spending.of(effort.used, steps=0))
         if made is None or made.summary is None or len(made.messages) >= len(sight.messages):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Compaction would not leave fewer messages in context; there is too little to summarize."

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Op, Put, Table, Term, Update, Value, eq
 from hibernaut.schemas.api_key import StoredApiKey
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.store.access import deployment_keys
+from hibernaut.store.access.rates import RateStore
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import VERSION
 
@@ -24,12 +25,14 @@ KEPT_DAYS = 30
 class ApiKeyStore:
     """The keys of all tenants."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, rates: RateStore) -> None:
+        """`rates`: brought up to date by each read of a key."""
         self._table = table
+        self._rates = rates
 
     def by_digest(self, digest: str) -> StoredApiKey | None:
         """The key with this digest, by one read; revoked and expired keys too."""
-        item = self._table.get(deployment_keys.api_key(digest))
+        item = self._with_rates(deployment_keys.api_key(digest))
         return _read(item) if item else None
 
     def get(self, tenant: str, key_id: str) -> StoredApiKey | None:
@@ -83,8 +86,14 @@ class ApiKeyStore:
 
     def pepper(self) -> str | None:
         """The sealed pepper, in base 64. None: no key was ever created."""
-        item = self._table.get(deployment_keys.pepper())
+        item = self._with_rates(deployment_keys.pepper())
         return str(item["sealed"]) if item else None
+
+    def _with_rates(self, key: Key) -> Item | None:
+        """An item, and in the same request the limits on requests per second, which are remembered."""
+        found = self._table.get_many([key, self._rates.key])
+        self._rates.take(found.get(self._rates.key))
+        return found.get(key)
 
     def create_pepper(self, sealed: str, token: str) -> Change:
         """The change that stores the pepper. It fails if there is one."""

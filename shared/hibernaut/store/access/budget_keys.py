@@ -3,6 +3,7 @@
 pk                 sk        what                                                   read by
 t#BUDGETS          subject   a budget: its limits                                   list; acceptance and steps, remembered for seconds
 t#USED#subject#n   month     what was used in a month and on each of its days (ttl)  acceptance and steps of subjects with a budget
+t#USED#CALL#token  CALL      a model call without a run has been counted (ttl)      its writer, by the condition of its write
 t#USED#subject     RUNS      the number of runs that hold a slot                    acceptance, where the number of runs is limited
 
 A subject is `tenant`, an API key's id or an agent's id; n is a shard. The runs of a subject add to SHARDS items, so that steps which commit at the
@@ -30,6 +31,11 @@ def used(tenant: str, subject: str, shard: int, month: str) -> Key:
 
 def open_runs(tenant: str, subject: str) -> Key:
     return Key(f"{checked(tenant)}#USED#{subject}", "RUNS")
+
+
+def call(tenant: str, token: str) -> Key:
+    """The token is in the partition's name, so that these items share none."""
+    return Key(f"{checked(tenant)}#USED#CALL#{token}", "CALL")
 
 
 def shard_of(run_id: str) -> int:

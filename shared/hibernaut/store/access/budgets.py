@@ -29,6 +29,8 @@ MOST_REMEMBERED = 4096
 """The largest number of remembered records in a process; the oldest is forgotten."""
 KEPT = timedelta(days=7)
 """The time for which the counters of a month are kept after its end."""
+MARK_LIFE = timedelta(hours=1)
+"""The time to live of the mark of a call without a run: much longer than its write is repeated."""
 OPEN = "open"
 """The attribute with the number of runs that hold a slot."""
 
@@ -175,6 +177,15 @@ class BudgetStore:
             for subject in budgets.subjects
         ]
 
+    def spent_alone(self, budgets: RunBudgets | None, token: str, spending: Spending, now: datetime) -> list[Change]:
+        """The changes that add a spending without a run. The mark under the writer's token counts a repeated write once."""
+        added = self.spent(budgets, token, spending, now)
+        if not added:
+            return []
+        key = budget_keys.call(self._tenant, token)
+        mark = Put({"pk": key.pk, "sk": key.sk, "wt": token, "ttl": int((now + MARK_LIFE).timestamp())}, ABSENT)
+        return [mark, *added]
+
     def told(self, subject: str, mark: str, now: datetime) -> Update:
         """The change that records a crossing as reported. It fails if another process has reported it."""
         window = BudgetWindow.at(now)
@@ -218,17 +229,18 @@ class BudgetReading:
         counted = [key for subject in subjects if self._of(subject) for key in store.counters(subject, window)]
         self.keys: list[Key] = [*(store.record_key(subject) for subject in self._unknown), *counted]
         self._read = frozenset(counted)
+        self._taken = False
 
     def take(self, found: Mapping[Key, Item]) -> None:
         """The items that exist among `keys`; others are ignored."""
         for subject in self._unknown:
             self._budgets[subject] = self._store.remember(subject, found.get(self._store.record_key(subject)))
-        self._unknown = []
+        self._unknown, self._taken = [], True
         self._found.update((key, item) for key, item in found.items() if key in self._read)
 
     def standings(self) -> list[BudgetStanding]:
         """What is used of the budgets that exist, in the order of the subjects. Reads what `take` has not brought."""
-        if self._unknown:
+        if not self._taken:
             self.take(self._store.read(self.keys))
         budgets = [budget for subject in self._subjects if (budget := self._of(subject)) is not None]
         left = [key for each in budgets for key in self._store.counters(each.subject, self._window) if key not in self._read]

@@ -3,6 +3,8 @@
 pk                 sk                  what                                   read by
 APIKEY#digest      APIKEY              an API key, under its keyed hash       authentication
 APIKEYS            PEPPER              the sealed key of the digests          the first authentication of a process
+RATES              LIMITS            limits on requests per second                  authentication, beside a key
+RATE#tenant#subject  second          the requests of a second (ttl)                 requests that such a limit concerns
 TENANTS            tenant              a tenant that has, or had, a key       sweeps and workers that serve all tenants
 """
 
@@ -18,6 +20,15 @@ def api_key(digest: str) -> Key:
 
 def pepper() -> Key:
     return Key("APIKEYS", "PEPPER")
+
+
+def rates() -> Key:
+    return Key("RATES", "LIMITS")
+
+
+def rate(name: str, second: int) -> Key:
+    """`name`: a subject with its tenant."""
+    return Key(f"RATE#{name}", str(second))
 
 
 def tenant_entry(tenant: str) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from tests.support.tables import PassesOn
 
 
 class CountedReads(PassesOn):
-    """A table that counts the items that are asked for by key."""
+    """A table that counts the reads by key."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
@@ -28,6 +28,10 @@ class CountedReads(PassesOn):
     def get(self, key: Key) -> Item | None:
         self.reads += 1
         return super().get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        self.reads += bool(keys)
+        return super().get_many(keys)
 
 
 class Deployment:
@@ -39,10 +43,10 @@ class Deployment:
         self.engine = SqliteTable(folder / "table.db")
         self.table = CountedReads(self.engine)
 
-    def process(self, *, required: bool = True) -> Access:
+    def process(self, *, required: bool = True, alone: bool = False) -> Access:
         stores = Stores(self.table, MemoryBlobs(), self.clock)
         cipher = KeyFileCipher(self.folder / "secrets.key")
-        return Access(stores, cipher, self.clock, TimeOrderedIds(self.clock), required=required)
+        return Access(stores, cipher, self.clock, TimeOrderedIds(self.clock), required=required, alone=alone)
 
     def reads(self) -> int:
         """The reads since the last call."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.domain.budgets import Spending
 from hibernaut.ports.table import Delete, Key
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import BudgetExceeded
@@ -255,3 +256,25 @@ def test_an_answered_approval_needs_a_slot_and_a_passed_deadline_none(tmp_path: 
     assert world.chain.approvals.deny_overdue(asking) is not None
     world.workflow.drive()
     assert world.budgets.get("tenant").used.concurrent_runs == 0
+
+
+def test_a_summary_on_request_counts_and_is_refused_beyond_the_budget(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    agent = world.make_agent()
+    for number in range(6):
+        world.send(agent, f"message {number}")
+    limited(world, agent, tokens_per_day=A_STEP)
+    world.chain.compactions.on_request(agent, key_id=None)
+    assert world.budgets.get(agent).used.tokens_per_day == A_STEP
+    assert world.budgets.get(agent).used.steps_per_day == 0
+    with pytest.raises(BudgetExceeded):
+        world.chain.compactions.on_request(agent, key_id=None)
+
+
+def test_a_call_without_a_run_counts_once_although_its_answer_is_lost(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    limited(world, tokens_per_day=1000)
+    losing = World(world.data, wrap=lambda table: LosesResponses(table, after={1}))
+    checks = losing.chain.budgets
+    checks.spend(checks.admit_call(world.make_agent(), None), Spending(tokens=7))
+    assert world.budgets.get("tenant").used.tokens_per_day == 7

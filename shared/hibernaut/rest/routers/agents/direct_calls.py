@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheServices
+from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.base import JsonObject
@@ -16,9 +16,9 @@ router = APIRouter(prefix="/v1", tags=["messages"], route_class=LazyRoute)
 
 
 @router.post("/agents/{agent_id}/generate", response_model=GenerateResponse)
-def generate(services: TheServices, agent_id: AgentId, request: GenerateRequest) -> Response:
+def generate(services: TheServices, caller: TheCaller, agent_id: AgentId, request: GenerateRequest) -> Response:
     """Ask the agent's model one question, without the agent's memory and tools. Nothing is stored."""
-    return reply(services.direct_calls.generate(agent_id, request))
+    return reply(services.direct_calls.generate(agent_id, request, key_id=caller.key_id))
 
 
 @router.post("/agents/{agent_id}/messages/preview-raw-payload", response_model=JsonObject)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheServices
+from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.ids import AgentId
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LazyRoute)
 
 
 @router.post("/{agent_id}/summarize", response_model=CompactionResponse)
-def summarize(services: TheServices, agent_id: AgentId, request: CompactionRequest | None = None) -> Response:
+def summarize(services: TheServices, caller: TheCaller, agent_id: AgentId, request: CompactionRequest | None = None) -> Response:
     """Replace the oldest messages in context by a summary."""
     settings = request.compaction_settings if request else None
-    return reply(services.compactions.on_request(agent_id, settings))
+    return reply(services.compactions.on_request(agent_id, settings, key_id=caller.key_id))

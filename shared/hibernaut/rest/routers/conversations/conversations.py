@@ -102,10 +102,12 @@ def recompile_conversation(
 
 
 @router.post("/{conversation_id}/compact", response_model=CompactionResponse)
-def compact_conversation(services: TheServices, conversation_id: AnyConversationId, body: OptionalDirect) -> Response:
+def compact_conversation(
+    services: TheServices, caller: TheCaller, conversation_id: AnyConversationId, body: OptionalDirect
+) -> Response:
     """Replace the oldest messages in context by a summary."""
     target = services.conversations.target(conversation_id, body.agent_id)
-    return reply(services.compactions.on_request(target.head_id, body.compaction_settings))
+    return reply(services.compactions.on_request(target.head_id, body.compaction_settings, key_id=caller.key_id))
 
 
 @router.get("/{conversation_id}/messages", response_model=list[LettaMessage])

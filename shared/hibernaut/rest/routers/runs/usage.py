@@ -15,5 +15,5 @@ router = APIRouter(prefix="/v1/usage", tags=["usage"], route_class=LazyRoute)
 
 @router.get("", response_model=UsageReport)
 def report_usage(services: TheServices, query: UsageSpanQuery) -> Response:
-    """The tokens and the cost of steps by day, agent and model."""
+    """The tokens and the cost of steps by day, agent, API key and model."""
     return reply(services.steps.usage(query.query()))
