@@ -80,7 +80,7 @@ class _Door(BaseHTTPRequestHandler):
 @contextmanager
 def account(aws: OfflineAws | None = None, outputs: dict[str, str] | None = None) -> Iterator[Account]:
     with Account(aws, outputs) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
         thread.start()
         try:
             yield server

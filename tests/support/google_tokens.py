@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import time
+from collections.abc import Mapping
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.support.json_server import JsonServer
 
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -30,7 +31,7 @@ def _bytes(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-class TokenServer:
+class TokenServer(JsonServer):
     """`asked` counts the requests, `issued` are the tokens. `refuses`: the account's key was deleted. `status`: what it answers instead."""
 
     def __init__(self) -> None:
@@ -39,24 +40,7 @@ class TokenServer:
         self.issued: list[str] = []
         self.refuses = False
         self.life = LIFE
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                status, reply = outer.answer(self.path, self.rfile.read(int(self.headers["content-length"])).decode())
-                raw = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_: Any) -> None:
-                """Nobody reads it."""
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(self.answer)
 
     def credentials(self, **fields: Any) -> str:
         """The key file of the account, as JSON."""
@@ -73,9 +57,9 @@ class TokenServer:
         }
         return json.dumps(info | fields)
 
-    def answer(self, path: str, body: str) -> tuple[int, dict[str, Any]]:
+    def answer(self, path: str, _headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
         self.asked += 1
-        sent = {name: values[0] for name, values in parse_qs(body).items()}
+        sent = {name: values[0] for name, values in parse_qs(body.decode()).items()}
         if path != "/token" or sent.get("grant_type") != GRANT:
             return 400, {"error": "unsupported_grant_type"}
         if self.refuses or not self._signed(sent.get("assertion", "")):
@@ -99,10 +83,6 @@ class TokenServer:
             and said["iat"] <= now + 60
             and now < said["exp"] <= said["iat"] + 3600
         )
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
 
 @cache

@@ -63,7 +63,7 @@ class ScriptedServer:
         self.gone = threading.Event()
         self.closing = threading.Event()
         self._http = _Http(self)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
         self._thread.start()
         self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
         self.url = self.address + self.prefix

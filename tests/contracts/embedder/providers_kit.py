@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from tests.support.google_tokens import shared_token_server
 from tests.support.hashing_embedder import hashed
+from tests.support.json_server import JsonServer
 
 Body = dict[str, Any]
 KEY = "sk-planted-secret-key"
@@ -195,47 +193,21 @@ def _vertex_settings() -> dict[str, str]:
     }
 
 
-@dataclass
-class RuledServer:
+class RuledServer(JsonServer):
     """A server on loopback that applies `rules` to each request and keeps what it was sent."""
 
-    rules: Callable[[Asked], Body]
-    asked: list[Asked] = field(default_factory=list)
+    def __init__(self, rules: Callable[[Asked], Body]) -> None:
+        self.rules = rules
+        self.asked: list[Asked] = []
+        super().__init__(self._ruled)
 
-    def __post_init__(self) -> None:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, sent)
-                outer.asked.append(asked)
-                try:
-                    status, reply = 200, outer.rules(asked)
-                except Refused as refused:
-                    status, reply = refused.status, {"error": {"message": str(refused), "code": refused.status}}
-                raw = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_: Any) -> None:
-                """Nobody reads it."""
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+    def _ruled(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Body]:
+        asked = Asked(path, dict(headers), json.loads(body))
+        self.asked.append(asked)
+        try:
+            return 200, self.rules(asked)
+        except Refused as refused:
+            return refused.status, {"error": {"message": str(refused), "code": refused.status}}
 
 
 @dataclass(frozen=True)
@@ -261,17 +233,17 @@ class Case:
 CASES = {
     "openai": Case(OPENAI, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ADDRESS}/v1"}, "openai/text-embedding-3-small", 512),
     "azure": Case(AZURE, {"AZURE_API_KEY": KEY, "AZURE_BASE_URL": ADDRESS}, "azure/text-embedding-3-small", 256),
-    "mistral": Case(MISTRAL, {"MISTRAL_API_KEY": KEY, "MISTRAL_BASE_URL": ADDRESS}, "mistral/mistral-embed", 1024),
+    "mistral": Case(MISTRAL, {"MISTRAL_API_KEY": KEY, "MISTRAL_BASE_URL": ADDRESS}, "mistral/mistral-embed", 1024, many=600),
     "together": Case(TOGETHER, {"TOGETHER_API_KEY": KEY, "TOGETHER_BASE_URL": ADDRESS}, "together/BAAI/bge-large-en-v1.5", 1024),
     "openrouter": Case(
         OPENROUTER, {"OPENROUTER_API_KEY": KEY, "OPENROUTER_BASE_URL": ADDRESS}, "openrouter/openai/text-embedding-3-small", 512
     ),
     "ollama": Case(OLLAMA, {"OLLAMA_API_KEY": KEY, "OLLAMA_BASE_URL": ADDRESS}, "ollama/nomic-embed-text", 768),
     "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": ADDRESS}, "llamacpp/bge-m3", 1024),
-    "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048),
-    "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768),
+    "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048, many=1100),
+    "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768, many=250),
     "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536, many=30),
     "vertex-2": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-2", 768, many=30),
     "vertex-005": Case(vertex, _vertex_settings, "google_vertex/text-embedding-005", 768, many=600),
-    "gemini-2": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-2", 3072),
+    "gemini-2": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-2", 3072, many=250),
 }
