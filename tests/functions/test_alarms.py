@@ -124,6 +124,10 @@ def test_a_table_that_denies_access_in_every_step_fires(here: Deployment, monkey
     with watched() as metrics:
         monkeypatch.setattr(TurnEngine, "advance", deny)
         run = here.begin(agent, "Is anybody there?")
+        here.aws.wait_for_all()
+        # The first end was reported and a second execution began; the third waits for the sweep.
+        here.clock.ahead += timedelta(minutes=2)
+        assert not here.aws.fire_schedule().failed
         ends = list(here.aws.wait_for_all().values())
     metrics.put(*dimension(here.aws, "FailedExecutions"), ends.count("FAILED"))
     assert (sorted(ends), here.run(run)["status"]) == (["FAILED", "FAILED", "SUCCEEDED"], "completed")
@@ -163,6 +167,7 @@ def test_items_that_cannot_be_swept_fire(here: Deployment, monkeypatch: pytest.M
     with watched() as metrics:
         for _ in range(3):
             assert not here.aws.fire_schedule().failed
+            here.clock.ahead += timedelta(minutes=1)
     assert firing(here.aws, metrics) == {"SweepErrors"}
 
 

@@ -20,7 +20,6 @@ from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.services.runs.workers import in_parallel
 from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.due_index import DueItem
-from hibernaut.store.runs.runs import OPEN_FOR_MS
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 
@@ -28,6 +27,8 @@ MARGIN = 12.0
 """Seconds that must be left for one more item: two operations on the table that are retried to the end of their budget."""
 PAGE = 100
 """The largest number of items of a shard that the sweep reads at a time."""
+POSTPONED_MS = 30_000
+"""Milliseconds by which an item is postponed that nothing could be done about: less than the time between two sweeps."""
 SLOW = (keys.GONE, BUILD)
 """The sort keys of the items that may take long: deletions, and the marking of older data."""
 Act = Callable[[TenantSweep, DueItem], Took]
@@ -88,7 +89,7 @@ class Sweep:
         now_ms = self._now_ms()
         if took == "left" and item.due_ms <= now_ms:
             with suppress(ConditionFailed, StoreUnavailable, TableError):
-                self._due.postpone(item, now_ms + OPEN_FOR_MS)
+                self._due.postpone(item, now_ms + POSTPONED_MS)
         return took
 
     def _collect(self) -> None:

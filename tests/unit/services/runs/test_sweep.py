@@ -126,6 +126,16 @@ def test_a_run_that_nobody_can_read_any_more_keeps_no_other_from_being_taken_up(
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
 
 
+def test_an_item_that_cannot_be_read_is_told_by_each_minutes_sweep(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world, agent_id = opened(tmp_path, in_turn(says("done")))
+    run_id = world.accept(agent_id, "hello").run_id
+    world.data.table.write(Update(keys.run(TENANT, run_id), set={"body": "{"}))
+    for minute in range(5):
+        world.clock.sleep(60)
+        world.engines.sweep.run()
+        assert caplog.messages.count("run could not be swept") == minute + 1
+
+
 def test_a_sweep_without_time_stops_and_the_next_one_goes_on(tmp_path: Path) -> None:
     world, _ = opened(tmp_path, in_turn(says("done")))
     for _ in range(20):
