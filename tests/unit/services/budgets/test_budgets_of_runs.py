@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import BudgetExceeded
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
+from hibernaut.services.turns.handovers import Handovers
+from hibernaut.services.turns.unit_of_work import UnitOfWork, UnitWriter
+from hibernaut.store.runs.transaction_values import StepWrites
 from tests.support.scripted_model import USAGE, Script, calls, in_turn, says
 from tests.support.tables import LosesResponses
 from tests.support.world import World, data_in
@@ -277,4 +281,17 @@ def test_a_call_without_a_run_counts_once_although_its_answer_is_lost(tmp_path: 
     losing = World(world.data, wrap=lambda table: LosesResponses(table, after={1}))
     checks = losing.chain.budgets
     checks.spend(checks.admit_call(world.make_agent(), None), Spending(tokens=7))
+    assert world.budgets.get("tenant").used.tokens_per_day == 7
+
+
+def test_a_commit_without_rows_counts_once_although_its_answer_is_lost(tmp_path: Path) -> None:
+    """As that of a compaction that leaves the window as it was: no row and no event makes its repetition fail."""
+    world = world_in(tmp_path)
+    agent = world.make_agent()
+    limited(world, tokens_per_day=1000)
+    state = replace(world.run(world.begin(agent, "hello")), token="mine")
+    losing = World(world.data, wrap=lambda table: LosesResponses(table, after={1}))
+    head = world.head(agent)
+    writer = UnitWriter(losing.stores, losing.host, Handovers(losing.stores, losing.host))
+    writer.write(UnitOfWork(head, head, state, StepWrites(spent=Spending(tokens=7))))
     assert world.budgets.get("tenant").used.tokens_per_day == 7
