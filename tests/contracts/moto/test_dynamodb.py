@@ -49,6 +49,24 @@ def test_installing_twice_replaces_the_replacements(dynamodb: Any) -> None:
     assert dynamodb.get_item(TableName="records", Key=KEY)["Item"]["n"] == {"N": "1"}
 
 
+class Untouched(dict[Any, Any]):
+    """A partition that no query of another one reads."""
+
+    def values(self) -> Any:
+        raise AssertionError("a query of another partition reads this one")
+
+
+def test_a_query_reads_its_own_partition_alone(dynamodb: Any) -> None:
+    for sort in ("2", "1"):
+        dynamodb.put_item(TableName="records", Item={**KEY, "sk": {"S": sort}})
+    (backend,) = (one for account in dynamodb_backends.values() for one in account.values() if "records" in one.tables)
+    backend.tables["records"].items["another"] = Untouched()
+    found = dynamodb.query(
+        TableName="records", KeyConditionExpression="pk = :p", ExpressionAttributeValues={":p": {"S": KEY["pk"]["S"]}}
+    )
+    assert [item["sk"]["S"] for item in found["Items"]] == ["1", "2"]
+
+
 def test_a_token_that_comes_again_does_its_transaction_once(dynamodb: Any) -> None:
     for _ in range(3):
         dynamodb.transact_write_items(
