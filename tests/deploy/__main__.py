@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from infra.artifacts import ROOT
 from tests.deploy.cdk import STACK, UNCHANGED, Cdk, CommandFailed
 from tests.deploy.clients import DeployedApi, Unexpected, client, expect
 from tests.deploy.emulator import Emulator, NotStarted, emulator
@@ -27,6 +30,23 @@ def step(name: str) -> Iterator[None]:
     print(f"{name} ... ", end="", flush=True)
     yield
     print(f"{time.monotonic() - began:.0f} s", flush=True)
+
+
+@contextmanager
+def templates_checked() -> Iterator[None]:
+    """Check the templates of all pairs of settings beside the rehearsal. Raises: CommandFailed."""
+    checking = subprocess.Popen(
+        [sys.executable, "-m", "tests.deploy.templates"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield
+        with step("cfn-lint on the templates of all pairs of settings"):
+            said, _ = checking.communicate()
+        if checking.returncode != 0:
+            raise CommandFailed(f"the templates have findings:\n{said}")
+    finally:
+        checking.kill()
+        checking.wait()
 
 
 class Rehearsal:
@@ -111,7 +131,7 @@ class Rehearsal:
         left = {kind: found for kind, found in names.items() if found}
         expect(not left, f"the deleted stack leaves {left}")
 
-    def _stack(self) -> dict[str, object]:
+    def _stack(self) -> dict[str, Any]:
         (found,) = client(self._running, "cloudformation").describe_stacks(StackName=STACK)["Stacks"]
         return dict(found)
 
@@ -121,7 +141,11 @@ def main() -> int:
     began = time.monotonic()
     try:
         install()
-        with tempfile.TemporaryDirectory(prefix="hibernaut-deploy-") as folder, emulator(Path(folder)) as running:
+        with (
+            templates_checked(),
+            tempfile.TemporaryDirectory(prefix="hibernaut-deploy-") as folder,
+            emulator(Path(folder)) as running,
+        ):
             try:
                 Rehearsal(running, Path(folder)).play()
             except (CommandFailed, Unexpected):

@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.artifacts import PYTHON
-from infra.byte_code import python_of
 from tests.deploy.programs import EMULATOR
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
@@ -57,7 +55,6 @@ class Emulator:
             "CDK_DISABLE_CLI_TELEMETRY": "true",
             "CDK_DISABLE_VERSION_CHECK": "true",
             "NO_PROXY": "127.0.0.1,localhost",
-            "PATH": f"{python_of(PYTHON).parent}{os.pathsep}{kept.get('PATH', '')}",
         }
 
     def last_words(self, lines: int = 25) -> str:
