@@ -107,6 +107,12 @@ GAPS = (
         "tests drop events and deliver them twice",
     ),
     Gap(
+        "collection",
+        "A serverless collection (`search=serverless`)",
+        "this profile synthesizes `search=domain`",
+        "the contract suite runs on a node behind a server that refuses what a collection refuses and shows writes late; a test compares its requests with the data access policy",
+    ),
+    Gap(
         "domain",
         "The OpenSearch domain: its signatures, its policy, its network",
         "moto has no domain, so the index is one SQLite file (or a node that `HIBERNAUT_OPENSEARCH` names)",

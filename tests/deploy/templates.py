@@ -40,6 +40,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({}, {"secretsKey": "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"}),
     ({}, {"embedding": "bedrock/amazon.titan-embed-text-v2:0"}),
     ({}, {"dashboard": "true"}),
+    ({}, {"snapStart": "true"}),
     ({}, {"rate": "10", "burst": "20", "followers": "5", "toolTime": "300", "defaultModel": "openai/gpt-5.4"}),
     (
         {},
