@@ -70,7 +70,7 @@ class Functions:
 
 UNAWAITED = ("sweep_runs", "ingest_file")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
-NEAR_THE_INDEX = ("api", "advance_turn", "index_memory")
+NEAR_THE_INDEX = ("api", "stream", "advance_turn", "index_memory")
 """The functions that use the memory index, and so run in its VPC if it has one."""
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
 """The functions that the state machine calls."""
@@ -129,7 +129,7 @@ class HibernautStack(cdk.Stack):
         settings = self._settings
         source = lambda_.Code.from_asset(str(artifacts.code))
         code = Code(source, (self._layer("Dependencies", str(artifacts.layer)),))
-        served = Code(source, (*code.layers, self._web_adapter()), start="functions/stream/run.sh")
+        served = Code(source, (*code.layers, self._web_adapter()), start="functions/stream/run.sh", network=self._network)
         cage = Code(
             lambda_.Code.from_asset(str(artifacts.cage_code)), (self._layer("CageDependencies", str(artifacts.cage_layer)),)
         )
@@ -179,12 +179,12 @@ class HibernautStack(cdk.Stack):
 
     def _index(self, functions: Functions) -> None:
         """The memory index, if it is enabled. All functions but the sandbox know of it: a function that writes something
-        searchable leaves a pointer for it. One function feeds the index, two search it, and these three embed.
+        searchable leaves a pointer for it. One function feeds the index, three search it, and these four embed.
         """
         settings, writer, f = self._settings, functions.index_memory, functions
         if writer is None:
             return
-        readers = (f.api, f.advance_turn)
+        readers = (f.api, f.stream, f.advance_turn)
         for name, value in self._index_variables(writer, readers).items():
             for function in f.knowing:
                 function.function.add_environment(name, value)
@@ -207,10 +207,10 @@ class HibernautStack(cdk.Stack):
 
     def _grant(self, functions: Functions) -> None:
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
-        the next one in the queue; only functions outside an execution may stop it. Two functions run tools. Functions that accept
-        files, and the sweep, start their ingestion. Functions that end waits answer, deny and withdraw approvals. The API encrypts
-        secrets; functions that call models decrypt them. Models are called by steps, by summaries, and by the routes of `stream`;
-        the API resolves handles.
+        the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by the
+        two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
+        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models decrypt them. Models are called by
+        steps, by summaries, and by the routes of `stream`; the API resolves handles.
         """
         f = functions
         storage, settings = self._storage, self._settings
@@ -224,7 +224,7 @@ class HibernautStack(cdk.Stack):
             function.allow(stop_access(self, settings))
         for function in (f.api, f.stream, f.advance_turn, f.request_approval, f.sweep_runs):
             function.allow(end_wait_access(self, settings))
-        for function in (f.api, f.advance_turn):
+        for function in (f.api, f.stream, f.advance_turn):
             f.run_tool.allow_invoke_by(function.role)
         for function in (f.api, f.sweep_runs):
             f.ingest_file.allow_invoke_by(function.role)

@@ -1,10 +1,11 @@
-"""One heartbeat: performs the run's next step and returns the next state; or denies an approval whose deadline has passed."""
+"""One heartbeat: performs the run's next steps and returns the next state; or denies an approval whose deadline has passed."""
 
 from __future__ import annotations
 
 from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
 from functions.log import correlated, log
 from functions.snapshots import import_for_snapshot
+from hibernaut.ports.workflow import STEPS_PER_INVOCATION
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws
@@ -23,7 +24,10 @@ import_for_snapshot(
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
-    """Perform the step, or deny the approval if the event says so. Raises: Retryable, StepFailed."""
+    """Perform steps while time is left, or deny the approval if the event says so. Raises: Retryable, StepFailed.
+
+    A worker that replaces a dead one performs only the step that killed it: the state machine counts deaths by step.
+    """
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()  # outside `faults_named`: an error here is a defect of the deployment
     with faults_named():
@@ -32,11 +36,13 @@ def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | Non
             denied_by = chain.approvals.deny_overdue(beat.run_id)
             log().info("approval overdue", extra={"denied_by": denied_by})
             return receipt_of(beat, AdvanceResult("finished", 0))
+        takes_over = beat.died or beat.summary_died
         advanced = chain.turns.advance(
             beat.run_id,
             time_left=lambda: context.get_remaining_time_in_millis() / 1000,
+            steps=1 if takes_over else STEPS_PER_INVOCATION,
             drop=beat.drop,
-            takes_over=beat.died or beat.summary_died,
+            takes_over=takes_over,
         )
     log().info("turn advanced", extra={"next": advanced.next, "steps": advanced.steps})
     return receipt_of(beat, advanced)

@@ -174,6 +174,8 @@ class Life:
 def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
     life = Life(aws, provider)
     agent = life.agent()
+    life.send(agent, {"role": "user", "content": "long " * 20_000}, way="messages/async")
+    aws.wait_for_all()
     reply = life.send(agent, {"role": "user", "content": "long " * 20_000})
     assert [one["message_type"] for one in reply["messages"]][1:] == ["tool_return_message", "assistant_message"]
     life.ask("GET", f"/v1/agents/{agent}/messages")
@@ -193,16 +195,18 @@ def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
 
 
 def approve(life: Life) -> None:
-    """An approval that is given, and one that nobody answers."""
+    """An approval of a background run that is given, one that nobody answers, and one that a waiting caller's run asks for."""
     guarded = life.agent(tool_rules=[{"type": "requires_approval", "tool_name": "knock"}])
+    call = {"type": "approval", "tool_call_id": "call_1", "approve": True}
     for deadline in ({}, {"approval_deadline": 1}):
-        asked = life.send(guarded, {"role": "user", "content": "Anybody?"}, **deadline)
-        assert asked["stop_reason"]["stop_reason"] == "requires_approval"
+        life.send(guarded, {"role": "user", "content": "Anybody?"}, way="messages/async", **deadline)
+        life.aws.wait_for_all()
         if not deadline:
-            life.aws.wait_for_all()
-            call = {"type": "approval", "tool_call_id": "call_1", "approve": True}
             life.send(guarded, {"type": "approval", "approvals": [call]})
         life.aws.wait_for_all()
+    asked = life.send(guarded, {"role": "user", "content": "Anybody?"})
+    assert asked["stop_reason"]["stop_reason"] == "requires_approval"
+    life.send(guarded, {"type": "approval", "approvals": [call]})
 
 
 def compact(life: Life, agent: str) -> None:
@@ -251,6 +255,7 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     _, watch = watched
     assert {"dynamodb:PutItem", "dynamodb:Query", "states:StopExecution"} <= watch.by("api")
     assert {"dynamodb:PutItem", "states:StartExecution", "states:SendTaskSuccess", "s3:PutObject"} <= watch.by("stream")
+    assert {"lambda:InvokeFunction", "ssm:GetParametersByPath", "kms:Decrypt"} <= watch.by("stream")
     assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParametersByPath", "s3:GetObject"} <= watch.by("advance_turn")
     assert "dynamodb:UpdateItem" in watch.by("request_approval")
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")

@@ -117,7 +117,7 @@ def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models(dev: 
         assert dev.functions()[function]["Environment"]["Variables"]["HIBERNAUT_SECRETS_KEY"] == statement["Resource"]
 
 
-def test_tools_are_run_by_two(dev: Template) -> None:
+def test_tools_are_run_by_three(dev: Template) -> None:
     cage = next(
         name for name, made in dev.of_type("AWS::Lambda::Function").items() if "run_tool" in made["Properties"]["Handler"]
     )
@@ -127,7 +127,7 @@ def test_tools_are_run_by_two(dev: Template) -> None:
         for statement in dev.statements(dev.role_of(function))
         if "lambda:InvokeFunction" in listed(statement["Action"]) and [cage, "Arn"] in nested(statement["Resource"])
     }
-    assert callers == {"api", "advance_turn"}
+    assert callers == {"api", "stream", "advance_turn"}
 
 
 def nested(value: Any) -> list[Any]:

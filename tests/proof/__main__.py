@@ -1,7 +1,7 @@
 """`make proof`: every story, at every point, on every engine. Prints the tables, and fails if anything is lost, doubled or bricked.
 
 python -m tests.proof                      all
-python -m tests.proof home offline         only these engines: home (SQLite, in one process), killed, offline, dynamodb
+python -m tests.proof home offline         only these engines: home (SQLite, in one process), killed, offline, waiting, dynamodb
 python -m tests.proof --every 5            each fifth point
 python -m tests.proof --only cancel        the stories whose names contain the word
 python -m tests.proof --jobs 4             in four processes instead of two
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from tests.proof.engines import AT_HOME
-from tests.proof.play import DYNAMODB, KILLED, OFFLINE, Play, Played, played
+from tests.proof.play import DYNAMODB, KILLED, OFFLINE, WAITING, Play, Played, played
 from tests.proof.stories import STORIES, Story
 from tests.proof.table import points_of, sums_of
 from tests.support.dynamodb_local import DynamoDbLocal, why_not
@@ -24,7 +24,7 @@ from tools.engines import DYNAMODB_LOCAL
 
 SHOWN = 20
 """Number of findings that are printed in full."""
-ENGINES = {"home": list(AT_HOME), "killed": [KILLED], "offline": [OFFLINE], "dynamodb": [DYNAMODB]}
+ENGINES = {"home": list(AT_HOME), "killed": [KILLED], "offline": [OFFLINE], "waiting": [WAITING], "dynamodb": [DYNAMODB]}
 """The engines by the names of the command line."""
 
 
@@ -35,7 +35,9 @@ def fits(story: Story, engine: str) -> bool:
 
 def plays(wanted: Sequence[str], only: str, every: int) -> list[Play]:
     """The plays, those that take longest first, so that the processes end together."""
-    engines = [engine for name in ("dynamodb", "offline", "killed", "home") if name in wanted for engine in ENGINES[name]]
+    engines = [
+        engine for name in ("dynamodb", "offline", "waiting", "killed", "home") if name in wanted for engine in ENGINES[name]
+    ]
     stories = [story for story in reversed(STORIES) if only in story.name]
     return [Play(engine, story.name, every) for engine in engines for story in stories if fits(story, engine)]
 

@@ -1,7 +1,8 @@
 """The stories on the profile `aws-offline`: the deployed template in this process.
 
 Handlers are abandoned at an outside call, as if their machine had died. The state machine, the gateway and the sweep are those of the
-template, over moto.
+template, over moto. Clients send their messages to run in the background (the state machine drives the runs), or wait for the reply (the
+function `stream` drives them).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock
@@ -32,6 +34,7 @@ from tests.proof.engines import Engine, Tally
 from tests.proof.faults import Died, Points
 from tests.proof.stories import STILL_THERE, TOOLS, Story
 from tests.proof.verdict import answered, runs, shown, verdict
+from tests.support.frozen import freeze_if_dead
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
@@ -54,25 +57,40 @@ class Unanswered(Died):
 
 
 class Gateway:
-    """Replaces the use case `Sending`: sends a request over HTTP, as the SDK does."""
+    """Replaces the use case `Sending`: sends a request over HTTP, as the SDK does.
 
-    def __init__(self, aws: OfflineAws) -> None:
+    `may_wait`: whether a client may wait for the end of its run now. Otherwise it asks only for the acceptance of its request, as it does
+    for a request to a busy conversation, and for one that it sends while a handler works.
+    """
+
+    def __init__(self, aws: OfflineAws, may_wait: Callable[[], bool]) -> None:
         self._aws = aws
+        self._may_wait = may_wait
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
+        if self._may_wait() and request.body.when_busy != "queue" and current_function() is None:
+            return self._waited(request)
+        told = json.loads(self._answer(request, "messages/async"))
+        return AcceptedRequest(str(told["id"]), attached=True)
+
+    def _waited(self, request: SendRequest) -> AcceptedRequest:
+        """The run of a request whose whole stream of events was received."""
+        events = self._answer(request, "messages/stream").decode().splitlines()
+        ping = next(json.loads(line.removeprefix("data: ")) for line in events if line.startswith("data: {"))
+        return AcceptedRequest(str(ping["run_id"]), attached=True)
+
+    def _answer(self, request: SendRequest, route: str) -> bytes:
         headers = [
             ("Content-Type", "application/json"),
             ("Host", "localhost"),
             ("x-stainless-retry-count", str(request.retry)),
         ]
         body = request.body.model_dump_json(exclude_unset=True).encode()
-        path = f"/v1/agents/{request.agent_id}/messages/async"
-        answer = self._aws.gateway.answer(HttpRequest("POST", path, "", headers, body))
+        answer = self._aws.gateway.answer(HttpRequest("POST", f"/v1/agents/{request.agent_id}/{route}", "", headers, body))
         if answer.status >= 500:
             raise Unanswered(str(answer.status))
-        told = json.loads(answer.body)
-        assert answer.status == 200, told
-        return AcceptedRequest(str(told["id"]), attached=True)
+        assert answer.status == 200, answer.body
+        return answer.body
 
 
 CLAIMS_PASS = timedelta(minutes=2)
@@ -80,7 +98,11 @@ CLAIMS_PASS = timedelta(minutes=2)
 
 
 class Deployment:
-    """The functions over scripted models and tools. It plays one story after another, each with one handler that dies."""
+    """The functions over scripted models and tools. It plays one story after another, each with one handler that dies. `waiting`: clients
+    wait for the end of their runs where they can.
+    """
+
+    waiting = False
 
     def __init__(self, aws: OfflineAws) -> None:
         self.aws, self.clock = aws, LaterClock()
@@ -88,9 +110,9 @@ class Deployment:
         self.models = ScriptedModels(self._says, at=self._point)
         self.runner = ScriptedRunner(self._does, at=self._point)
         self.outside = self.composition()
-        self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws)
+        self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait)
         self.termination = self.outside.engines.of(TENANT).termination
-        aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
+        aws.lambdas.deps["api"] = wiring.app_of(self.outside)
         self.environments = itertools.cycle([self.composition(in_execution=True), self.composition(in_execution=True)])
         settings = AwsSettings.from_environment()
         self.table, self.blobs = DynamoDbTable(settings.table), S3Blobs(settings.bucket)
@@ -120,7 +142,12 @@ class Deployment:
                 for machine in backend.state_machines:
                     machine.executions = [one for one in machine.executions if one.status == "RUNNING"]
 
+    def _may_wait(self) -> bool:
+        """Whether a run that a client waits for needs neither the sweep nor a later act to end."""
+        return self.waiting and not self.points.struck and all(getattr(act, "waits", True) for act in self.story.acts)
+
     def _point(self, place: str) -> None:
+        freeze_if_dead()
         self.points.point(place)
 
     def _says(self, request: ModelRequest, number: int) -> ModelReply:
@@ -147,18 +174,20 @@ class Deployment:
         self._others(self.story.meanwhile)
         return ToolOutcome("success", f"did {job.name}")
 
-    def composition(self, *, in_execution: bool = False) -> wiring.Composition:
+    def composition(self, *, in_execution: bool = False, of_stream: bool = False) -> wiring.Composition:
         overrides = wiring.AwsOverrides(
             table=lambda table: CountingTable(table, lambda _, place: self._point(place)),
             clock=self.clock,
             models=self.models,
             runner=self.runner,
         )
-        return wiring.compose(AwsSettings.from_environment(), overrides, in_execution=in_execution)
+        return wiring.compose(AwsSettings.from_environment(), overrides, in_execution=in_execution, waits=of_stream)
 
     def replaces_environments(self) -> None:
         """Replace the environment of a dead handler by another one, which has no caches of the step."""
         engines = next(self.environments).engines
+        if self.waiting:
+            self.aws.lambdas.deps["stream"] = wiring.app_of(self.composition(of_stream=True))
         self.aws.lambdas.deps |= {
             "advance_turn": engines,
             "summarize": engines,
@@ -216,14 +245,21 @@ class Deployment:
         return Tally(int(bool(struck.struck)), len(runs(world, self.agent_id)), [(where, one) for one in found])
 
 
+class OfflineEngines(NamedTuple):
+    """The engines that abandon handlers at an outside call, over moto: clients let runs proceed in the `background`, or are `waiting`."""
+
+    background: Engine
+    waiting: Engine
+
+
 @contextmanager
-def on_aws_offline() -> Iterator[Engine]:
-    """The engine that abandons handlers at an outside call, over moto."""
+def on_aws_offline() -> Iterator[OfflineEngines]:
+    """Both engines over one deployment, of which a process can have only one."""
     with OfflineAws(time_scale=0.001) as aws:
         here = Deployment(aws)
 
-        def engine(story: Story, first: int, every: int) -> Tally:
-            total = Tally()
+        def engine(waiting: bool, story: Story, first: int, every: int) -> Tally:
+            total, here.waiting = Tally(), waiting
             for at in itertools.count(first, every):
                 here.begins(story, at)
                 here.lives(story.acts)
@@ -233,4 +269,4 @@ def on_aws_offline() -> Iterator[Engine]:
                     return total
             raise AssertionError("unreachable")
 
-        yield engine
+        yield OfflineEngines(partial(engine, False), partial(engine, True))

@@ -20,7 +20,7 @@ from tests.conftest import FAKE_AWS
 from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
 from tests.proof.stories import STORIES
 
-KILLED, OFFLINE, DYNAMODB = "killed", "aws-offline", "DynamoDB Local"
+KILLED, OFFLINE, WAITING, DYNAMODB = "killed", "aws-offline", "caller waits", "DynamoDB Local"
 
 
 @dataclass(frozen=True)
@@ -100,24 +100,24 @@ def _plays(asked: Connection, endpoint: str) -> None:
             except EOFError:
                 return
             if play.engine not in engines:
-                engines[play.engine] = opened.enter_context(engine_of(play.engine, endpoint))
+                engines |= opened.enter_context(engines_with(play.engine, endpoint))
             began = time.monotonic()
             tally = engines[play.engine](by_name[play.story], 1, play.every)
             asked.send((tally, time.monotonic() - began))
 
 
 @contextmanager
-def engine_of(name: str, endpoint: str) -> Iterator[Engine]:
-    """The engine with this name."""
+def engines_with(name: str, endpoint: str) -> Iterator[dict[str, Engine]]:
+    """The engine with this name, and those that share its resources."""
     match name:
         case "killed":
-            yield killed("embedded")
+            yield {name: killed("embedded")}
         case "DynamoDB Local":
-            yield on_dynamodb_local(endpoint)
-        case "aws-offline":
+            yield {name: on_dynamodb_local(endpoint)}
+        case "aws-offline" | "caller waits":
             from tests.proof.offline import on_aws_offline
 
-            with on_aws_offline() as engine:
-                yield engine
+            with on_aws_offline() as both:
+                yield {OFFLINE: both.background, WAITING: both.waiting}
         case _:
-            yield AT_HOME[name]
+            yield {name: AT_HOME[name]}

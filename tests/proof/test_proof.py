@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hibernaut.schemas.stop import StopReason
 from tests.proof import at_home
-from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
+from tests.proof.engines import AT_HOME, Tally, killed, on_dynamodb_local
 from tests.proof.faults import Points
 from tests.proof.stories import STILL_THERE, STORIES, Story
 from tests.proof.table import points_of, sums_of
 from tests.proof.verdict import Finding, runs
 from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
+
+if TYPE_CHECKING:
+    from tests.proof.offline import OfflineEngines
 
 __all__ = ["dynamodb_local"]
 
@@ -70,16 +74,25 @@ def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: i
 
 
 @pytest.fixture(scope="module")
-def offline() -> Iterator[Engine]:
+def offline() -> Iterator[OfflineEngines]:
     from tests.proof.offline import on_aws_offline
 
-    with on_aws_offline() as engine:
-        yield engine
+    with on_aws_offline() as engines:
+        yield engines
 
 
 @pytest.mark.parametrize(("name", "every"), [("parallel tools", 9), ("interrupt", 12), ("approval: yes", 12)])
-def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int, offline: Engine) -> None:
-    tally = offline(BY_NAME[name], 4, every)
+def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int, offline: OfflineEngines) -> None:
+    tally = offline.background(BY_NAME[name], 4, every)
+    assert tally.found == []
+    assert tally.points > 1
+
+
+@pytest.mark.parametrize(("name", "every"), [("plain", 3), ("tokens", 8), ("approval: yes", 12), ("compaction", 30)])
+def test_a_function_that_is_abandoned_while_its_caller_waits_loses_nothing(
+    name: str, every: int, offline: OfflineEngines
+) -> None:
+    tally = offline.waiting(BY_NAME[name], 3, every)
     assert tally.found == []
     assert tally.points > 1
 

@@ -112,7 +112,7 @@ class World:
     """One process. `wrap` wraps its table. `alone`: every other holder of a lease counts as dead.
 
     `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is an index
-    of memory, and messages get pointers.
+    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class World:
         traces: TraceMode = "off",
         system_prompt: PromptMode = "frozen",
         tenant_budget: SetBudget | None = None,
+        lease: float | None = None,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
@@ -140,6 +141,7 @@ class World:
             ProcessSignal(),
             holder,
             alone,
+            lease,
             look=look,
             web=web,
             traces=traces,

@@ -16,6 +16,7 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
+from tests.support.frozen import freeze_if_dead
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
 from tests.support.tables import CountingTable
 
@@ -40,24 +41,34 @@ class Deployment:
         self.aws, self.at, self.clock = aws, at, LaterClock()
         self.knocks: list[str] = []
         self.say: Callable[[ModelRequest], ModelReply] = knocks_once
-        self.models = ScriptedModels(lambda request, _number: self.say(request), at=at)
-        self.runner = ScriptedRunner(self.knock, at=at)
+        self.models = ScriptedModels(lambda request, _number: self.say(request), at=self._at)
+        self.runner = ScriptedRunner(self.knock, at=self._at)
         self.outside, self.inside = self.composition(), self.composition(in_execution=True)
         self.serve()
+
+    def _at(self, place: str) -> None:
+        freeze_if_dead()
+        self.at(place)
 
     def knock(self, job: ToolJob) -> ToolOutcome:
         self.knocks.append(str(job.args["door"]))
         return ToolOutcome("success", "nobody")
 
-    def composition(self, *, in_execution: bool = False, **settings: str) -> wiring.Composition:
+    def composition(self, *, in_execution: bool = False, waits: bool = False, **settings: Any) -> wiring.Composition:
         """The parts of a function. `settings` override those of the stack."""
         overrides = wiring.AwsOverrides(
-            table=lambda table: CountingTable(table, lambda _, place: self.at(place)),
+            table=lambda table: CountingTable(table, lambda _, place: self._at(place)),
             clock=self.clock,
             models=self.models,
             runner=self.runner,
         )
-        return wiring.compose(replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution)
+        return wiring.compose(
+            replace(AwsSettings.from_environment(), **settings), overrides, in_execution=in_execution, waits=waits
+        )
+
+    def drive_for_callers(self, **settings: Any) -> None:
+        """Serve `stream` as it is deployed: it drives the runs of its callers. Otherwise it leaves them to the state machine."""
+        self.aws.lambdas.deps["stream"] = wiring.app_of(self.composition(waits=True, **settings))
 
     def serve(self) -> None:
         """Build every function from its parts."""

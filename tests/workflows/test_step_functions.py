@@ -15,7 +15,7 @@ from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.table import Contended
-from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.steps.step_lease import AdvanceResult
@@ -43,8 +43,10 @@ class ScriptedTurns(OfTenant):
         self.seconds: list[float] = []
         self.dropped: list[bool] = []
         self.took_over: list[bool] = []
+        self.steps: list[int] = []
 
-    def advance(self, run_id: str, *, time_left: Callable[[], float], drop: bool, takes_over: bool) -> AdvanceResult:
+    def advance(self, run_id: str, *, time_left: Callable[[], float], steps: int, drop: bool, takes_over: bool) -> AdvanceResult:
+        self.steps.append(steps)
         self.calls.append((self.tenant, run_id))
         self.seconds.append(time_left())
         self.dropped.append(drop)
@@ -238,6 +240,7 @@ def test_whoever_follows_a_dead_summary_takes_the_step_over_and_does_not_wait_fo
     assert (status, termination.ended, len(compactions.calls)) == ("SUCCEEDED", [], 1)
     assert turns.dropped == [False, True, True, False]
     assert turns.took_over == [False, True, True, False]
+    assert turns.steps == [STEPS_PER_INVOCATION, 1, 1, STEPS_PER_INVOCATION], "deaths are counted by step"
 
 
 def test_a_summary_that_time_cures_is_tried_again(offline: OfflineAws) -> None:

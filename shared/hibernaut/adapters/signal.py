@@ -49,6 +49,14 @@ class ProcessSignal:
         return _growing(FIRST_PATIENCE, MOST_PATIENCE, looks)
 
 
+class PolledProcessSignal(ProcessSignal):
+    """Signals in this process, and polls as without them: a run is driven here, or by another process."""
+
+    def patience(self, looks: int) -> float:
+        """Seconds until the next poll: 50 ms after an event, increasing to 250 ms."""
+        return _growing(FIRST_POLL, MOST_POLL, looks)
+
+
 class PollingSignal:
     """No signals: followers poll, more often soon after an event."""
 

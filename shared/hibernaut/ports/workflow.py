@@ -13,6 +13,10 @@ the queue; another attempt holds the step's lease.
 """
 
 
+STEPS_PER_INVOCATION = 50
+"""Steps that a function commits at most before it returns to the engine. It returns earlier when its time is short."""
+
+
 class RunRef(NamedTuple):
     """A reference to one run. Workflows carry references, never messages."""
 

@@ -99,6 +99,12 @@ class Lanes:
         """
         return await self._done(TURNS, job)
 
+    def begin(self, job: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Begin a job of an accepted run on the lane of `work`. Unlike there, the job continues if the future is cancelled, and if nobody
+        awaits it.
+        """
+        return self._submitted(TURNS, job)
+
     async def take(self, job: Callable[[], Result]) -> Result:
         """Accept a request, on a lane that does not wait for runs. Raises: ServerBusy, ServerStops, as `run`."""
         return await self.run(ADMISSIONS, job)

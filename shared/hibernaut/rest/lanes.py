@@ -33,7 +33,7 @@ UPLOADS = Lane("uploads", 4, 32)
 SUMMARIES = Lane("summaries", 16, 64)
 """Each request waits for a model."""
 TURNS = Lane("turns", 200, 200)
-"""Blocking messages: the thread of the request executes the steps of its run."""
+"""Messages whose sender waits for the reply, whole or as a stream: a thread of the request executes the steps of its run."""
 ADMISSIONS = Lane("admissions", 32, 1000)
 """Acceptance of messages, which start runs."""
 LOOKS = Lane("looks", 16, 100_000)

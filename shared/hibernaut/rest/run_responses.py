@@ -21,13 +21,14 @@ from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.json_responses import JSON, reply
 from hibernaut.rest.lanes import TURNS
-from hibernaut.rest.streaming import refusal, streaming
+from hibernaut.rest.streaming import MEDIA_TYPE, refusal, stream, streaming
 from hibernaut.schemas.errors import ApprovalPending, HibernautError
 from hibernaut.schemas.messages.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_follower import RunFollower
+from hibernaut.services.logs.run_log import RunLog
 from hibernaut.services.runs.sending import SendRequest
 
 SPACE = b" "
@@ -35,6 +36,8 @@ PAUSE = 0.05
 """Seconds between two checks for a message that has not arrived yet."""
 
 
+Driving = asyncio.Future[None]
+"""The work of a thread that drives a run."""
 Shape = Callable[[str, LettaResponse], BaseModel]
 """Converts the reply of a run (by its id) to the model that is sent."""
 
@@ -62,10 +65,40 @@ async def streamed(services: Services, lanes: Lanes, request: SendRequest, *, pi
     Raises: HibernautError if the request is refused. A pending approval is reported inside the stream.
     """
     try:
-        log = await lanes.take(lambda: services.following.log(begin(services, request)))
+        log, driving = await followed(services, lanes, request)
     except ApprovalPending as error:
         return refusal(error, pings=pings)
-    return streaming(services.following, lanes, log, pings=pings)
+    return StreamingResponse(
+        until_driven(stream(services.following, lanes, log, pings=pings), log, driving), media_type=MEDIA_TYPE
+    )
+
+
+async def followed(services: Services, lanes: Lanes, request: SendRequest) -> tuple[RunLog, Driving | None]:
+    """Accept the request and begin its run; returns the log that the caller follows, and the work of driving the run if a thread of this
+    process does it.
+
+    The thread may be occupied until the end of the run, since the caller waits for it. A background run is started elsewhere. Raises:
+    HibernautError if the request is refused.
+    """
+    if request.background:
+        return await lanes.take(lambda: services.following.log(begin(services, request))), None
+    lanes.admit(TURNS)
+    accepted = await lanes.take(partial(services.sending.accept, request))
+    driving = None
+    if not accepted.attached and not accepted.waits:
+        driving = lanes.begin(partial(services.sending.start, accepted.run_id, inline=True))
+        driving.add_done_callback(_noted)
+    return await lanes.look(partial(services.following.log, accepted.run_id)), driving
+
+
+async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving | None) -> AsyncIterator[str]:
+    """The texts of a stream. It ends after the work of driving the run has ended: a function may be frozen at the end of its response, and
+    that work includes what follows the last event, such as the start of the next run.
+    """
+    async for text in texts:
+        yield text
+    if driving is not None and log.at_end:
+        await asyncio.wait({driving})
 
 
 async def resumed(services: Services, lanes: Lanes, run_id: str, body: RetrieveStreamRequest) -> Response:
@@ -91,6 +124,12 @@ async def run_for(services: Services, lanes: Lanes, conversation: str, body: Ret
             await asyncio.sleep(PAUSE)
     found = partial(services.following.run_for, conversation, run_id=body.run_id, otid=body.otid)
     return await lanes.look(found)
+
+
+def _noted(driving: Driving) -> None:
+    """Read the outcome, so that asyncio does not log it as never retrieved."""
+    if not driving.cancelled():
+        driving.exception()
 
 
 def begin(services: Services, request: SendRequest) -> str:

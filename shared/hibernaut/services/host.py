@@ -24,7 +24,8 @@ class Host:
     """The process that use cases run in, and its ports.
 
     `holder` names this process on leases and claims. `alone`: no other process can hold a lease, so a lease of another holder is
-    dead. `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
+    dead. `lease`: seconds of a lease that its worker renews, on a host whose death nobody reports (None: a lease lasts as long as its
+    worker has time). `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
     model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
     items that a sweep handles at once.
@@ -37,6 +38,7 @@ class Host:
     signal: RunSignal
     holder: str
     alone: bool = False
+    lease: float | None = None
     gather: float = 0.02
     look: float = 0.5
     traces: TraceMode = "off"

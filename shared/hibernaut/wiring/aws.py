@@ -6,8 +6,8 @@ The result of a builder is cached by its settings for the life of the process, s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
@@ -18,7 +18,7 @@ from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
-from hibernaut.adapters.signal import PollingSignal
+from hibernaut.adapters.signal import PolledProcessSignal, PollingSignal
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
@@ -32,6 +32,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
@@ -46,6 +47,7 @@ from hibernaut.wiring.tenant_budget import tenant_budget_of
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from hibernaut.adapters.workflow.caller_thread import CallerThread
     from hibernaut.services.files.ingestion import Ingestion
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
@@ -56,6 +58,14 @@ SWEEP_THREADS = 8
 """Due items that a sweep handles at once. Most of the time it waits for the table and for Step Functions."""
 GATHER_SECONDS = 0.1
 """Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
+WAITING_LEASE = 30.0
+"""Seconds of a lease of `stream`, whose death nobody reports. The sweep takes its run up after the lease and `OPEN_FOR_MS`."""
+BEFORE_THE_END = 20.0
+"""Seconds before the end of a response at which a worker of `stream` must have left its run to Step Functions: the function may be
+frozen from that end on.
+"""
+LEAST_WAITING = 600.0
+"""Seconds. If responses are shorter, Step Functions drives the runs of waiting callers too: a model's call would not fit."""
 BODY_LIMIT = 6 * 1024 * 1024
 """Bytes: the limit of Lambda's payload. The gateway answers a larger request with the same message, because its event is larger than
 the body.
@@ -98,12 +108,18 @@ class IndexFeed:
     reindexing: Reindexing
 
 
-def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in_execution: bool = False) -> Composition:
+def compose(
+    settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, in_execution: bool = False, waits: bool = False
+) -> Composition:
     """Compose the parts of a function.
 
-    `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution.
+    `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution. `waits`: callers
+    wait in the function for their runs, so that it drives these runs itself.
     """
     host, stores = _base(settings, overrides, in_execution=in_execution)
+    driver = _caller_thread(settings, host) if waits else None
+    if driver is not None:
+        host = replace(host, workflow=driver, lease=WAITING_LEASE, signal=PolledProcessSignal())
     secrets = _secrets(settings, host.clock)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
@@ -122,7 +138,22 @@ def compose(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides(), *, 
     connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks)
     own = OwnModels(stores, cipher, connections)
     engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search, own)
+    if driver is not None:
+        driver.bind(partial(_advanced, engines))
     return Composition(settings, host, stores, models, embedders, engines, cipher)
+
+
+def _caller_thread(settings: AwsSettings, host: Host) -> CallerThread | None:
+    """The workflow that drives runs on the threads of their callers; None if responses are too short for that."""
+    if settings.longest_follow < LEAST_WAITING:
+        return None
+    from hibernaut.adapters.workflow.caller_thread import CallerThread
+
+    return CallerThread(host.workflow, host.clock, seconds=settings.longest_follow - BEFORE_THE_END)
+
+
+def _advanced(engines: RunEngines, run: RunRef, time_left: Callable[[], float]) -> Next:
+    return engines.of(run.tenant).turns.advance(run.run_id, time_left=time_left, steps=STEPS_PER_INVOCATION).next
 
 
 def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> IndexFeed:
@@ -230,8 +261,8 @@ def api_app() -> FastAPI:
 
 
 def stream_app() -> FastAPI:
-    """For `stream`: the same app as for `api`."""
-    return _app(AwsSettings.from_environment())
+    """For `stream`: the same app as for `api`, which drives the runs of its callers."""
+    return _waiting_app(AwsSettings.from_environment())
 
 
 def app_of(composition: Composition) -> FastAPI:
@@ -285,3 +316,8 @@ def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
 @cache
 def _app(settings: AwsSettings) -> FastAPI:
     return app_of(_composition(settings))
+
+
+@cache
+def _waiting_app(settings: AwsSettings) -> FastAPI:
+    return app_of(compose(settings, waits=True))

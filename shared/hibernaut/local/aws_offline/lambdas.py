@@ -131,6 +131,12 @@ def abandon() -> NoReturn:
     raise Abandoned
 
 
+def is_abandoned() -> bool:
+    """Whether this thread belongs to an invocation that another of its threads has abandoned, or that has reached its time limit."""
+    invocation = _current.get()
+    return invocation is not None and invocation.reply is not None
+
+
 class Lambdas:
     """All functions of a stack. `deps` maps the folder of a function to its handler's third argument."""
 

@@ -7,7 +7,7 @@ All work for a run between two of its commits holds the lease: steps, and the co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from hibernaut.ports.workflow import Next
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
+from hibernaut.services.steps.lease_renewal import LeaseRenewal
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore
 from hibernaut.store.stores import TenantStores
 
@@ -60,12 +61,15 @@ class StepLease:
         """Acquire the lease for this many seconds; the context value is the run with the lease. If the block raises, the lease is
         released, so that the next attempt need not wait.
 
-        Raises: LeaseLost if another attempt has acquired the lease, or the run has changed.
+        If the host's leases are shorter, the lease is renewed meanwhile. Raises: LeaseLost if another attempt has acquired the lease, or
+        the run has changed.
         """
-        taken = self._take(state, seconds)
+        short = self._host.lease if self._host.lease is not None and self._host.lease < seconds else None
+        taken = self._take(state, short or seconds)
         done = False
         try:
-            yield taken
+            with LeaseRenewal(self._runs, self._writer, self._host, taken).every(short, seconds) if short else nullcontext():
+                yield taken
             done = True
         finally:
             if not done:

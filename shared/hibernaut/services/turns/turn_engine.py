@@ -100,8 +100,8 @@ class TurnEngine:
     ) -> AdvanceResult:
         """Perform the run's next step, or up to `steps` of them while more than half of the worker's time is left.
 
-        `time_left` returns the seconds that this worker has left. `drop`: a full window is reduced at once by dropping whole old
-        turns, without a summary. `takes_over`: the worker that holds the lease is known to be dead. Raises: NotFound if the run
+        `time_left` returns the seconds that this worker has left. `drop`: the first of these steps reduces a full window at once by
+        dropping whole old turns, without a summary. `takes_over`: the worker that holds the lease is known to be dead. Raises: NotFound if the run
         does not exist; Conflict if concurrent changes keep the step from being committed. Errors of the model and of tools are
         not raised.
         """
@@ -119,6 +119,7 @@ class TurnEngine:
             takes_over, handoff = False, None
             if outdated:
                 continue  # Another worker has begun the run since this one accepted it: its current state is read.
+            drop = False
             steps -= state.run.resolve is None  # Resolving an earlier run's calls does not count as a step.
             if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
                 return advanced

@@ -139,8 +139,16 @@ class RunStore:
         return self._lease(state, (*running(before.attempt), *untouched))
 
     def keep(self, state: RunState, due_ms: int) -> Update:
-        """The change by which the lease's holder renews the lease, as an attempt of its own. A lease of 0 releases the step."""
+        """The change by which the lease's holder extends the lease for a later attempt, as an attempt of its own. A lease of 0 releases
+        the step.
+        """
         return self._lease(state, running(state.attempt - 1), **keys.due(state.run.id, due_ms))
+
+    def renew(self, before: RunState, state: RunState) -> Update:
+        """The change by which the lease's holder renews the lease for itself. Condition: no attempt has taken the step since `before`,
+        and the holder has not committed, which releases the lease. The run stays where it is in the index DUE, as when it is taken.
+        """
+        return self._lease(state, (*running(before.attempt), Term("lease", Op.EQ, before.lease)))
 
     def _lease(self, state: RunState, when: Condition, **place: str) -> Update:
         changed: dict[str, Value] = {

@@ -78,8 +78,9 @@ async def create_chat_completion(
     request = prepared(body.model, _request(body), "send_message_streaming" if body.stream else "send_message")
     if not body.stream:
         return await run_responses.whole(services, lanes, request, partial(_completion, body.model))
-    log = await lanes.take(lambda: services.following.log(run_responses.begin(services, request)))
-    return StreamingResponse(_chunks(services.following, lanes, log, body.model), media_type=MEDIA_TYPE)
+    log, driving = await run_responses.followed(services, lanes, request)
+    chunks = run_responses.until_driven(_chunks(services.following, lanes, log, body.model), log, driving)
+    return StreamingResponse(chunks, media_type=MEDIA_TYPE)
 
 
 def _request(body: ChatCompletionRequest) -> LettaStreamingRequest:
