@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-from benchmarks import measures, prefix, streams
+from benchmarks import measures, prefix, streams, turn_costs
 from benchmarks.cold_imports import table
 from benchmarks.measures import Client, Result
 from benchmarks.processes import running_server, scripted_model
@@ -39,6 +39,7 @@ def main() -> None:
         row(f"list 50 agents that have {MANY} messages each", measures.list_agents(client), "≤ 30", "50")
     of_streams()
     print("\n".join(["", *prefix.table()]))
+    print("\n".join(["", *turn_costs.table()]))
     print("\nCold imports (CPU ms of a fresh interpreter)")
     for what, cost in table():
         print(f"  {what:40} {'not importable' if cost is None else f'{cost:6.0f}'}")

@@ -11,8 +11,9 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ WAIT_MS = 5.0
 """Milliseconds of one table operation, as its caller waits for it."""
 CPU_MS = 25.0
 """Milliseconds of CPU for each request of the API and for each step, on the part of a CPU that 1 GB has. Assumed: on a laptop it is a third."""
-LINE_BYTES = 800
+LINE_BYTES = 1000
 """Bytes of a log line, and of the record of a state."""
 WARM_UP = 3
 """Turns before the one that is counted."""
@@ -98,7 +99,6 @@ class Deployed:
         inside = self._composed(in_execution=True).engines
         aws.lambdas.deps |= {"api": wiring.app_of(outside), "stream": wiring.app_of(stream), "advance_turn": inside}
         self._key = self._made_key(outside)
-        self.agent = str(self.ask("POST", "agents/", {"memory_blocks": [{"label": "human", "value": "Ann."}]})["id"])
 
     def _composed(self, **how: bool) -> wiring.Composition:
         models = ScriptedModels(_inserts_once, at=self._asks)
@@ -132,7 +132,8 @@ class Deployed:
 
     def counted(self, *, background: bool) -> Turn:
         """The counts of a warm turn with two model calls, of which the first edits memory."""
-        route = f"agents/{self.agent}/messages{'/async' if background else ''}"
+        agent = self.ask("POST", "agents/", {"memory_blocks": [{"label": "human", "value": "Ann."}]})
+        route = f"agents/{agent['id']}/messages{'/async' if background else ''}"
         for number in range(WARM_UP + 1):
             self.turn, body = Turn(), {"messages": [{"role": "user", "content": f"I moved to Oslo, {number}."}]}
             known = set(self.aws.executions())
@@ -151,11 +152,17 @@ class Deployed:
         return sum("stateEnteredEventDetails" in event for event in history)
 
 
-def table() -> list[str]:
-    """The lines of the report."""
+def both() -> dict[str, Turn]:
+    """The counts of a blocking and of a background turn."""
     with OfflineAws(time_scale=0.001) as aws:
         deployed = Deployed(aws)
-        turns = {"blocking": deployed.counted(background=False), "background": deployed.counted(background=True)}
+        return {"blocking": deployed.counted(background=False), "background": deployed.counted(background=True)}
+
+
+def table() -> list[str]:
+    """The lines of the report."""
+    with redirect_stdout(StringIO()):  # The functions log to it.
+        turns = both()
     prices = {name: turn.dollars() for name, turn in turns.items()}
     head = f"1,000 turns on AWS with two model calls of {MODEL_SECONDS:.0f} s each, in dollars ({PRICES['region']}, {PRICES['date']})"
     rows = [(what, *(f"{dollars[what]:.3f}" for dollars in prices.values())) for what in prices["blocking"]]

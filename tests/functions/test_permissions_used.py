@@ -174,7 +174,7 @@ class Life:
 def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
     life = Life(aws, provider)
     agent = life.agent()
-    life.send(agent, {"role": "user", "content": "long " * 20_000}, way="messages/async")
+    life.send(life.agent(), {"role": "user", "content": "long " * 20_000}, way="messages/async")
     aws.wait_for_all()
     reply = life.send(agent, {"role": "user", "content": "long " * 20_000})
     assert [one["message_type"] for one in reply["messages"]][1:] == ["tool_return_message", "assistant_message"]
@@ -196,7 +196,8 @@ def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
 
 def approve(life: Life) -> None:
     """An approval of a background run that is given, one that nobody answers, and one that a waiting caller's run asks for."""
-    guarded = life.agent(tool_rules=[{"type": "requires_approval", "tool_name": "knock"}])
+    rules = [{"type": "requires_approval", "tool_name": "knock"}]
+    guarded = life.agent(tool_rules=rules)
     call = {"type": "approval", "tool_call_id": "call_1", "approve": True}
     for deadline in ({}, {"approval_deadline": 1}):
         life.send(guarded, {"role": "user", "content": "Anybody?"}, way="messages/async", **deadline)
@@ -204,6 +205,7 @@ def approve(life: Life) -> None:
         if not deadline:
             life.send(guarded, {"type": "approval", "approvals": [call]})
         life.aws.wait_for_all()
+    guarded = life.agent(tool_rules=rules)
     asked = life.send(guarded, {"role": "user", "content": "Anybody?"})
     assert asked["stop_reason"]["stop_reason"] == "requires_approval"
     life.send(guarded, {"type": "approval", "approvals": [call]})
@@ -223,6 +225,8 @@ def bring_a_key(life: Life) -> None:
     provider = life.ask("POST", "/v1/providers/", fields)["id"]
     life.ask("POST", f"/v1/providers/{provider}/check")
     own = life.agent(model="mine/test-model", context_window_limit=6000)
+    life.send(own, {"role": "user", "content": "Hello?"}, way="messages/async")
+    life.aws.wait_for_all()
     for _ in range(5):
         life.send(own, {"role": "user", "content": "long " * 1000})
     life.ask("DELETE", f"/v1/providers/{provider}")

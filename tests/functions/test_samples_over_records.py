@@ -115,10 +115,10 @@ def about(function: str, name: str, **ids: str) -> JsonObject:
     return event
 
 
-def test_a_first_and_a_next_step_perform_one_step_each(deployed: Deployment) -> None:
+def test_the_event_of_a_first_step_performs_all_steps_and_another_event_finds_the_run_ended(deployed: Deployment) -> None:
     run = deployed.left_open(deployed.agent(), "Remember that I like tea")
     first = deployed.aws.invoke("advance_turn", about("advance_turn", "first_step", run=run))
-    assert (first["next"], first["steps"]) == ("advance", 1)
+    assert (first["next"], first["steps"]) == ("finished", 2)
     then = deployed.aws.invoke("advance_turn", about("advance_turn", "next_step", run=run))
     assert (then["next"], then["steps"], deployed.run(run)["status"]) == ("finished", 2, "completed")
     assert deployed.said(run)[-2:] == ["tool_return_message", "assistant_message"]

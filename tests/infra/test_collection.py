@@ -96,11 +96,12 @@ def test_each_role_may_do_with_our_indices_what_its_function_needs_and_nobody_el
     assert allowed == {
         sleeping.role_of("index_memory"): set(WRITING),
         sleeping.role_of("api"): set(READING),
+        sleeping.role_of("stream"): set(READING),
         sleeping.role_of("advance_turn"): set(READING),
     }
 
 
-def test_three_roles_may_call_this_collection_and_no_other(sleeping: Template) -> None:
+def test_four_roles_may_call_this_collection_and_no_other(sleeping: Template) -> None:
     (collection,) = sleeping.of_type(f"{SERVERLESS}::Collection")
     calling = {}
     for name in sleeping.functions():
@@ -108,7 +109,7 @@ def test_three_roles_may_call_this_collection_and_no_other(sleeping: Template) -
             if any(action.startswith("aoss:") for action in listed(statement["Action"])):
                 calling[name] = (statement["Action"], statement["Resource"])
     one = ("aoss:APIAccessAll", {"Fn::GetAtt": [collection, "Arn"]})
-    assert calling == dict.fromkeys(("api", "advance_turn", "index_memory"), one)
+    assert calling == dict.fromkeys(("api", "stream", "advance_turn", "index_memory"), one)
 
 
 def test_whoever_writes_knows_that_there_is_a_collection(sleeping: Template) -> None:

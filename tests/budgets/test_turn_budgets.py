@@ -1,0 +1,53 @@
+"""What a warm turn with two model calls costs on AWS, and how long it takes beside its model: `turn_budgets.json` holds the limits.
+
+The counts are those of `benchmarks/turn_costs.py`, which prices them by a list with a date.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.turn_costs import Turn, both
+from tests.support.metered_table import read_units, size, write_units
+
+BUDGETS = json.loads((Path(__file__).parent / "turn_budgets.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def turns() -> dict[str, Turn]:
+    return both()
+
+
+@pytest.mark.parametrize("kind", sorted(BUDGETS))
+def test_a_turn_stays_within_its_budget(kind: str, turns: dict[str, Turn]) -> None:
+    turn, budget = turns[kind], BUDGETS[kind]
+    found = {
+        "before_the_model": turn.before_the_model,
+        "over_the_model_ms": turn.over_the_model_ms,
+        "transitions": turn.transitions,
+        "dollars_per_1000": sum(turn.dollars().values()),
+    }
+    assert {name: value for name, value in found.items() if value > budget[name]} == {}, turn.places
+
+
+def test_a_waiting_turn_asks_the_model_in_the_function_that_waits(turns: dict[str, Turn]) -> None:
+    assert turns["blocking"].models == {"stream": 2}
+    assert turns["background"].models == {"advance_turn": 2}
+    assert turns["background"].invocations == {"api": 1, "advance_turn": 1}
+
+
+def test_units_are_counted_by_the_rules_of_dynamodb() -> None:
+    small = {"pk": "a", "sk": "b"}
+    large = {**small, "text": "x" * 1100}
+    due = {**small, "due_pk": "DUE", "due_sk": "1"}
+    assert (size(small), size({"n": 123, "b": True}), read_units([]), read_units([large] * 4)) == (6, 6, 1, 2)
+    assert [write_units(*pair, 1) for pair in ((None, small), (large, small), (None, due), (due, {**due, "due_sk": "2"}))] == [
+        1,
+        2,
+        2,
+        3,
+    ]
+    assert write_units(due, {**due, "more": "x"}, 2) == 2
