@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shutil
 import socket
 import ssl
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,19 +44,16 @@ FAKE_AWS = {
 
 def pytest_configure() -> None:
     """Lay the tests' folders in memory where there is room: the databases of tests need not survive a power cut, and waiting for
-    the disk takes a fifth of the suite's time.
+    the disk takes a fifth of the suite's time. pytest deletes them: those of a run without failures at its end, and the others at
+    the beginning of a later run.
     """
     if TEMPORARY in os.environ or not MEMORY.is_dir():
         return
     about = os.statvfs(MEMORY)
     if about.f_bavail * about.f_frsize >= ROOM and not about.f_flag & os.ST_NOEXEC:
-        os.environ[TEMPORARY] = tempfile.mkdtemp(prefix="hibernaut-tests-", dir=MEMORY)
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Give the memory back, unless a failure left something to look at. The workers of xdist leave this to their controller."""
-    if exitstatus == 0 and not hasattr(session.config, "workerinput") and str(MEMORY) in os.environ.get(TEMPORARY, ""):
-        shutil.rmtree(os.environ.pop(TEMPORARY), ignore_errors=True)
+        folder = MEMORY / f"hibernaut-tests-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.environ[TEMPORARY] = str(folder)
 
 
 class OutsideTheMachine(OSError):
