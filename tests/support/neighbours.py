@@ -56,6 +56,7 @@ class Stock:
         source = f'def f_{agent[-8:]}() -> str:\n    """{text}"""\n    return ""\n'
         conversation = self._made(f"/v1/conversations?agent_id={agent}", {"summary": text})
         self.request("PATCH", f"/v1/agents/{agent}/folders/attach/{folder}")
+        self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
         self.things = {
             "agent_id": agent,
             "folder_id": folder,
@@ -99,8 +100,8 @@ class Crossings:
     """Requests of ours that name what is theirs."""
 
     def __init__(self, document: Mapping[str, Any], ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
-        self._ours = ours
-        self._theirs = theirs
+        self._ours = {**ours, "subject": ours["agent_id"]}
+        self._theirs = {**theirs, "subject": theirs["agent_id"]}
         self._ids = sorted({each for name, each in theirs.items() if name.endswith("_id")})
         self._schemas = document.get("components", {}).get("schemas", {})
         self._document = document

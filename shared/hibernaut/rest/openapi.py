@@ -45,6 +45,11 @@ SCHEMAS: dict[str, JsonObject] = {
             "run_id": {"anyOf": [TEXT, {"type": "null"}]},
         },
     },
+    "OverBudget": {
+        "title": "OverBudget",
+        "description": "`budget` is the limit that is used up, `subject` whose it is, `resets_at` when it begins again.",
+        **_object(detail=TEXT, code=TEXT, budget=TEXT, subject=TEXT, resets_at={"anyOf": [TEXT, {"type": "null"}]}),
+    },
     "NotServed": {
         "title": "NotServed",
         "description": "`code` and `route` name a route of Letta V1 that this server does not serve.",
@@ -69,6 +74,7 @@ EVERYWHERE = {
     401: "The API key is missing or cannot be used; the header `WWW-Authenticate` says why",
     403: "The scope of the API key does not suffice, or the host or the web page may not call this server",
     404: "The resource does not exist",
+    429: "A budget is used up; `Retry-After` says when it begins again",
     500: "A defect of the server; its log has the place",
     503: "The queue is full, the table is out of reach, or the server stops; `Retry-After` says when to repeat the request",
 }
@@ -151,7 +157,7 @@ def _asks_a_model(path: str, method: str) -> bool:
 
 
 def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
-    name = {409: "Conflict", 422: "InvalidRequest", 501: "NotServed"}.get(status, "Refusal")
+    name = {409: "Conflict", 422: "InvalidRequest", 429: "OverBudget", 501: "NotServed"}.get(status, "Refusal")
     schema: JsonObject = {"$ref": f"#/components/schemas/{name}"}
     if _asks_a_model(path, method) and status in PROVIDERS:
         schema = {"anyOf": [schema, {"$ref": "#/components/schemas/ProviderFailure"}]}
