@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.aws_clients import aws_client
@@ -106,7 +107,9 @@ class DynamoDbTable:
         if len(queries) < 2:
             return [one.run(self.query) for one in queries]
         self._dynamodb()
-        return list(self._executor().map(lambda one: one.run(self.query), queries))
+        # Each query runs in the caller's context, so that what observes calls knows whose they are.
+        contexts = [copy_context() for _ in queries]
+        return list(self._executor().map(lambda context, one: context.run(one.run, self.query), contexts, queries))
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         expression = Expression()
