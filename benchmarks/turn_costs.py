@@ -144,7 +144,8 @@ class Deployed:
             self.turn.transitions = sum(map(self._transitions, set(self.aws.executions()) - known))
         functions = (*self.turn.invocations, "stream")
         self.turn.gigabytes = {name: self.aws.lambdas.of(name).memory / 1024 for name in functions}
-        return self.turn
+        counted, self.turn = self.turn, Turn()  # What follows is not part of this turn.
+        return counted
 
     def _transitions(self, execution: str) -> int:
         arn = f"{self.aws.state_machine.replace(':stateMachine:', ':execution:')}:{execution}"
