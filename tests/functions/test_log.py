@@ -84,4 +84,11 @@ def test_a_metric_without_its_field_is_left_out() -> None:
 
 
 def test_no_metric_has_a_dimension_that_grows_with_use() -> None:
-    assert {one.by for metrics in METRICS.values() for one in metrics} <= {"", "stop_reason", "code", "tool_status", "error"}
+    assert {one.by for metrics in METRICS.values() for one in metrics} <= {
+        "",
+        "stop_reason",
+        "code",
+        "tool_status",
+        "error",
+        "level",
+    }

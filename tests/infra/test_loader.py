@@ -68,9 +68,15 @@ def test_variables_on_which_functions_disagree_are_refused() -> None:
         union([{"A": "1"}, {"A": "2"}])
 
 
+def source_of(module: str) -> str:
+    """The file of a module, relative to the checkout."""
+    place = f"shared/{module.replace('.', '/')}"
+    return f"{place}/__init__.py" if (checkout() / place).is_dir() else f"{place}.py"
+
+
 def test_the_sources_of_the_template_are_what_the_infrastructure_imports() -> None:
     imported = {
-        f"shared/{node.module.replace('.', '/')}.py"
+        source_of(node.module)
         for file in (checkout() / "infra").rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hibernaut.")

@@ -67,7 +67,7 @@ class Server:
 
     def stock(self) -> None:
         """Make one of everything. No request names its model provider, which cannot be reached: the failure would not be the server's."""
-        made = Stock(self.http, "any", "x")
+        made = Stock(self.http, "any", "x", administers=False)
         made.fill()
         del made.things["provider_id"]
         self.things = {**made.things, "model": "hibernaut/demo"}

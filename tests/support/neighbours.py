@@ -34,12 +34,16 @@ class HttpClient(Protocol):
 
 @dataclass
 class Stock:
-    """One thing of everything that a caller owns; `things` are ids and names by the names of parameters."""
+    """One thing of everything that a caller owns; `things` are ids and names by the names of parameters.
+
+    `administers`: the key has the scope `admin`. Without it the caller sets no budget.
+    """
 
     client: HttpClient
     key: str
     texts: str
     things: dict[str, str] = field(default_factory=dict)
+    administers: bool = True
 
     def fill(self) -> None:
         text, name = self.texts, self.texts.replace(" ", "-")
@@ -56,7 +60,8 @@ class Stock:
         source = f'def f_{agent[-8:]}() -> str:\n    """{text}"""\n    return ""\n'
         conversation = self._made(f"/v1/conversations?agent_id={agent}", {"summary": text})
         self.request("PATCH", f"/v1/agents/{agent}/folders/attach/{folder}")
-        self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
+        if self.administers:
+            self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
         self.things = {
             "agent_id": agent,
             "folder_id": folder,

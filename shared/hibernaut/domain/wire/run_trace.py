@@ -34,7 +34,7 @@ def _of_run(run: StoredRun, trace: str, root: str) -> Iterator[Span]:
             SpanId=root,
             SpanName=ROOT,
             Duration=run.total_duration_ns or 0,
-            SpanStatus=_STATUS.get(run.status.value, "Ok"),
+            StatusCode=_STATUS.get(run.status.value, "Ok"),
             StatusMessage=run.error.code if run.error else "",
             SpanAttributes=_told(
                 run_id=run.id,
@@ -65,7 +65,7 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
         ParentSpanId=root,
         SpanName=STEP,
         Duration=step.step_ns or 0,
-        SpanStatus=_STATUS.get(step.status, "Ok"),
+        StatusCode=_STATUS.get(step.status, "Ok"),
         StatusMessage=step.error_type or "",
         SpanAttributes=_told(step_id=step.id, agent_id=step.agent_id, stop_reason=step.stop_reason),
     )

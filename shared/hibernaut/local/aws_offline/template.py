@@ -24,6 +24,10 @@ CONTEXT = {"search": "domain", "bedrockModels": "none"}
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/cipher/kms.py",
+    "shared/hibernaut/adapters/model/bedrock/__init__.py",
+    "shared/hibernaut/adapters/model/demo/demo.py",
+    "shared/hibernaut/adapters/model/dialects.py",
+    "shared/hibernaut/adapters/model/provider_settings.py",
     "shared/hibernaut/adapters/table/definition.py",
     "shared/hibernaut/domain/models/embedding_models.py",
     "shared/hibernaut/ports/table.py",

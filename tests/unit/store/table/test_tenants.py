@@ -20,8 +20,14 @@ GIVEN = {str: "x", int: 1, bool: False}
 
 
 def of_tenants() -> list[Callable[..., object]]:
-    """Every function of the module that makes a key from a tenant."""
-    made = [one for _, one in inspect.getmembers(keys, inspect.isfunction) if one.__module__ == keys.__name__]
+    """Every function of the two modules that makes a key from a tenant."""
+    modules = (keys, blob_keys)
+    made = [
+        one
+        for module in modules
+        for _, one in inspect.getmembers(module, inspect.isfunction)
+        if one.__module__ == module.__name__
+    ]
     return [one for one in made if "tenant" in inspect.signature(one).parameters]
 
 
