@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from functions.api.handler import LARGEST_REPLY, handler
-from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT
+from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, event_loop
 from hibernaut.local.aws_offline.offline import OfflineAws
 from tests.functions.conftest import sample
 
@@ -32,7 +32,8 @@ class Answering:
 
 def answer(body: str) -> Any:
     app: Any = Answering(body)
-    return handler(sample("api", "list_agents_by_tags"), CONTEXT, app)
+    with event_loop():
+        return handler(sample("api", "list_agents_by_tags"), CONTEXT, app)
 
 
 def sent(reply: Any) -> int:

@@ -190,7 +190,7 @@ class Lambdas:
             handler = _handler(function.handler)
             extra = (self.deps[function.folder],) if function.folder in self.deps else ()
             # Through JSON and back, as on the wire, so that functions share no objects.
-            with _event_loop():
+            with event_loop():
                 payload = _sent(handler(json.loads(json.dumps(event)), OfflineContext(function), *extra))
         except Abandoned:
             return
@@ -211,7 +211,7 @@ def _sent(reply: Json) -> str:
 
 
 @contextmanager
-def _event_loop() -> Iterator[None]:
+def event_loop() -> Iterator[None]:
     """Set an event loop for the handler's thread, as Lambda's main thread has one."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
