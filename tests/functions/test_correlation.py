@@ -31,8 +31,13 @@ def listening() -> Iterator[list[dict[str, Any]]]:
         lines.extend(json.loads(line) for line in text.getvalue().splitlines())
 
 
-@pytest.mark.parametrize("way", ["messages", "messages/async"])
-def test_a_request_is_followed_to_its_execution_and_its_steps(aws: OfflineAws, way: str) -> None:
+WAITING = {"run accepted", "step committed", "run ended"}
+
+
+@pytest.mark.parametrize(("way", "waits"), [("messages", True), ("messages/async", False)])
+def test_a_request_is_followed_to_its_steps_and_to_the_execution_of_a_background_run(
+    aws: OfflineAws, way: str, *, waits: bool
+) -> None:
     agent = httpx.post(f"{aws.url}/v1/agents/", json={"model": "hibernaut/demo"}, timeout=60).json()["id"]
     with listening() as lines:
         answer = httpx.post(f"{aws.url}/v1/agents/{agent}/{way}", json={"input": "Hello."}, headers=FORGED, timeout=60)
@@ -40,14 +45,12 @@ def test_a_request_is_followed_to_its_execution_and_its_steps(aws: OfflineAws, w
         statuses = aws.wait_for_all()
     (accepted,) = [line for line in lines if line["message"] == "run accepted"]
     run = accepted["run_id"]
-    assert run in statuses
+    assert (run in statuses) is not waits
     (request,) = [line for line in lines if line["message"] == "request"]
     assert request["gateway_request_id"] == accepted["gateway_request_id"] != "forged"
     assert request["request_id"] == accepted["request_id"] != "forged"
-    assert {line["message"] for line in lines if line.get("run_id") == run} >= {
-        "run accepted",
-        "step committed",
-        "turn advanced",
-        "run ended",
-    }
+    of_run = [line for line in lines if line.get("run_id") == run]
+    assert {line["message"] for line in of_run} >= (WAITING if waits else {*WAITING, "turn advanced"})
+    steps = {line["request_id"] for line in of_run if line["message"] != "run accepted"}
+    assert (steps == {request["request_id"]}) is waits, "the steps of a waiting caller are lines of its own request"
     assert all("request_id" in line for line in lines)

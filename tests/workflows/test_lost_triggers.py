@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Any
+
+import pytest
 
 from hibernaut.domain.turn.approvals import OVERDUE
 from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
@@ -148,9 +151,35 @@ def test_a_queued_run_whose_start_is_lost_at_the_handing_over_is_taken_up(offlin
     here.check(agent)
 
 
-def test_a_run_whose_execution_is_stopped_from_outside_goes_on(offline: OfflineAws) -> None:
+def test_a_function_whose_execution_is_stopped_from_outside_ends_its_run(offline: OfflineAws) -> None:
     here = Deployment(offline)
     agent = here.agent()
+    run_id, go_on = stopped_in_a_step(here, agent)
+    go_on.set()
+    ends = time.monotonic() + 20
+    while here.run(run_id)["status"] == "running" and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert (here.run(run_id)["status"], here.knocks) == ("completed", ["front"])
+    assert offline.wait_for_all() == {run_id: "ABORTED"}
+    here.check(agent)
+
+
+def test_a_run_whose_execution_is_stopped_from_outside_goes_on(offline: OfflineAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function ends with the step that it was at, as it does after fifty steps or half of its time."""
+    monkeypatch.setattr("functions.advance_turn.handler.STEPS_PER_INVOCATION", 1)
+    here = Deployment(offline)
+    agent = here.agent()
+    run_id, go_on = stopped_in_a_step(here, agent)
+    go_on.set()
+    # The function's commit may meet the first sweep, which then leaves the run to the next one.
+    for _ in range(2):
+        here.go_on_later()
+    assert (offline.wait_for_all()[f"{run_id}.1"], here.run(run_id)["status"]) == ("SUCCEEDED", "completed")
+    here.check(agent)
+
+
+def stopped_in_a_step(here: Deployment, agent: str) -> tuple[str, threading.Event]:
+    """A run whose execution was stopped while a function asks the model, and what lets the model answer."""
     held, go_on = threading.Event(), threading.Event()
 
     def say(request: ModelRequest) -> ModelReply:
@@ -161,16 +190,11 @@ def test_a_run_whose_execution_is_stopped_from_outside_goes_on(offline: OfflineA
     here.say = say
     run_id = here.begin(agent, "Is anybody there?")
     assert held.wait(20)
-    execution = offline.state_machine.replace(":stateMachine:", ":execution:") + f":{run_id}"
+    execution = here.aws.state_machine.replace(":stateMachine:", ":execution:") + f":{run_id}"
     client("stepfunctions").stop_execution(executionArn=execution)
     # Its function is at the step: the rule leaves the run to it, and what the function has done is kept.
-    assert offline.wait_for_all() == {run_id: "ABORTED"}
-    go_on.set()
-    # The function's commit may meet the first sweep, which then leaves the run to the next one.
-    for _ in range(2):
-        here.go_on_later()
-    assert (offline.wait_for_all()[f"{run_id}.1"], here.run(run_id)["status"]) == ("SUCCEEDED", "completed")
-    here.check(agent)
+    assert here.aws.wait_for_all() == {run_id: "ABORTED"}
+    return run_id, go_on
 
 
 def test_an_execution_that_is_stopped_between_two_steps_is_replaced_at_once(offline: OfflineAws) -> None:

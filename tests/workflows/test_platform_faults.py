@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from hibernaut.adapters.workflow.step_functions import StepFunctions
@@ -9,6 +12,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.table import Contended, TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import StopReason
+from hibernaut.services.runs.tenant_sweep import AT_ONCE
 from tests.workflows import faults
 from tests.workflows.deployment import Deployment
 from tests.workflows.test_step_functions import RUN, NotedApprovals, NotedEndings, ScriptedTurns, Steps
@@ -51,15 +55,27 @@ def test_a_run_of_an_agent_that_slept_for_weeks_is_taken_up_and_answered(offline
 
 
 def test_a_run_that_is_throttled_for_minutes_waits_and_is_never_closed(offline: OfflineAws) -> None:
-    """Ten executions of seven tries each: with the waits of the state machine, more than five minutes on average."""
+    """Ten executions of seven tries each. The first four follow at once: with the waits of the state machine, two minutes on average."""
     here = Deployment(offline)
     agent, closings = here.agent(), NotedEndings()
     offline.lambdas.deps["close_run"] = closings
     offline.lambdas.refuse("advance_turn", "Lambda.TooManyRequestsException", 10 * TRIES)
     run_id = here.begin(agent, "Is anybody there?")
+    assert list(offline.wait_for_all().values()) == ["FAILED"] * (1 + AT_ONCE)
+    for minutes in (1, 2, 4, 8, 15, 15, 15):
+        assert swept_after(here, timedelta(minutes=minutes, seconds=-30)) == 0, "it is not yet due"
+        assert swept_after(here, timedelta(seconds=30)) == 1
     ends = sorted(offline.wait_for_all().values())
     assert (ends, closings.ended) == (["FAILED"] * 10 + ["SUCCEEDED"], [])
     assert (here.run(run_id)["status"], here.knocks) == ("completed", ["front"])
+
+
+def swept_after(here: Deployment, pause: timedelta) -> Any:
+    """The number of runs that the sweep takes up after this pause."""
+    here.clock.ahead += pause
+    swept = here.aws.fire_schedule()
+    here.aws.wait_for_all()
+    return swept.payload["started"]
 
 
 def test_a_table_out_of_reach_leaves_the_run_open(offline: OfflineAws) -> None:

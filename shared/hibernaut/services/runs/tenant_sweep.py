@@ -32,6 +32,9 @@ MOST_SWEEPS = 30
 """A run is closed after this many restarts by the sweep and as many attempts without a commit. A run without an attempt stays
 open.
 """
+AT_ONCE = 3
+"""A run that no worker takes is restarted this often as soon as its execution fails, and after that by the sweep alone, less and less often.
+"""
 LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
 Took = Literal["started", "closed", "ended", "held", "left"]
@@ -61,12 +64,13 @@ class TenantSweep:
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
-        execution; a run with a newer execution is left to it. A run that no worker has taken since its last restart stays until it
-        is due.
+        execution; a run with a newer execution is left to it. A run that no worker has taken in its last `AT_ONCE` restarts stays until
+        it is due.
         """
         state = self._stores.runs.get(run_id)
         place = keys.run(self._tenant, run_id)
-        took = self.take_up(place) if state is not None and state.sweeps == after and not state.restarts else "left"
+        prompt = state is not None and state.sweeps == after and state.restarts < AT_ONCE
+        took = self.take_up(place) if prompt else "left"
         if took == "ended":
             self.clear_up(place)
         return SweepResult(int(took == "started"), int(took == "closed"))
@@ -137,8 +141,10 @@ class TenantSweep:
 
 
 def pause_ms(restarts: int) -> int:
-    """Milliseconds until the next restart of a run that was restarted this often, and that no worker has taken: exponential backoff."""
-    return min(OPEN_FOR_MS << min(restarts, 10), LONGEST_PAUSE_MS)
+    """Milliseconds until the next restart of a run that no worker has taken, at the latest, if it was restarted this often before:
+    exponential backoff that begins with the last restart at once.
+    """
+    return min(OPEN_FOR_MS << min(max(restarts + 1 - AT_ONCE, 0), 10), LONGEST_PAUSE_MS)
 
 
 def _is_gone(place: Key) -> bool:
