@@ -56,7 +56,9 @@ class Authentication:
 
     def remembered(self, presented: str | None) -> Principal | None:
         """The principal, if it follows from memory alone; None: call `authenticate`. Raises: Unauthenticated."""
-        if self._no_keys_at is not None and self._clock.monotonic() - self._no_keys_at < FRESH_SECONDS:
+        keyless = self._no_keys_at is not None and self._clock.monotonic() - self._no_keys_at < FRESH_SECONDS
+        # A well-formed key is looked up all the same, so that the first key of a deployment works at once.
+        if keyless and not is_well_formed(presented or ""):
             return self._without_keys(presented)
         if not self._pepper.loaded:
             return None

@@ -126,6 +126,14 @@ def test_where_keys_are_required_nobody_is_served_before_the_first(deployment: D
     assert deployment.reads() == 0
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_the_first_key_works_at_once_although_it_was_known_that_there_are_none(deployment: Deployment, required: bool) -> None:
+    served, command = deployment.process(required=required), deployment.process()
+    assert fault(served, None) == ("missing" if required else None)
+    made = new_key(command)
+    assert fault(served, made.key) is None
+
+
 def test_the_last_use_is_written_once_a_minute_for_all_processes(deployment: Deployment) -> None:
     first, second = deployment.process(), deployment.process()
     made = new_key(first)
