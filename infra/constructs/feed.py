@@ -26,7 +26,7 @@ from infra.constructs.schedule import FunctionSchedule
 POINTERS = tuple(f"{state}#" for state in get_args(State))
 """The prefix of the sort keys of pointers, and of no other item (`store/table/keys.py`)."""
 RETAKE = "rate(5 minutes)"
-AT_ONCE = 100
+BATCH_SIZE = 100
 """The number of pointers in one invocation: a transaction leaves one pointer, which may name many documents."""
 WINDOW_SECONDS = 1
 TRIES = 4
@@ -63,7 +63,7 @@ class MemoryFeed(Construct):
             event_source_arn=stream,
             function_name=index_memory.function.function_name,
             starting_position="TRIM_HORIZON",
-            batch_size=AT_ONCE,
+            batch_size=BATCH_SIZE,
             maximum_batching_window_in_seconds=WINDOW_SECONDS,
             parallelization_factor=2,
             bisect_batch_on_function_error=True,

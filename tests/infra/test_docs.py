@@ -9,7 +9,7 @@ import pytest
 from functions.metrics import METRICS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from infra.artifacts import ROOT
-from infra.constructs.feed import AT_ONCE, RETAKE, TRIES
+from infra.constructs.feed import BATCH_SIZE, RETAKE, TRIES
 from infra.settings import GATEWAY_SECONDS, Search, Sizes, settings_of
 from tests.compat.offline_gaps import GAPS, Gap
 from tests.deploy.gaps import DEPLOY_GAPS
@@ -94,6 +94,6 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
 def test_the_page_says_how_often_the_index_is_fed_again_as_the_stack_does() -> None:
     assert RETAKE == "rate(5 minutes)"
     assert "every five minutes `index_memory`" in PAGE
-    assert f"batches of {AT_ONCE}" in PAGE
+    assert f"batches of {BATCH_SIZE}" in PAGE
     assert "tried four times more" in PAGE
     assert TRIES == 4

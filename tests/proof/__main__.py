@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from tests.proof.engines import AT_HOME
-from tests.proof.play import DYNAMODB, KILLED, OFFLINE, WAITING, Play, Played, played
+from tests.proof.play import DYNAMODB, KILLED, OFFLINE, WAITING, Play, Played, end_on_sigterm, played
 from tests.proof.stories import STORIES, Story
 from tests.proof.table import points_of, sums_of
 from tests.support.dynamodb_local import DynamoDbLocal, why_not
@@ -68,6 +68,7 @@ def main() -> int:
     if "dynamodb" in wanted and (reason := why_not() or (not DYNAMODB_LOCAL.is_installed() and "run `make engines`")):
         print(f"without DynamoDB Local: {reason}", file=sys.stderr)
         wanted.remove("dynamodb")
+    end_on_sigterm()
     began = time.monotonic()
     done = {(one.play.story, one.play.engine): one for one in proved(plays(wanted, asked.only, asked.every), asked.jobs)}
     names = [engine for name in ENGINES if name in wanted for engine in ENGINES[name]]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import sys
 import time
 import warnings
 from collections import deque
@@ -21,6 +23,9 @@ from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_loca
 from tests.proof.stories import STORIES
 
 KILLED, OFFLINE, WAITING, DYNAMODB = "killed", "aws-offline", "caller waits", "DynamoDB Local"
+
+PATIENCE = 10.0
+"""Seconds that a process has to end its own processes."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +85,22 @@ def _process(endpoint: str) -> Iterator[Connection]:
         yield here
     except BaseException:
         process.terminate()
+        process.join(PATIENCE)
+        process.kill()
         raise
     finally:
         here.close()
         process.join()
 
 
+def end_on_sigterm() -> None:
+    """Make SIGTERM raise SystemExit, so that every open context ends the processes that it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def _plays(asked: Connection, endpoint: str) -> None:
     """The work of a process."""
+    end_on_sigterm()
     warnings.simplefilter("ignore")
     os.environ.update(FAKE_AWS)
     logging.disable(logging.CRITICAL)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tests.proof.engines import AT_HOME
@@ -16,6 +20,16 @@ def test_processes_find_together_what_one_process_finds() -> None:
     assert {one.play: one.tally for one in played(PLAYS, 2)} == {
         play: AT_HOME[play.engine](by_name[play.story], 1, play.every) for play in PLAYS
     }
+
+
+def test_a_proof_that_is_terminated_leaves_no_process() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.proof", "home", "--only", "plain"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as proof:
+        assert proof.stderr is not None
+        assert "0 findings" in proof.stderr.readline()
+        proof.terminate()
+        proof.communicate(timeout=60)  # ends when no process holds the pipe any more
+    assert proof.returncode == 128 + signal.SIGTERM
 
 
 def test_a_process_that_fails_fails_the_proof() -> None:

@@ -12,7 +12,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.table import Contended, TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import StopReason
-from hibernaut.services.runs.tenant_sweep import AT_ONCE
+from hibernaut.services.runs.tenant_sweep import PROMPT_RESTARTS
 from tests.workflows import faults
 from tests.workflows.deployment import Deployment
 from tests.workflows.test_step_functions import RUN, NotedApprovals, NotedEndings, ScriptedTurns, Steps
@@ -61,7 +61,7 @@ def test_a_run_that_is_throttled_for_minutes_waits_and_is_never_closed(offline: 
     offline.lambdas.deps["close_run"] = closings
     offline.lambdas.refuse("advance_turn", "Lambda.TooManyRequestsException", 10 * TRIES)
     run_id = here.begin(agent, "Is anybody there?")
-    assert list(offline.wait_for_all().values()) == ["FAILED"] * (1 + AT_ONCE)
+    assert list(offline.wait_for_all().values()) == ["FAILED"] * (1 + PROMPT_RESTARTS)
     for minutes in (1, 2, 4, 8, 15, 15, 15):
         assert swept_after(here, timedelta(minutes=minutes, seconds=-30)) == 0, "it is not yet due"
         assert swept_after(here, timedelta(seconds=30)) == 1

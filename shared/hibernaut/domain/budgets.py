@@ -17,8 +17,8 @@ from hibernaut.schemas.usage import Usage
 
 NANO = Decimal(1_000_000_000)
 """Nanodollars of a dollar."""
-AT_ONCE: LimitName = "concurrent_runs"
-PER_SECOND: LimitName = "requests_per_second"
+CONCURRENT_RUNS: LimitName = "concurrent_runs"
+REQUESTS_PER_SECOND: LimitName = "requests_per_second"
 Level = Literal["warning", "limit"]
 
 
@@ -101,7 +101,7 @@ class BudgetCrossing:
 
 def windowed(limits: BudgetLimits) -> Mapping[LimitName, int | Decimal]:
     """The limits on what is used in a day or a month."""
-    return {name: limit for name, limit in limits.limits().items() if name not in (AT_ONCE, PER_SECOND)}
+    return {name: limit for name, limit in limits.limits().items() if name not in (CONCURRENT_RUNS, REQUESTS_PER_SECOND)}
 
 
 def exhausted(standing: BudgetStanding) -> BudgetCrossing | None:

@@ -3,6 +3,7 @@
 A budget belongs to one *subject*: `tenant` (the whole tenant), the id of an API key, or the id of an agent. Days and months are those of UTC.
 """
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
@@ -91,6 +92,11 @@ class StoredBudget(BudgetLimits, Stored):
     warn_at: float | None = DEFAULT_WARNING
     created_at: Moment
     updated_at: Moment
+
+    @classmethod
+    def default(cls, limits: SetBudget | None, now: datetime) -> Self | None:
+        """The budget of a tenant for which none is set, which is never stored; None: the deployment has no such limits."""
+        return cls(subject=TENANT, created_at=now, updated_at=now, **limits.model_dump()) if limits is not None else None
 
 
 class BudgetUse(Schema):

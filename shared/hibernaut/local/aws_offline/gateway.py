@@ -31,7 +31,7 @@ from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024
 """The largest body that API Gateway accepts in bytes; Lambda's own limit for the whole event is lower."""
-AT_ONCE = 64
+GATEWAY_THREADS = 64
 """The number of concurrent buffered requests. Each has an event loop of its own, as each Lambda environment has; they share one
 app.
 """
@@ -69,7 +69,7 @@ class OfflineGateway:
             refusal.properties["ResponseType"]: refusal.properties
             for refusal in stack.of_type("AWS::ApiGateway::GatewayResponse")
         }
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="gateway")
+        self._threads = ThreadPoolExecutor(GATEWAY_THREADS, thread_name_prefix="gateway")
         self._streams = Streams(lambdas)
 
     def answer(self, request: GatewayRequest) -> GatewayResponse:

@@ -54,15 +54,17 @@ class Budgets:
 
     def get(self, subject: BudgetSubject) -> Budget:
         """A budget with what is used of it. Raises: NotFound."""
-        found, now = self._store.get(subject) or (self._standing_in() if subject == TENANT else None), self._clock.now()
+        now = self._clock.now()
+        default = StoredBudget.default(self._default, now) if subject == TENANT else None
+        found = self._store.get(subject) or default
         if found is None:
             raise NotFound(f"Budget of {subject} not found: none is set.")
-        return self._shown([found], now)[0]
+        return self._shown([found], now, default)[0]
 
     def page(self, *, after: str | None = None, limit: int = PAGE) -> Sequence[Budget]:
         """A page of the budgets in the order of their subjects: agents, keys, the tenant."""
         found, now = self._store.page(after=after, limit=limit), self._clock.now()
-        default = self._standing_in()
+        default = StoredBudget.default(self._default, now)
         if (
             default is not None
             and len(found) < limit
@@ -70,7 +72,7 @@ class Budgets:
             and all(each.subject != TENANT for each in found)
         ):
             found.append(default)
-        return self._shown(found, now)
+        return self._shown(found, now, default)
 
     def delete(self, subject: BudgetSubject) -> None:
         """Remove a budget. Runs under way go on without it, and the deployment's default applies to the tenant again. Raises: NotFound."""
@@ -114,21 +116,13 @@ class Budgets:
             case _:
                 return
 
-    def _standing_in(self) -> StoredBudget | None:
-        now = self._clock.now()
-        return (
-            StoredBudget(subject=TENANT, created_at=now, updated_at=now, **self._default.model_dump())
-            if self._default is not None
-            else None
-        )
-
-    def _shown(self, found: Sequence[StoredBudget], now: datetime) -> Sequence[Budget]:
-        return [_wire(each, now, default=self._default) for each in self._store.standings(found, now)]
+    def _shown(self, found: Sequence[StoredBudget], now: datetime, default: StoredBudget | None = None) -> Sequence[Budget]:
+        """Budgets with what is used of them. `default`: the one of them that is not stored, if it is among them."""
+        return [_wire(each, now, is_default=each.budget is default) for each in self._store.standings(found, now)]
 
 
-def _wire(standing: BudgetStanding, now: datetime, *, default: SetBudget | None) -> Budget:
+def _wire(standing: BudgetStanding, now: datetime, *, is_default: bool) -> Budget:
     window, budget = BudgetWindow.at(now), standing.budget
-    is_default = default is not None and budget.subject == TENANT and budget.created_at == now
     return Budget(
         **budget.model_dump(exclude={"created_at", "updated_at"}),
         scope=scope_of(budget.subject),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hibernaut.domain.budgets import (
-    AT_ONCE,
+    CONCURRENT_RUNS,
     BudgetCrossing,
     BudgetStanding,
     BudgetWindow,
@@ -41,7 +41,7 @@ class BudgetChecks:
         self._clock = host.clock
         self._ids = host.ids
         self._crossings = BudgetCrossings(stores)
-        self._default = default_budget(host)
+        self._default = StoredBudget.default(host.tenant_budget, host.clock.now())
 
     def reading(self, subjects: Sequence[str]) -> BudgetReading:
         """A read of the budgets of these subjects, for a batch that the caller sends."""
@@ -97,7 +97,7 @@ class BudgetChecks:
         """Raises: BudgetExceeded if a limit of the budget is reached."""
         limit = standing.budget.concurrent_runs
         if slots and limit is not None and standing.used.concurrent_runs >= limit:
-            raise self._refusal(standing.budget.subject, AT_ONCE, limit, standing.used.concurrent_runs)
+            raise self._refusal(standing.budget.subject, CONCURRENT_RUNS, limit, standing.used.concurrent_runs)
         reached = exhausted(standing)
         if reached is not None:
             self._crossings.report([standing], self._clock.now())
@@ -116,14 +116,6 @@ class BudgetChecks:
             resets_at=wire_time(ends) if ends else None,
             retry_after=seconds_until(ends, now) if ends else SLOT_WAIT,
         )
-
-
-def default_budget(host: Host) -> StoredBudget | None:
-    """The budget of a tenant for which none is set; None: it has none."""
-    if host.tenant_budget is None:
-        return None
-    now = host.clock.now()
-    return StoredBudget(subject=TENANT, created_at=now, updated_at=now, **host.tenant_budget.model_dump())
 
 
 def subjects_of(agent_id: str, key_id: str | None) -> list[str]:

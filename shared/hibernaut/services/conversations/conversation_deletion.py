@@ -17,7 +17,7 @@ from hibernaut.store.deletion import DeletionTombstone
 
 MOST_RUNS = 10_000
 """The largest number of runs that a deletion ends before it fails with Conflict."""
-AT_ONCE = 16
+CONVERSATIONS_AT_ONCE = 16
 """Conversations of an agent whose records a deletion reads in one batch."""
 
 
@@ -47,7 +47,7 @@ class ConversationDeletion:
     def delete_all(self, agent_id: str) -> None:
         """Delete all conversations of an agent except its default one. Raises: Conflict."""
         records = self._records.conversation_records
-        for ids in records.pages(agent_id, AT_ONCE):
+        for ids in records.pages(agent_id, CONVERSATIONS_AT_ONCE):
             for record in records.get_many(ids).values():
                 self.delete(record)
 

@@ -32,7 +32,7 @@ MOST_SWEEPS = 30
 """A run is closed after this many restarts by the sweep and as many attempts without a commit. A run without an attempt stays
 open.
 """
-AT_ONCE = 3
+PROMPT_RESTARTS = 3
 """A run that no worker takes is restarted this often as soon as its execution fails, and after that by the sweep alone, less and less often.
 """
 LONGEST_PAUSE_MS = 15 * 60_000
@@ -64,12 +64,12 @@ class TenantSweep:
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
-        execution; a run with a newer execution is left to it. A run that no worker has taken in its last `AT_ONCE` restarts stays until
+        execution; a run with a newer execution is left to it. A run that no worker has taken in its last `PROMPT_RESTARTS` restarts stays until
         it is due.
         """
         state = self._stores.runs.get(run_id)
         place = keys.run(self._tenant, run_id)
-        prompt = state is not None and state.sweeps == after and state.restarts < AT_ONCE
+        prompt = state is not None and state.sweeps == after and state.restarts < PROMPT_RESTARTS
         took = self.take_up(place) if prompt else "left"
         if took == "ended":
             self.clear_up(place)
@@ -144,7 +144,7 @@ def pause_ms(restarts: int) -> int:
     """Milliseconds until the next restart of a run that no worker has taken, at the latest, if it was restarted this often before:
     exponential backoff that begins with the last restart at once.
     """
-    return min(OPEN_FOR_MS << min(max(restarts + 1 - AT_ONCE, 0), 10), LONGEST_PAUSE_MS)
+    return min(OPEN_FOR_MS << min(max(restarts + 1 - PROMPT_RESTARTS, 0), 10), LONGEST_PAUSE_MS)
 
 
 def _is_gone(place: Key) -> bool:

@@ -15,7 +15,7 @@ from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs import sweep as sweep_module
 from hibernaut.services.runs.sweep import MARGIN, Sweep
-from hibernaut.services.runs.tenant_sweep import AT_ONCE, LONGEST_PAUSE_MS, LONGEST_RUN, MOST_SWEEPS
+from hibernaut.services.runs.tenant_sweep import LONGEST_PAUSE_MS, LONGEST_RUN, MOST_SWEEPS, PROMPT_RESTARTS
 from hibernaut.store.table import keys
 from hibernaut.store.table.logs import IdRange
 from tests.protocol.staged import RING, opened, takes_over
@@ -54,9 +54,9 @@ def test_a_run_whose_worker_died_in_a_step_is_restarted_at_once(tmp_path: Path) 
     world, agent_id = opened(tmp_path, in_turn(says("done")))
     run_id = world.accept(agent_id, "hello").run_id
     own = world.engines.of(TENANT).sweep
-    assert [own.take_up_one(run_id, after=sweeps).started for sweeps in range(AT_ONCE + 1)] == [1] * AT_ONCE + [0]
+    assert [own.take_up_one(run_id, after=sweeps).started for sweeps in range(PROMPT_RESTARTS + 1)] == [1] * PROMPT_RESTARTS + [0]
     world.data.table.write(world.stores.runs.take(world.run(run_id), replace(world.run(run_id), attempt=1)))
-    assert own.take_up_one(run_id, after=AT_ONCE).started == 1
+    assert own.take_up_one(run_id, after=PROMPT_RESTARTS).started == 1
 
 
 def test_a_sweep_postpones_a_run_that_a_worker_holds_and_takes_it_up_after_its_lease(tmp_path: Path) -> None:
