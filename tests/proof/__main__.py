@@ -13,13 +13,12 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 
 from tests.proof.engines import AT_HOME
 from tests.proof.play import DYNAMODB, KILLED, OFFLINE, WAITING, Play, Played, end_on_sigterm, played
 from tests.proof.stories import STORIES, Story
 from tests.proof.table import points_of, sums_of
-from tests.support.dynamodb_local import DynamoDbLocal, why_not
+from tests.support.dynamodb_local import why_not
 from tools.engines import DYNAMODB_LOCAL
 
 SHOWN = 20
@@ -43,18 +42,11 @@ def plays(wanted: Sequence[str], only: str, every: int) -> list[Play]:
 
 
 def proved(asked: Sequence[Play], jobs: int) -> Iterator[Played]:
-    """Play all, over one DynamoDB Local if a play needs it, and report each play when it is over."""
-    with ExitStack() as running:
-        endpoint = ""
-        if any(play.engine == DYNAMODB for play in asked):
-            server = DynamoDbLocal()
-            server.start()
-            running.callback(server.close)
-            endpoint = server.endpoint
-        for one in played(asked, jobs, endpoint):
-            told = f"{one.tally.points} points, {len(one.tally.found)} findings, {one.seconds:.0f} s"
-            print(f"{one.play.engine}: {one.play.story}: {told}", file=sys.stderr, flush=True)
-            yield one
+    """Play all, and report each play when it is over."""
+    for one in played(asked, jobs):
+        told = f"{one.tally.points} points, {len(one.tally.found)} findings, {one.seconds:.0f} s"
+        print(f"{one.play.engine}: {one.play.story}: {told}", file=sys.stderr, flush=True)
+        yield one
 
 
 def main() -> int:

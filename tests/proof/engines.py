@@ -17,6 +17,7 @@ from tests.proof import at_home
 from tests.proof.at_home import Trial
 from tests.proof.stories import Story
 from tests.proof.verdict import Finding
+from tests.support.dynamodb_local import DynamoDbLocal
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 1800.0
@@ -102,6 +103,16 @@ def on_dynamodb_local(endpoint: str) -> Engine:
     nowhere = "http://127.0.0.1:1"
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
     return killed("aws", AWS_ENDPOINT_URL_DYNAMODB=endpoint, AWS_ENDPOINT_URL_STEPFUNCTIONS=nowhere, **keys)
+
+
+def on_a_server_for_each_story(story: Story, first: int, every: int) -> Tally:
+    """The engine `on_dynamodb_local` with a server of its own for each story: a server answers more slowly with all that it has ever stored."""
+    server = DynamoDbLocal()
+    server.start()
+    try:
+        return on_dynamodb_local(server.endpoint)(story, first, every)
+    finally:
+        server.close()
 
 
 AT_HOME: dict[str, Engine] = {

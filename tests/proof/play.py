@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 
 from tests.conftest import FAKE_AWS
-from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
+from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_a_server_for_each_story
 from tests.proof.stories import STORIES
 
 KILLED, OFFLINE, WAITING, DYNAMODB = "killed", "aws-offline", "caller waits", "DynamoDB Local"
@@ -50,14 +50,14 @@ class ProcessFailed(RuntimeError):
     """A process of the proof has ended before its play was over. Its own error stands above."""
 
 
-def played(plays: Sequence[Play], jobs: int, endpoint: str = "") -> Iterator[Played]:
-    """Play in `jobs` processes, and begin the plays in their order. `endpoint`: the address of DynamoDB Local.
+def played(plays: Sequence[Play], jobs: int) -> Iterator[Played]:
+    """Play in `jobs` processes, and begin the plays in their order.
 
     Raises: ProcessFailed.
     """
     waiting = deque(plays)
     with ExitStack() as running:
-        idle = [running.enter_context(_process(endpoint)) for _ in range(min(jobs, len(plays)))]
+        idle = [running.enter_context(_process()) for _ in range(min(jobs, len(plays)))]
         busy: dict[Connection, Play] = {}
         while waiting or busy:
             while idle and waiting:
@@ -74,11 +74,11 @@ def played(plays: Sequence[Play], jobs: int, endpoint: str = "") -> Iterator[Pla
 
 
 @contextmanager
-def _process(endpoint: str) -> Iterator[Connection]:
+def _process() -> Iterator[Connection]:
     """A process that plays what it receives until the connection is closed. An error in the context ends it at once."""
     context = get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_plays, args=(there, endpoint), daemon=True)
+    process = context.Process(target=_plays, args=(there,), daemon=True)
     process.start()
     there.close()
     try:
@@ -98,7 +98,7 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
-def _plays(asked: Connection, endpoint: str) -> None:
+def _plays(asked: Connection) -> None:
     """The work of a process."""
     end_on_sigterm()
     warnings.simplefilter("ignore")
@@ -113,20 +113,20 @@ def _plays(asked: Connection, endpoint: str) -> None:
             except EOFError:
                 return
             if play.engine not in engines:
-                engines |= opened.enter_context(engines_with(play.engine, endpoint))
+                engines |= opened.enter_context(engines_with(play.engine))
             began = time.monotonic()
             tally = engines[play.engine](by_name[play.story], 1, play.every)
             asked.send((tally, time.monotonic() - began))
 
 
 @contextmanager
-def engines_with(name: str, endpoint: str) -> Iterator[dict[str, Engine]]:
+def engines_with(name: str) -> Iterator[dict[str, Engine]]:
     """The engine with this name, and those that share its resources."""
     match name:
         case "killed":
             yield {name: killed("embedded")}
         case "DynamoDB Local":
-            yield {name: on_dynamodb_local(endpoint)}
+            yield {name: on_a_server_for_each_story}
         case "aws-offline" | "caller waits":
             from tests.proof.offline import on_aws_offline
 
