@@ -5,7 +5,8 @@
     def test_…(indexed: Indexed) -> None               waits until the index knows everything
     def test_…(keyed: Keyed) -> None                   a server that needs keys
 
-Every test runs on every profile. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
+Every test runs on every profile: on `embedded` without keys, and on `aws-offline` with the key of a second tenant, beside a first one that has
+data of every kind. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
 use the built-in demo model.
 """
 
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -37,6 +38,7 @@ from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.neighbours import Stock
 from tests.support.provider_servers import ScriptedOpenAI
 
 PROFILES = ("embedded", "aws-offline")
@@ -46,6 +48,8 @@ CURL = {"user-agent": "curl/8.5.0"}
 Make = Callable[..., Any]
 """Makes an agent from fields of `agents.create`."""
 Indexed = Callable[[], None]
+NO_KEY = "any"
+"""What clients of a server without keys send."""
 PATIENCE = 60.0
 """Seconds after which what should be indexed is stuck."""
 
@@ -73,15 +77,19 @@ class Said:
 
 @dataclass(frozen=True)
 class Served:
-    """Where a server answers, and its table, to look into. `feed`: from then on its index hears of what is written."""
+    """Where a server answers, and its table, to look into. `feed`: from then on its index hears of what is written. `key`: the tests'
+    own, of `tenant`; a server without keys takes any.
+    """
 
     url: str
     table: Table
     access: Access
     feed: Callable[[], None] = lambda: None
+    key: str = NO_KEY
+    tenant: str = DEFAULT_TENANT
 
     def wait_until_indexed(self) -> None:
-        unindexed, deadline = SearchOutbox(TenantTable(self.table, DEFAULT_TENANT)), time.monotonic() + PATIENCE
+        unindexed, deadline = SearchOutbox(TenantTable(self.table, self.tenant)), time.monotonic() + PATIENCE
         while left := unindexed.waiting():
             assert time.monotonic() < deadline, f"{left} pointers still stand"
             threading.Event().wait(0.02)
@@ -162,9 +170,20 @@ def profile(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def served(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    serving = serving_embedded(tmp_path_factory.mktemp("data"), provider) if profile == "embedded" else serving_offline(provider)
-    with serving as server:
-        yield server
+    if profile == "embedded":
+        with serving_embedded(tmp_path_factory.mktemp("data"), provider) as server:
+            yield server
+    else:
+        with serving_offline(provider, HIBERNAUT_KEYS="required") as server:
+            yield beside_a_first_tenant(server)
+
+
+def beside_a_first_tenant(server: Served) -> Served:
+    """The server with a key of a second tenant, after a first one has filled it with data."""
+    keyed = Keyed(server.url, server.access)
+    with httpx.Client(base_url=server.url, timeout=60) as http:
+        Stock(http, keyed.key("first"), "first").fill()
+    return replace(server, key=keyed.key("second"), tenant="second")
 
 
 @pytest.fixture(scope="module")
@@ -175,12 +194,6 @@ def keyed(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempP
         else:
             served = serving.enter_context(serving_offline(provider, HIBERNAUT_KEYS="required"))
         yield Keyed(served.url, served.access)
-
-
-@pytest.fixture(scope="module")
-def url(served: Served) -> str:
-    """Where the server answers."""
-    return served.url
 
 
 @pytest.fixture(scope="module")
@@ -204,16 +217,17 @@ def said(provider: ScriptedOpenAI) -> Said:
 
 
 @pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Letta]:
+def client(served: Served) -> Iterator[Letta]:
     """The SDK without its own retries, so that a test sees the first answer."""
-    with Letta(base_url=url, api_key="any", max_retries=0) as sdk:
+    with Letta(base_url=served.url, api_key=served.key, max_retries=0) as sdk:
         yield sdk
 
 
 @pytest.fixture(scope="module")
-def http(url: str) -> Iterator[httpx.Client]:
+def http(served: Served) -> Iterator[httpx.Client]:
     """Bare HTTP with the user agent of curl, which follows no redirect."""
-    with httpx.Client(base_url=url, headers=CURL, timeout=30.0) as bare:
+    headers = CURL | {"authorization": f"Bearer {served.key}"}
+    with httpx.Client(base_url=served.url, headers=headers, timeout=30.0) as bare:
         yield bare
 
 

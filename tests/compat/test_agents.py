@@ -20,6 +20,7 @@ from letta_client import (
 )
 
 from hibernaut.schemas.agents.agent import CreateAgentRequest
+from tests.compat.conftest import Served
 
 MISSING = "00000000-0000-4000-8000-000000000000"
 NewAgent = Callable[..., Any]
@@ -365,9 +366,9 @@ def test_core_memory_and_the_count_have_routes_of_their_own(http: httpx.Client, 
 
 
 @pytest.mark.manifest("agents.create")
-def test_the_asynchronous_sdk_does_the_same(url: str) -> None:
+def test_the_asynchronous_sdk_does_the_same(served: Served) -> None:
     async def session() -> None:
-        async with AsyncLetta(base_url=url, api_key="any", max_retries=0) as client:
+        async with AsyncLetta(base_url=served.url, api_key=served.key, max_retries=0) as client:
             agent = await client.agents.create(name="Async")
             assert (await client.agents.retrieve(agent.id)).name == "Async"
             assert [one.id async for one in client.agents.list(name="Async")] == [agent.id]

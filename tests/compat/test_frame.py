@@ -11,7 +11,7 @@ import pytest
 from letta_client import Letta
 
 import hibernaut
-from tests.compat.conftest import Make, Said
+from tests.compat.conftest import NO_KEY, Make, Said, Served
 
 UNKNOWN_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 WEB = {"origin": "https://app.letta.com"}
@@ -93,8 +93,9 @@ def test_a_name_that_is_not_the_server_s_reaches_nothing(http: httpx.Client, pat
 
 @pytest.mark.manifest("frame.authorization")
 @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer whatever"}, {"authorization": "nonsense"}])
-def test_any_authorization_is_accepted(http: httpx.Client, headers: dict[str, str]) -> None:
-    assert http.get("/v1/agents/", headers=headers).status_code == 200
+def test_any_authorization_is_accepted_until_there_are_keys(served: Served, headers: dict[str, str]) -> None:
+    expected = 200 if served.key == NO_KEY else 401
+    assert httpx.get(f"{served.url}/v1/agents/", headers=headers).status_code == expected
 
 
 @pytest.mark.manifest("frame.user_id")
@@ -177,7 +178,10 @@ def test_a_providers_failure_has_its_own_body(
     assert answer.headers["x-should-retry"] == "false"
 
 
-def test_nobody_manages_keys_where_there_are_none(http: httpx.Client) -> None:
+def test_nobody_manages_keys_where_there_are_none(served: Served, http: httpx.Client) -> None:
     refused = http.get("/v1/api-keys")
+    if served.key != NO_KEY:
+        assert [each["scope"] for each in refused.json()] == ["admin"]
+        return
     assert refused.status_code == 403
     assert "hibernaut keys create" in refused.json()["detail"]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from letta_client import AsyncLetta, BadRequestError, Letta, NotFoundError, RateLimitError, UnprocessableEntityError
 
-from tests.compat.conftest import HANDLE, Make, Said, calls
+from tests.compat.conftest import HANDLE, Make, Said, Served, calls
 from tests.compat.holding import holding
 
 UNKNOWN_AGENT = "agent-00000000-0000-4000-8000-000000000000"
@@ -46,11 +46,11 @@ def test_the_demo_model_edits_memory_without_a_key(client: Letta) -> None:
 
 
 @pytest.mark.manifest("messages.send")
-def test_the_asynchronous_sdk_is_answered_too(url: str, new_agent: Make) -> None:
+def test_the_asynchronous_sdk_is_answered_too(served: Served, new_agent: Make) -> None:
     agent = new_agent()
 
     async def send() -> Any:
-        async with AsyncLetta(base_url=url, api_key="any") as sdk:
+        async with AsyncLetta(base_url=served.url, api_key=served.key) as sdk:
             return await sdk.agents.messages.create(agent.id, input="Hello")
 
     assert asyncio.run(send()).messages[0].content == "Hello."
@@ -280,11 +280,11 @@ def test_a_providers_failure_loses_nothing(client: Letta, new_agent: Make, said:
 
 
 @pytest.mark.manifest("messages.send.queue")
-def test_messages_sent_at_once_are_answered_one_after_the_other(url: str, client: Letta, new_agent: Make) -> None:
+def test_messages_sent_at_once_are_answered_one_after_the_other(served: Served, client: Letta, new_agent: Make) -> None:
     agent = new_agent()
 
     async def send() -> list[Any]:
-        async with AsyncLetta(base_url=url, api_key="any", max_retries=0) as sdk:
+        async with AsyncLetta(base_url=served.url, api_key=served.key, max_retries=0) as sdk:
             return list(await asyncio.gather(*(sdk.agents.messages.create(agent.id, input=f"{n}") for n in range(4))))
 
     assert [answer.messages[0].content for answer in asyncio.run(send())] == ["Hello."] * 4
