@@ -18,6 +18,7 @@ from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, sys
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, tool_seconds_in
 from infra.default_model import default_model_in
+from infra.identity_settings import identity_variables_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain", "serverless"]
@@ -131,7 +132,7 @@ class Settings:
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
-    set (empty: none).
+    set (empty: none). `identity`: the variables that tell the API whose tokens it accepts.
     """
 
     name: EnvironmentName
@@ -157,6 +158,7 @@ class Settings:
     default_model: str = ""
     tool_seconds: int | None = None
     tenant_budget: str = ""
+    identity: tuple[tuple[str, str], ...] = ()
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -205,6 +207,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         secrets_key=_key(str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
+        identity=identity_variables_in(context),
     )
 
 

@@ -112,12 +112,14 @@ class Gateway(Construct):
         self._accepted()
 
     def _name(self, function: OurFunction, settings: Settings) -> None:
-        """Set the API's host names and allowed origins in the app's environment (`rest/origin_policy.py`)."""
+        """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/origin_policy.py`)."""
         stack = cdk.Stack.of(self)
         own = f"{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}"
         function.function.add_environment("HIBERNAUT_ALLOWED_HOSTS", ",".join((own, *settings.hosts)))
         if settings.origins:
             function.function.add_environment("HIBERNAUT_CORS_ORIGINS", ",".join(settings.origins))
+        for name, value in settings.identity:
+            function.function.add_environment(name, value)
 
     def _routes(self, whole: apigateway.Integration, streamed: apigateway.Integration) -> None:
         """Add the resources. Resources on the way to a streamed route get a buffered method and a greedy child, because the
@@ -142,7 +144,9 @@ class Gateway(Construct):
         accept(self.rest, "APIG3", "The stage limits the rate, and callers by address; a web ACL costs while nobody calls.")
         for rule in ("APIG4", "COG4"):
             accept(
-                self.rest, rule, "The app authenticates every request by its API key, as Letta clients send it, or answers 401."
+                self.rest,
+                rule,
+                "The app authenticates every request by its API key or token, as Letta clients send it, or answers 401.",
             )
         policy = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"
         accept(self.rest, f"IAM4[{policy}]", "API Gateway writes its logs by this AWS-managed policy, account-wide.")

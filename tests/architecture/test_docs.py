@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hibernaut.rest.app import create_app
 from hibernaut.schemas import errors
-from hibernaut.wiring import settings
+from hibernaut.wiring import identity, settings
 from tests.support.faces import no_services
 
 ROOT = Path(__file__).parents[2]
@@ -23,15 +23,14 @@ def error_codes(kind: type[errors.HibernautError] = errors.HibernautError) -> se
 
 
 def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
-    source = Path(settings.__file__).read_text()
-    code = source.split('"""', 2)[2]
-    read = set(VARIABLE.findall(code))
+    code = [Path(str(module.__file__)).read_text().split('"""', 2)[2] for module in (settings, identity)]
+    read = set(VARIABLE.findall("".join(code)))
     assert read
     assert not {name for name in read if f"`{name}`" not in page("configuration.md")}
 
 
 def test_the_page_of_settings_names_no_variable_that_nothing_reads() -> None:
-    source = Path(settings.__file__).read_text()
+    source = "".join(Path(str(module.__file__)).read_text() for module in (settings, identity))
     named = set(VARIABLE.findall(page("configuration.md"))) - set(settings.PROVIDER_NAMES)
     assert not {name for name in named if name not in source}
 

@@ -19,6 +19,7 @@ AT_FIRST_USE = (
     "cryptography",
     "httpx",
     "httpx2",
+    "jwt",
     "mangum",
     "moto",
     "numpy",

@@ -49,6 +49,12 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
             "promptCache": "1h",
             "systemPrompt": "recompiled",
             "tenantBudget": "tokens_per_day=1000000,cost_per_month=50",
+            "jwtIssuer": "https://id.example.com/pool",
+            "jwtAudience": "hibernaut",
+            "jwtTenantClaim": "custom:tenant",
+            "jwtScopeClaim": "cognito:groups",
+            "jwtScopes": "editors=write,owners=admin",
+            "jwtDefaultScope": "read",
         },
     ),
 )

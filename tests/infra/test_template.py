@@ -351,6 +351,19 @@ def test_the_system_message_is_recompiled_at_each_run_where_the_deployment_wishe
     assert (mode(dev), mode(large)) == (None, "recompiled")
 
 
+def test_the_two_functions_that_check_requests_know_the_identity_provider(dev: Template, large: Template) -> None:
+    def issuers(template: Template) -> dict[str, object]:
+        made = {name: properties["Environment"]["Variables"] for name, properties in template.functions().items()}
+        return {
+            name: variables.get("HIBERNAUT_JWT_ISSUER") for name, variables in made.items() if "HIBERNAUT_JWT_ISSUER" in variables
+        }
+
+    assert issuers(dev) == {}
+    assert issuers(large) == dict.fromkeys(("api", "stream"), "https://id.example.com/pool")
+    with pytest.raises(BadSetting, match="HIBERNAUT_JWT_AUDIENCE must name the audience"):
+        settings_in({"jwtIssuer": "https://id.example.com"})
+
+
 def test_tenants_have_the_budget_that_the_deployment_sets(dev: Template, large: Template) -> None:
     def budget(template: Template, function: str) -> object:
         return template.functions()[function]["Environment"]["Variables"].get("HIBERNAUT_TENANT_BUDGET")

@@ -74,7 +74,7 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.wiring.embedded import Embedded
 
     public = not loopback(options.host)
-    if public:
+    if public and settings.identity is None:
         _check_keys(options, settings)
     listener = _listening(options)
     try:

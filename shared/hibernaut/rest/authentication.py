@@ -1,8 +1,8 @@
-"""Finds the API key of a request, and answers 401 where there is none that can be used.
+"""Finds the API key or the token of a request, and answers 401 where there is none that can be used.
 
 A key comes in one of three headers: `Authorization: Bearer <key>`, `X-API-Key: <key>`, or V1's `X-BARE-PASSWORD: password <key>`. A key in the query is
-refused, because addresses are written to logs. Only the health checks are answered without a key. An identity provider (JWT) would be a second
-implementation of `Authentication.authenticate`: it maps a claim to the tenant of the principal, and nothing behind this module changes.
+refused, because addresses are written to logs. Only the health checks are answered without a key. A token of the deployment's identity provider comes in
+the same headers.
 
 Plain ASGI. Knows headers and the principal; must not know any other route.
 """
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from hibernaut.domain.api_keys import KEY_PATTERN
+from hibernaut.domain.identity_tokens import TOKEN_PATTERN
 from hibernaut.rest.async_bridge import Lanes, ServerStops
 from hibernaut.rest.errors import body_of, headers_of, status_of
 from hibernaut.rest.lanes import ACCESS
@@ -90,7 +91,12 @@ class Authenticated:
 
     async def _principal(self, scope: Scope) -> Principal:
         """Raises: Unauthenticated, InvalidArgument, and what keeps the table from being read."""
-        if KEY_PATTERN.search(scope["query_string"].decode("latin-1")):
+        query = scope["query_string"].decode("latin-1")
+        if TOKEN_PATTERN.search(query):
+            raise InvalidArgument(
+                "INVALID_ARGUMENT: The query contains a token. Send it in the header Authorization: Bearer <token>: addresses are written to logs."
+            )
+        if KEY_PATTERN.search(query):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: The query contains an API key. Send it in the header Authorization: Bearer <key>, and rotate this key: addresses are"
                 " written to logs."

@@ -25,6 +25,7 @@ HibernautError
 ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
 ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached (503)
 ├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached (503)
+├─ IdentityProviderUnavailable  the keys of the identity provider cannot be read (503)
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -140,15 +141,30 @@ class UnsupportedMedia(HibernautError):
 
 
 KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous"]
-"""Why a request is not authenticated. `ambiguous`: its headers carry different keys."""
+"""Why a request with an API key is not authenticated. `ambiguous`: its headers carry different keys."""
+TokenFault = Literal[
+    "token_refused",
+    "token_too_long",
+    "token_malformed",
+    "token_algorithm",
+    "token_issuer",
+    "token_key",
+    "token_signature",
+    "token_claims",
+    "token_expired",
+    "token_early",
+    "token_audience",
+    "token_tenant",
+]
+"""Why a request with a token of an identity provider is not authenticated. `token_refused`: the deployment has no identity provider."""
 
 
 class Unauthenticated(HibernautError):
-    """The request has no valid API key. `detail` is the text of V1; `fault` and `hint` say what is wrong and what to do."""
+    """The request has neither a valid API key nor a valid token. `detail` is the text of V1; `fault` and `hint` say what is wrong and what to do."""
 
     code = "unauthenticated"
 
-    def __init__(self, fault: KeyFault, hint: str) -> None:
+    def __init__(self, fault: KeyFault | TokenFault, hint: str) -> None:
         self.fault = fault
         self.hint = hint
         super().__init__("Unauthorized")
@@ -254,6 +270,16 @@ class SecretsUnavailable(HibernautError):
     """The store of provider keys did not respond, and no earlier values are cached. `retry_after` in seconds."""
 
     code = "secrets_unavailable"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
+class IdentityProviderUnavailable(HibernautError):
+    """The keys that verify an identity provider's tokens cannot be read. `retry_after` in seconds."""
+
+    code = "identity_provider_unavailable"
 
     def __init__(self, detail: str, retry_after: float) -> None:
         self.retry_after = retry_after

@@ -39,6 +39,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.embedding import LazyEmbedders
+from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting
@@ -280,7 +281,13 @@ def app_of(composition: Composition) -> FastAPI:
     waits = WaitSettings(longest=composition.settings.longest_follow)
     host, required = composition.host, composition.settings.keys_required
     access = Access(
-        composition.stores, composition.cipher, host.clock, host.ids, required=required, tenant_budget=host.tenant_budget
+        composition.stores,
+        composition.cipher,
+        host.clock,
+        host.ids,
+        required=required,
+        tenant_budget=host.tenant_budget,
+        identity=identity_provider_of(composition.settings.identity, host.clock),
     )
     return create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
 

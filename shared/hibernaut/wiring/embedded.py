@@ -49,6 +49,7 @@ from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
+from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -112,6 +113,7 @@ class Embedded:
             required=settings.keys_required,
             alone=True,
             tenant_budget=self.host.tenant_budget,
+            identity=identity_provider_of(settings.identity, clock),
         )
         secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)

@@ -14,6 +14,7 @@
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     HIBERNAUT_TENANT_BUDGET   the budget of a tenant for which none is set, like tokens_per_day=1000000,cost_per_month=50 (default: none)
+    HIBERNAUT_JWT_*           whose tokens are accepted beside API keys; `wiring/identity.py` lists the variables
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
     GOOGLE_APPLICATION_CREDENTIALS   its credentials: a path or JSON (default: Google's default credentials)
@@ -53,10 +54,14 @@ from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
+from hibernaut.domain.identity_tokens import TokenRules
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
+from hibernaut.wiring.identity import identity_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
+from hibernaut.wiring.variables import BadSetting as BadSetting
+from hibernaut.wiring.variables import address_in, copies_in, list_in, seconds_in, yes_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
@@ -80,10 +85,6 @@ UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of an uploaded file."""
 _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 """A Host header in lower case. There are no wildcards: every host and every origin is listed."""
-
-
-class BadSetting(ValueError):
-    """A variable has an invalid value. The message names the variable and the expected value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ class EmbeddedSettings:
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
     tenant_budget: str = ""
+    identity: TokenRules | None = None
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -122,7 +124,7 @@ class EmbeddedSettings:
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
-            tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "on"),
             prompt_cache=prompt_cache_in(variables),
             system_prompt=system_prompt_in(variables),
@@ -130,6 +132,7 @@ class EmbeddedSettings:
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
             tenant_budget=tenant_budget_in(variables),
+            identity=identity_in(variables),
             providers=_providers(variables),
         )
 
@@ -171,6 +174,7 @@ class AwsSettings:
     bedrock_region: str = ""
     bedrock_models: str = ""
     tenant_budget: str = ""
+    identity: TokenRules | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -185,26 +189,27 @@ class AwsSettings:
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
-            opensearch=_address(variables, "HIBERNAUT_OPENSEARCH"),
+            opensearch=address_in(variables, "HIBERNAUT_OPENSEARCH"),
             opensearch_service=_service(variables),
-            opensearch_replicas=_copies(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
+            opensearch_replicas=copies_in(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             secrets_key=variables.get("HIBERNAUT_SECRETS_KEY", ""),
-            longest_follow=_seconds(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
+            longest_follow=seconds_in(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
-            tool_timeout=_seconds(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             traces=traces_in(variables, "off"),
             prompt_cache=prompt_cache_in(variables),
             system_prompt=system_prompt_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
-            private_callbacks=_yes(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
+            private_callbacks=yes_in(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
             keys_required=_keys_required(variables),
             bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
             tenant_budget=tenant_budget_in(variables),
+            identity=identity_in(variables),
         )
 
 
@@ -225,19 +230,6 @@ def index_node(environment: Mapping[str, str] | None = None) -> str | None:
     """Address of the OpenSearch node that the profile aws-offline uses instead of a file; None: not set."""
     variables = os.environ if environment is None else environment
     return variables.get("HIBERNAUT_OPENSEARCH") or None
-
-
-def _seconds(variables: Mapping[str, str], name: str, default: float) -> float:
-    text = variables.get(name)
-    if not text:
-        return default
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= 900:
-        raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
-    return seconds
 
 
 def traces_in(variables: Mapping[str, str], default: TraceMode) -> TraceMode:
@@ -299,20 +291,6 @@ def _keys_required(variables: Mapping[str, str]) -> bool:
     return text == "required"
 
 
-def _yes(variables: Mapping[str, str], name: str) -> bool:
-    text = variables.get(name) or "no"
-    if text not in ("yes", "no"):
-        raise BadSetting(f"{name} must be yes or no, not {text!r}")
-    return text == "yes"
-
-
-def _address(variables: Mapping[str, str], name: str) -> str:
-    text = variables.get(name, "")
-    if text and not text.startswith(("https://", "http://")):
-        raise BadSetting(f"{name} must be an address that begins with https:// or http://, not {text!r}")
-    return text
-
-
 def _service(variables: Mapping[str, str]) -> OpenSearchService:
     match variables.get("HIBERNAUT_OPENSEARCH_SERVICE") or "es":
         case "es":
@@ -321,13 +299,6 @@ def _service(variables: Mapping[str, str]) -> OpenSearchService:
             return "aoss"
         case other:
             raise BadSetting(f"HIBERNAUT_OPENSEARCH_SERVICE must be es or aoss, not {other!r}")
-
-
-def _copies(variables: Mapping[str, str], name: str) -> int:
-    text = variables.get(name) or "0"
-    if not text.isdecimal():
-        raise BadSetting(f"{name} must be a whole number, not {text!r}")
-    return int(text)
 
 
 def _embedding(variables: Mapping[str, str]) -> str | None:
@@ -359,7 +330,7 @@ def _megabytes(variables: Mapping[str, str], name: str) -> int:
 
 def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:
     """The additional host names that the API answers to. Raises: BadSetting."""
-    hosts = _list(variables, "HIBERNAUT_ALLOWED_HOSTS")
+    hosts = list_in(variables, "HIBERNAUT_ALLOWED_HOSTS")
     for host in hosts:
         if not _HOST.fullmatch(host):
             raise BadSetting(f"HIBERNAUT_ALLOWED_HOSTS must be names like api.example.com or api.example.com:8443, not {host!r}")
@@ -368,16 +339,12 @@ def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 def origins_in(variables: Mapping[str, str]) -> tuple[str, ...]:
     """The foreign origins whose pages may call the API. Raises: BadSetting."""
-    origins = _list(variables, "HIBERNAUT_CORS_ORIGINS")
+    origins = list_in(variables, "HIBERNAUT_CORS_ORIGINS")
     for origin in origins:
         scheme, _, host = origin.partition("://")
         if scheme not in ("http", "https") or not _HOST.fullmatch(host):
             raise BadSetting(f"HIBERNAUT_CORS_ORIGINS must be origins like https://app.example.com, not {origin!r}")
     return origins
-
-
-def _list(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())
 
 
 def starts_from_snapshot(environment: Mapping[str, str] | None = None) -> bool:

@@ -7,6 +7,7 @@ from hibernaut.ports.clock import Clock, Ids
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.services.access.api_keys import AccessParts, ApiKeys
 from hibernaut.services.access.authentication import Authentication
+from hibernaut.services.access.identity import IdentityProvider, TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.request_rates import RequestRates
 from hibernaut.services.budgets.administration import Budgets
@@ -26,10 +27,14 @@ class Access:
         required: bool,
         alone: bool = False,
         tenant_budget: SetBudget | None = None,
+        identity: IdentityProvider | None = None,
     ) -> None:
-        """`required`: a request needs a key even before the first key is created. `alone`: no other process serves requests. `tenant_budget`: that of a tenant for which none is set."""
+        """`required`: a request needs a key even before the first key is created. `alone`: no other process serves requests. `tenant_budget`: that of a
+        tenant for which none is set. `identity`: whose tokens are accepted beside keys; with it, every request needs a key or a token.
+        """
         pepper = Pepper(stores, cipher)
-        self.authentication = Authentication(stores, pepper, clock, required=required)
+        tokens = TokenPrincipals(identity, stores, clock) if identity is not None else None
+        self.authentication = Authentication(stores, pepper, clock, required=required, tokens=tokens)
         self.rates = RequestRates(stores, clock, alone=alone)
         self._parts = AccessParts(stores, pepper, self.authentication, clock, ids)
         self._tenant_budget = tenant_budget

@@ -1,4 +1,4 @@
-"""Authentication: from the API key of a request to its principal.
+"""Authentication: from the API key, or the identity provider's token, of a request to its principal.
 
 A key is looked up by one read and then remembered for `FRESH_SECONDS`, as is the answer that a key does not exist. A key that another process
 revokes therefore stops working within that time; one that this process revokes, at once.
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hibernaut.domain.api_keys import is_well_formed
+from hibernaut.domain.identity_tokens import looks_like_token
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.schemas.api_key import Principal, Scope, StoredApiKey
 from hibernaut.schemas.errors import StoreUnavailable, Unauthenticated
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.services.access.identity import TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
 
@@ -39,16 +41,20 @@ class _Answer:
 
 
 class Authentication:
-    """Authenticates requests by API keys. Thread-safe.
+    """Authenticates requests by API keys, and by tokens if the deployment has an identity provider. Thread-safe.
 
-    `required`: a request needs a key even if no key was ever created. Otherwise a deployment without keys serves everybody as the default tenant.
+    `required`: a request needs a key even if no key was ever created. Otherwise a deployment with neither keys nor an identity provider serves
+    everybody as the default tenant. `tokens` None: there is no identity provider.
     """
 
-    def __init__(self, stores: Stores, pepper: Pepper, clock: Clock, *, required: bool) -> None:
+    def __init__(
+        self, stores: Stores, pepper: Pepper, clock: Clock, *, required: bool, tokens: TokenPrincipals | None = None
+    ) -> None:
         self._stores = stores
         self._pepper = pepper
         self._clock = clock
-        self._required = required
+        self._required = required or tokens is not None
+        self._tokens = tokens
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._no_keys_at: float | None = None
@@ -56,6 +62,8 @@ class Authentication:
 
     def remembered(self, presented: str | None) -> Principal | None:
         """The principal, if it follows from memory alone; None: call `authenticate`. Raises: Unauthenticated."""
+        if self._tokens is not None and looks_like_token(presented or ""):
+            return None
         keyless = self._no_keys_at is not None and self._clock.monotonic() - self._no_keys_at < FRESH_SECONDS
         # A well-formed key is looked up all the same, so that the first key of a deployment works at once.
         if keyless and not is_well_formed(presented or ""):
@@ -66,7 +74,12 @@ class Authentication:
         return self._principal(answer.key) if answer is not None else None
 
     def authenticate(self, presented: str | None) -> Principal:
-        """The principal of a request with this key. Raises: Unauthenticated; StoreUnavailable, and the errors of the cipher."""
+        """The principal of a request with this key or token.
+
+        Raises: Unauthenticated; StoreUnavailable, and the errors of the cipher; ScopeTooNarrow and IdentityProviderUnavailable for a token.
+        """
+        if self._tokens is not None and presented is not None and looks_like_token(presented):
+            return self._tokens.of(presented)
         if not self._pepper.exists():
             self._no_keys_at = self._clock.monotonic()
             return self._without_keys(presented)
@@ -150,6 +163,10 @@ def _well_formed(presented: str | None) -> str:
     """The presented key. Raises: Unauthenticated, without a read of the table."""
     if presented is None:
         raise Unauthenticated("missing", "Send an API key in the header Authorization: Bearer <key>.")
+    if looks_like_token(presented):
+        raise Unauthenticated(
+            "token_refused", "This server accepts API keys only. Its operator can set an identity provider for tokens."
+        )
     if not is_well_formed(presented):
         raise Unauthenticated("malformed", "The text is not an API key, or it has a typing error. A key begins with hib_.")
     return presented

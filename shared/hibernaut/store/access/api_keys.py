@@ -48,15 +48,11 @@ class ApiKeyStore:
 
     def create(self, key: StoredApiKey, token: str) -> list[Change]:
         """The changes that add a key, and its tenant to the list of tenants."""
-        place, row, tenant = (
-            deployment_keys.api_key(key.digest),
-            keys.api_key_row(key.tenant, key.id),
-            deployment_keys.tenant_entry(key.tenant),
-        )
+        place, row = deployment_keys.api_key(key.digest), keys.api_key_row(key.tenant, key.id)
         return [
             Put({"pk": place.pk, "sk": place.sk, "v": VERSION, "used": "", "wt": token, **_attributes(key)}, ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "digest": key.digest, **_ttl(key)}),
-            Put({"pk": tenant.pk, "sk": tenant.sk}),
+            self.enter(key.tenant),
         ]
 
     def change(self, before: StoredApiKey, after: StoredApiKey, token: str) -> list[Change]:
@@ -100,8 +96,13 @@ class ApiKeyStore:
         place = deployment_keys.pepper()
         return Put({"pk": place.pk, "sk": place.sk, "sealed": sealed, "wt": token}, ABSENT)
 
+    def enter(self, tenant: str) -> Change:
+        """The change that adds a tenant to the list of tenants; one that is listed stays."""
+        place = deployment_keys.tenant_entry(tenant)
+        return Put({"pk": place.pk, "sk": place.sk})
+
     def tenants(self) -> Sequence[str]:
-        """The names of all tenants, sorted: the default tenant, and every tenant for which a key was created."""
+        """The names of all tenants, sorted: the default tenant, and every tenant for which a key was created or a token was accepted."""
         found = self._table.query(deployment_keys.tenant_entry(DEFAULT_TENANT).pk)
         return sorted({DEFAULT_TENANT, *(str(item["sk"]) for item in found)})
 

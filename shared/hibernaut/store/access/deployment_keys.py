@@ -5,7 +5,7 @@ APIKEY#digest      APIKEY              an API key, under its keyed hash       au
 APIKEYS            PEPPER              the sealed key of the digests          the first authentication of a process
 RATES              LIMITS            limits on requests per second                  authentication, beside a key
 RATE#tenant#subject  second          the requests of a second (ttl)                 requests that such a limit concerns
-TENANTS            tenant              a tenant that has, or had, a key       sweeps and workers that serve all tenants
+TENANTS            tenant              a tenant that has, or had, a key or a token   sweeps and workers that serve all tenants
 """
 
 from __future__ import annotations

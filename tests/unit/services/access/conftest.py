@@ -12,6 +12,7 @@ from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.table import Item, Key, Table
 from hibernaut.services.access.access import Access
+from hibernaut.services.access.identity import IdentityProvider
 from hibernaut.store.stores import Stores
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
@@ -43,10 +44,10 @@ class Deployment:
         self.engine = SqliteTable(folder / "table.db")
         self.table = CountedReads(self.engine)
 
-    def process(self, *, required: bool = True, alone: bool = False) -> Access:
+    def process(self, *, required: bool = True, alone: bool = False, identity: IdentityProvider | None = None) -> Access:
         stores = Stores(self.table, MemoryBlobs(), self.clock)
         cipher = KeyFileCipher(self.folder / "secrets.key")
-        return Access(stores, cipher, self.clock, TimeOrderedIds(self.clock), required=required, alone=alone)
+        return Access(stores, cipher, self.clock, TimeOrderedIds(self.clock), required=required, alone=alone, identity=identity)
 
     def reads(self) -> int:
         """The reads since the last call."""

@@ -1,0 +1,1 @@
+"""The engine of the port `TokenVerifier`: an OpenID Connect issuer."""

@@ -1,0 +1,52 @@
+"""Values of single variables: what each kind of value looks like, and the refusal of any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class BadSetting(ValueError):
+    """A variable has an invalid value. The message names the variable and the expected value."""
+
+
+def seconds_in(variables: Mapping[str, str], name: str, default: float) -> float:
+    """A number of seconds up to 900. Raises: BadSetting."""
+    text = variables.get(name)
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 900:
+        raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
+    return seconds
+
+
+def yes_in(variables: Mapping[str, str], name: str) -> bool:
+    """Whether the variable says yes. Raises: BadSetting."""
+    text = variables.get(name) or "no"
+    if text not in ("yes", "no"):
+        raise BadSetting(f"{name} must be yes or no, not {text!r}")
+    return text == "yes"
+
+
+def address_in(variables: Mapping[str, str], name: str) -> str:
+    """An address of HTTP, or an empty text. Raises: BadSetting."""
+    text = variables.get(name, "")
+    if text and not text.startswith(("https://", "http://")):
+        raise BadSetting(f"{name} must be an address that begins with https:// or http://, not {text!r}")
+    return text
+
+
+def copies_in(variables: Mapping[str, str], name: str) -> int:
+    """A whole number. Raises: BadSetting."""
+    text = variables.get(name) or "0"
+    if not text.isdecimal():
+        raise BadSetting(f"{name} must be a whole number, not {text!r}")
+    return int(text)
+
+
+def list_in(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The parts between commas, in lower case."""
+    return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())
