@@ -36,7 +36,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
         Metric("RunsFailed", field="failed", by="code"),
         Metric("RunDuration", "Milliseconds", "run_ms"),
     ),
-    "budget crossed": (Metric("BudgetsCrossed", by="level"),),
+    "budget crossed": (Metric("BudgetsCrossed", by="crossing"),),
     "step committed": (
         Metric("Steps"),
         Metric("StepOverhead", "Milliseconds", "overhead_ms"),
@@ -54,6 +54,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "table unavailable": (Metric("TableUnavailable"),),
     "request failed": (Metric("RequestFailures"),),
     "sweep ended": (Metric("RunsTakenUp", field="started"), Metric("RunsClosed", field="closed")),
+    "run taken up": (Metric("OpenRunAge", "Milliseconds", "open_ms"),),
     "sweep stopped in time": (Metric("ItemsLeft", field="items_left"),),
     "run could not be swept": (Metric("SweepFailures"),),
     "blobs could not be collected": (Metric("SweepFailures"),),
@@ -62,6 +63,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
         Metric("PointersIndexed", field="done"),
         Metric("PointersLeft", field="left"),
     ),
+    "pointers taken again": (Metric("PointerAge", "Milliseconds", "oldest_ms"),),
 }
 """The metrics by event. `docs/operations.md` lists them."""
 

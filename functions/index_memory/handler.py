@@ -33,7 +33,7 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
     if "reindexed" in event:
         return {"whole": feed.reindexing.end(), "left": feed.reindexing.left()}
     taken = feed.feeding.take_all_again(feed.reindexing.tenants(), time_left=_seconds_of(context))
-    log().info("pointers taken again", extra=_counted(taken))
+    log().info("pointers taken again", extra=_counted(taken) | {"oldest_ms": taken.oldest_ms})
     return _counted(taken)
 
 

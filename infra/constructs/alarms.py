@@ -29,6 +29,10 @@ FAILED_SHARE = 10
 """Percent of the runs that ended. `FailedRuns` needs `FEWEST_FAILURES` as well, so that one failure at night is no alarm."""
 SLOW_MS = 2000
 LAG_MS = 15 * 60 * 1000
+OPEN_MS = 60 * 60 * 1000
+"""The age of a run without a worker that is an alarm. The sweep takes up such a run every 15 minutes at the least, so of four periods one has
+a value.
+"""
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
 """The functions that are throttled first under load."""
 RUNBOOK = "Runbook: docs/operations.md#{}"
@@ -58,11 +62,14 @@ class Alarms(Construct):
         self._sweep(functions["sweep_runs"])
         waiting = letters.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum")
         self._alarm("DeadLetters", waiting, 1, "Something asynchronous was given up.")
+        self._alarm(
+            "BudgetsCrossed",
+            self._own("BudgetsCrossed", crossing="limit"),
+            1,
+            "A budget is used up: its subject gets 429 and its runs end.",
+        )
         if "index_memory" in functions:
-            lag = functions["index_memory"].function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
-            self._alarm(
-                "IndexLag", lag, LAG_MS, "The index of memory lags behind the table; searches find the newest all the same."
-            )
+            self._index(functions["index_memory"])
 
     def _runs(self, workflow: RunStateMachine) -> None:
         failed, ended = self._own("RunsFailed"), self._own("RunsEnded")
@@ -77,7 +84,7 @@ class Alarms(Construct):
         self._alarm("FailedExecutions", machine.metric_failed(period=PERIOD), 1, "The platform failed a run's execution.")
         self._alarm("TimedOutExecutions", machine.metric_timed_out(period=PERIOD), 1, "A run's execution passed its time.")
         overhead = self._own("StepOverhead", "p95")
-        self._alarm("StepOverhead", overhead, SLOW_MS, "Steps are slow beyond the model and the tools.", periods=3)
+        self._alarm("StepOverhead", overhead, SLOW_MS, "Steps are slow beyond the model and the tools.", of=(3, 3))
 
     def _capacity(self, workflow: RunStateMachine, functions: Mapping[str, OurFunction]) -> None:
         throttled = {name: functions[name].function.metric_throttles(period=PERIOD) for name in CROWDED}
@@ -101,25 +108,60 @@ class Alarms(Construct):
         self._alarm(
             "SweepTakes", self._own("RunsTakenUp"), 25, "Many runs were lost by their workers, and taken up by the sweep."
         )
+        self._alarm(
+            "OpenRuns",
+            self._own("OpenRunAge", "Maximum"),
+            OPEN_MS,
+            "A run stays open: its workers die or cannot start.",
+            of=(1, 4),
+        )
+        invoked = sweep_runs.function.metric_invocations(period=PERIOD)
+        self._alarm("SweepMissing", invoked, 1, "The sweep is not invoked: lost runs stay open.", of=(3, 3), below=True)
 
-    def _own(self, name: str, statistic: str = "Sum") -> cloudwatch.Metric:
+    def _index(self, index_memory: OurFunction) -> None:
+        """The stream's position and the pointers that the stream gave up: the older one is the lag."""
+        stream = index_memory.function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
+        lag = cloudwatch.MathExpression(
+            expression="IF(FILL(stream, 0) > FILL(pointers, 0), FILL(stream, 0), FILL(pointers, 0))",
+            using_metrics={"stream": stream, "pointers": self._own("PointerAge", "Maximum")},
+            period=PERIOD,
+            label="lag (ms)",
+        )
+        self._alarm("IndexLag", lag, LAG_MS, "The index of memory lags behind the table; searches find the newest all the same.")
+
+    def _own(self, name: str, statistic: str = "Sum", **dimension: str) -> cloudwatch.Metric:
         return cloudwatch.Metric(
             namespace=NAMESPACE,
             metric_name=name,
-            dimensions_map={ENVIRONMENT: self._env},
+            dimensions_map={ENVIRONMENT: self._env, **dimension},
             statistic=statistic,
             period=PERIOD,
         )
 
-    def _alarm(self, name: str, metric: cloudwatch.IMetric, threshold: int, why: str, *, periods: int = 1) -> None:
+    def _alarm(
+        self,
+        name: str,
+        metric: cloudwatch.IMetric,
+        threshold: int,
+        why: str,
+        *,
+        of: tuple[int, int] = (1, 1),
+        below: bool = False,
+    ) -> None:
+        """`of`: the number of periods that must reach the threshold, of how many. `below`: it fires under the threshold, and without
+        data.
+        """
+        reached, periods = of
+        compared, missing = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData
         alarm = cloudwatch.Alarm(
             self,
             name,
             metric=metric,
             threshold=threshold,
             evaluation_periods=periods,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            datapoints_to_alarm=reached,
+            comparison_operator=compared.LESS_THAN_THRESHOLD if below else compared.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=missing.BREACHING if below else missing.NOT_BREACHING,
             alarm_description=f"{why} {RUNBOOK.format(name.lower())}",
         )
         if self._topic is not None:

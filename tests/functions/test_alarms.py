@@ -1,28 +1,23 @@
 """Every alarm of the stack fires when its fault is injected, by the metrics that the real handlers leave in their log, and is silent
-before. Metrics that AWS itself collects are put where this process has no CloudWatch, by the documented meaning of each.
+before. `test_native_alarms.py` has the alarms on metrics that AWS collects.
 """
 
 from __future__ import annotations
 
-import io
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from functions.log import log
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelRequest
 from hibernaut.ports.table import Contended, TableError
-from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.turns.turn_engine import TurnEngine
-from infra.artifacts import ROOT
-from tests.support.alarms import Metrics, fires
+from tests.support.alarm_stories import alarms, firing, watched
+from tests.support.alarms import fires
 from tests.workflows.deployment import Deployment
 
 TRIES = 7
@@ -35,47 +30,11 @@ def here() -> Iterator[Deployment]:
         yield Deployment(aws)
 
 
-@contextmanager
-def watched() -> Iterator[Metrics]:
-    """The metrics of what is logged in the context."""
-    seen, metrics = io.StringIO(), Metrics()
-    handler = logging.StreamHandler(seen)
-    handler.setFormatter(log().registered_formatter)
-    logger = logging.getLogger("hibernaut")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield metrics
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
-        metrics.read(seen.getvalue().splitlines())
-
-
-def alarms(aws: OfflineAws) -> dict[str, JsonObject]:
-    """The alarms by name, with their references resolved."""
-    found = {one.name.removeprefix("Alarms")[:-8]: one.properties for one in aws.stack.of_type("AWS::CloudWatch::Alarm")}
-    assert len(found) == 12
-    return found
-
-
-def firing(aws: OfflineAws, metrics: Metrics) -> set[str]:
-    """The alarms that fire, without `StepOverhead`: its figures are this machine's times."""
-    return {name for name, alarm in alarms(aws).items() if fires(alarm, metrics)} - {"StepOverhead"}
-
-
-def dimension(aws: OfflineAws, alarm: str, *, number: int = 0) -> tuple[str, str, dict[str, str]]:
-    """Namespace, name and dimensions of an alarm's metric."""
-    made = alarms(aws)[alarm]
-    metric = (
-        made if "MetricName" in made else [one["MetricStat"]["Metric"] for one in made["Metrics"] if "MetricStat" in one][number]
-    )
-    return metric["Namespace"], metric["MetricName"], {one["Name"]: one["Value"] for one in metric["Dimensions"]}
-
-
-def test_runs_that_end_well_fire_nothing(here: Deployment) -> None:
-    with watched() as metrics:
+def test_runs_that_end_well_fire_nothing_until_they_use_a_budget_up(here: Deployment) -> None:
+    budget = "steps_per_day=15"
+    here.outside, here.inside = (here.composition(in_execution=one, tenant_budget=budget) for one in (False, True))
+    here.serve()
+    with watched(here) as metrics:
         agent = here.agent()
         for _ in range(6):
             here.send(agent, "Is anybody there?")
@@ -85,17 +44,13 @@ def test_runs_that_end_well_fire_nothing(here: Deployment) -> None:
     assert metrics.sum("Steps", env="dev") == 12
     assert metrics.sum("RunsFailed", env="dev") == 0
     assert {name for _, name, _ in metrics.values} >= {"ModelLatency", "QueueWait", "ToolLatency", "StepOverhead", "PromptTokens"}
-
-
-def test_dimensions_are_the_environment_and_codes_of_fixed_lists(here: Deployment) -> None:
-    with watched() as metrics:
-        here.send(here.agent(), "Is anybody there?")
-    assert {name for _, _, dimensions in metrics.values for name, _ in dimensions} <= {
-        "env",
-        "stop_reason",
-        "code",
-        "tool_status",
-    }
+    ours = [dimensions for namespace, _, dimensions in metrics.values if namespace == "Hibernaut"]
+    assert {name for dimensions in ours for name, _ in dimensions} <= {"env", "stop_reason", "code", "tool_status", "crossing"}
+    with watched(here) as metrics:
+        for _ in range(2):
+            here.send(agent, "Is anybody there?")
+    assert metrics.sum("BudgetsCrossed", env="dev", crossing="limit") == 1
+    assert firing(here.aws, metrics) == {"BudgetsCrossed"}
 
 
 def test_failed_runs_fire_by_their_code_although_their_executions_succeed(here: Deployment) -> None:
@@ -103,7 +58,7 @@ def test_failed_runs_fire_by_their_code_although_their_executions_succeed(here: 
         raise ModelAuthentication("AccessDeniedException")
 
     here.say = refuse  # type: ignore[assignment]
-    with watched() as metrics:
+    with watched(here) as metrics:
         agent = here.agent()
         runs = [here.begin(agent, "Is anybody there?") for _ in range(5)]
         assert set(here.aws.wait_for_all().values()) == {"SUCCEEDED"}
@@ -121,7 +76,7 @@ def test_a_table_that_denies_access_in_every_step_fires(here: Deployment, monkey
             raise TableError("AccessDeniedException")
         return advance(engine, run_id, **more)
 
-    with watched() as metrics:
+    with watched(here) as metrics:
         monkeypatch.setattr(TurnEngine, "advance", deny)
         run = here.begin(agent, "Is anybody there?")
         here.aws.wait_for_all()
@@ -129,7 +84,6 @@ def test_a_table_that_denies_access_in_every_step_fires(here: Deployment, monkey
         here.clock.ahead += timedelta(minutes=2)
         assert not here.aws.fire_schedule().failed
         ends = list(here.aws.wait_for_all().values())
-    metrics.put(*dimension(here.aws, "FailedExecutions"), ends.count("FAILED"))
     assert (sorted(ends), here.run(run)["status"]) == (["FAILED", "FAILED", "SUCCEEDED"], "completed")
     assert firing(here.aws, metrics) == {"FailedExecutions"}
     assert metrics.sum("PlatformFailures", env="dev", error="TableError") == 2 * TRIES
@@ -146,11 +100,25 @@ def test_a_table_that_stays_busy_fires(here: Deployment, monkeypatch: pytest.Mon
 
     throttled = False
     here.at = busy
-    with watched() as metrics:
+    with watched(here) as metrics:
         throttled = True
         for _ in range(3):
             assert here.ask("GET", f"/v1/agents/{agent}")[0] == 503
-    assert "TableUnavailable" in firing(here.aws, metrics)
+    assert firing(here.aws, metrics) == {"TableUnavailable"}
+
+
+def test_a_slow_table_fires_by_the_time_beyond_the_model(here: Deployment) -> None:
+    agent = here.agent()
+
+    def slow(place: str) -> None:
+        if place.split()[-1] in ("get", "get_many", "query", "write"):
+            here.clock.ahead += timedelta(seconds=1)
+
+    here.at = slow
+    with watched(here) as metrics:
+        here.send(agent, "Is anybody there?")
+    assert fires(alarms(here.aws)["StepOverhead"], metrics)
+    assert firing(here.aws, metrics) == set()
 
 
 def test_items_that_cannot_be_swept_fire(here: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,14 +132,14 @@ def test_items_that_cannot_be_swept_fire(here: Deployment, monkeypatch: pytest.M
         raise ValueError("not a record")
 
     monkeypatch.setattr("hibernaut.services.runs.tenant_sweep.TenantSweep.take_up", unreadable)
-    with watched() as metrics:
+    with watched(here) as metrics:
         for _ in range(3):
             assert not here.aws.fire_schedule().failed
             here.clock.ahead += timedelta(minutes=1)
     assert firing(here.aws, metrics) == {"SweepErrors"}
 
 
-def test_a_sweep_that_takes_up_many_runs_fires(here: Deployment) -> None:
+def test_a_sweep_that_takes_up_many_runs_fires_and_so_does_an_old_run(here: Deployment) -> None:
     here.starts_are_lost(in_execution=False)
     agents = [here.agent() for _ in range(25)]
     for agent in agents:
@@ -179,35 +147,13 @@ def test_a_sweep_that_takes_up_many_runs_fires(here: Deployment) -> None:
     here.outside = here.composition()
     here.serve()
     here.clock.ahead += timedelta(minutes=20)
-    with watched() as metrics:
+    with watched(here) as metrics:
         assert here.aws.fire_schedule().payload == {"started": 25, "closed": 0}
         here.aws.wait_for_all()
     assert firing(here.aws, metrics) == {"SweepTakes"}
-
-
-@pytest.mark.parametrize(
-    ("alarm", "value"),
-    [
-        ("TimedOutExecutions", 1),
-        ("WorkflowThrottles", 10),
-        ("GatewayErrors", 5),
-        ("DeadLetters", 1),
-        ("IndexLag", 15 * 60 * 1000),
-        ("FunctionThrottles", 10),
-        ("StepOverhead", 2000),
-    ],
-)
-def test_what_aws_itself_counts_fires_from_its_threshold(here: Deployment, alarm: str, value: int) -> None:
-    place = dimension(here.aws, alarm)
-    below, at = Metrics(), Metrics()
-    below.put(*place, value - 1)
-    at.put(*place, value)
-    found = alarms(here.aws)
-    assert [[name for name in found if fires(found[name], metrics)] for metrics in (below, at)] == [[], [alarm]]
-
-
-def test_every_alarm_has_its_paragraph_in_the_runbook(here: Deployment) -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    for name, alarm in alarms(here.aws).items():
-        assert alarm["AlarmDescription"].endswith(f"docs/operations.md#{name.lower()}")
-        assert f"\n### {name}\n" in page
+    here.starts_are_lost(in_execution=False)
+    here.begin(agents[0], "Hello")
+    here.clock.ahead += timedelta(minutes=61)
+    with watched(here) as metrics:
+        assert here.aws.fire_schedule().payload == {"started": 1, "closed": 0}
+    assert firing(here.aws, metrics) == {"OpenRuns"}

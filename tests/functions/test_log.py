@@ -90,5 +90,5 @@ def test_no_metric_has_a_dimension_that_grows_with_use() -> None:
         "code",
         "tool_status",
         "error",
-        "level",
+        "crossing",
     }

@@ -27,7 +27,7 @@ def actions(template: Template) -> list[object]:
 
 def test_by_default_alarms_tell_nobody(prod: Template) -> None:
     assert settings_in({}).alarms == ""
-    assert (len(prod.of_type(KIND)), actions(prod), prod.of_type("AWS::SNS::Topic")) == (11, [], {})
+    assert (actions(prod), prod.of_type("AWS::SNS::Topic")) == ([], {})
 
 
 def test_a_topic_of_the_account_is_told(large: Template) -> None:

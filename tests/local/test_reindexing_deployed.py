@@ -149,6 +149,18 @@ def test_what_aws_is_asked_without_is_one_line() -> None:
     assert reindexed("--env", "prod", "--data-dir", "x").returncode == 2
 
 
+def test_the_region_of_aws_s_other_tools_comes_first() -> None:
+    with account(None, {"TableName": "t"}) as cloud:
+        done = reindexed("--env", "prod", without="AWS_DEFAULT_REGION", AWS_REGION="eu-west-1", **cloud.variables)
+    assert "has no index of memory" in sorry(done)
+    script = "from botocore.config import Config; from hibernaut.adapters.aws_clients import aws_client; print(aws_client('sqs', Config()).meta.region_name)"
+    both = environment(AWS_REGION="eu-west-1", AWS_DEFAULT_REGION="eu-central-1")
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=both).stdout
+        == "eu-west-1\n"
+    )
+
+
 def test_without_boto3_the_command_says_what_it_needs() -> None:
     script = COMMAND[2].replace("import sys;", "import sys; sys.modules['botocore'] = sys.modules['boto3'] = None;")
     words = [sys.executable, "-c", script, "reindex", "--function", "f"]

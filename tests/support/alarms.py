@@ -67,8 +67,8 @@ def fires(alarm: JsonObject, metrics: Metrics) -> bool:
     value = _value(alarm, metrics)
     if value is None:
         return bool(alarm["TreatMissingData"] == "breaching")
-    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-    return value >= float(alarm["Threshold"])
+    threshold = float(alarm["Threshold"])
+    return value < threshold if alarm["ComparisonOperator"] == "LessThanThreshold" else value >= threshold
 
 
 def _value(alarm: JsonObject, metrics: Metrics) -> float | None:
@@ -85,5 +85,6 @@ def _value(alarm: JsonObject, metrics: Metrics) -> float | None:
     filled = set(re.findall(r"FILL\((\w+),", expression))
     if any(value is None for name, value in known.items() if name not in filled):
         return None
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
     functions: dict[str, Any] = {"FILL": lambda a, b: b if a is None else a, "IF": lambda when, a, b: a if when else b}
     return float(eval(expression, {"__builtins__": {}}, {**functions, **known}))

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.stack_outputs import outputs_of, reason_of
+from hibernaut.local.stack_outputs import aws_errors, outputs_of
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
 from hibernaut.schemas.errors import HibernautError
@@ -27,7 +27,6 @@ from hibernaut.wiring.access import DeployedStack, access_to_folder, access_to_s
 from hibernaut.wiring.data_folder import DataFolderUnusable
 from hibernaut.wiring.settings import EmbeddedSettings
 
-NO_BOTO3 = "the keys of a deployed stack need boto3, which is not installed here: pip install boto3 (make dev in a checkout)"
 OUTPUTS = ("TableName", "BucketName", "SecretsKeyArn")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -131,7 +130,7 @@ def _told(error: ErrorDetails) -> str:
 @contextmanager
 def _access(place: KeyPlace) -> Iterator[Access]:
     if place.env is not None:
-        with _aws_errors():
+        with aws_errors():
             yield access_to_stack(_stack(place.env))
         return
     settings = EmbeddedSettings.from_environment()
@@ -139,20 +138,6 @@ def _access(place: KeyPlace) -> Iterator[Access]:
         settings = replace(settings, data=Path(place.data).expanduser())
     with access_to_folder(settings) as access:
         yield access
-
-
-@contextmanager
-def _aws_errors() -> Iterator[None]:
-    try:
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError as error:
-        raise CannotServe(NO_BOTO3) from error
-    try:
-        yield
-    except BotoCoreError as error:
-        raise CannotServe(f"AWS cannot be called: {error}") from error
-    except ClientError as error:
-        raise CannotServe(f"AWS refuses: {reason_of(error.response)}") from error
 
 
 def _stack(env: str) -> DeployedStack:

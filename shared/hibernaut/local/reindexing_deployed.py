@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.local.stack_outputs import outputs_of, reason_of
@@ -102,8 +103,7 @@ def _function_of(stack: str) -> str:
 
 def _lambda() -> Lambda:
     """A client without retries: a retry would start the rebuild again."""
-    import boto3
     from botocore.config import Config
 
     config = Config(read_timeout=LONGEST, retries={"total_max_attempts": 1}, tcp_keepalive=True)
-    return cast("Lambda", boto3.client("lambda", config=config))
+    return cast("Lambda", aws_client("lambda", config))

@@ -46,7 +46,7 @@ class BudgetCrossings:
                 "scope": scope_of(crossing.subject),
                 "subject": crossing.subject,
                 "budget": crossing.limit_name,
-                "level": crossing.level,
+                "crossing": crossing.level,
                 "limit": str(crossing.limit),
                 "used": str(crossing.used),
             },

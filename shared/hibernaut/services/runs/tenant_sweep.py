@@ -4,6 +4,7 @@ next.
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -39,6 +40,9 @@ LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
 Took = Literal["started", "closed", "ended", "held", "left"]
 """What became of an item. "ended": `clear_up` must handle it. "held": a worker holds the run. "left": nothing was done."""
+
+
+logger = logging.getLogger(__name__)
 
 
 class SweepResult(NamedTuple):
@@ -109,6 +113,7 @@ class TenantSweep:
         if self._is_hopeless(state):
             error = RunError(code="internal_error", message="The run did not come to an end and was closed.")
             self._termination.end(run_id, StopReason.ERROR, error)
+            self._report(state)
             return "closed"
         token = self._host.ids.token()
         counted = replace(state, sweeps=state.sweeps + 1, restarts=state.restarts + 1, token=token)
@@ -117,13 +122,24 @@ class TenantSweep:
         except ConditionFailed:
             return "left"
         self._host.workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.{counted.sweeps}")
+        self._report(counted)
         return "started"
 
     def _is_hopeless(self, state: RunState) -> bool:
         """Whether the run exceeds `LONGEST_RUN`, or has reached `MOST_SWEEPS` restarts and attempts that committed no step."""
-        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
         died = state.attempt - state.run.steps
-        return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._host.clock.now() - began > LONGEST_RUN
+        return (state.sweeps >= MOST_SWEEPS and died >= MOST_SWEEPS) or self._age(state) > LONGEST_RUN
+
+    def _age(self, state: RunState) -> timedelta:
+        """The time since the run's input was appended to its conversation, without the time in the queue."""
+        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        return self._host.clock.now() - began
+
+    def _report(self, state: RunState) -> None:
+        """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old."""
+        age_ms = max(0, self._age(state) // timedelta(milliseconds=1))
+        fields = {"run_id": state.run.id, "agent_id": state.run.agent_id, "sweeps": state.sweeps, "open_ms": age_ms}
+        logger.info("run taken up", extra=fields)
 
     def _is_held(self, state: RunState) -> bool:
         """Whether a worker may hold an unexpired lease on the run's step."""

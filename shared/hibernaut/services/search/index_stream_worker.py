@@ -8,6 +8,7 @@ died. Until then the pointer stands in the table, and searches find the records 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
@@ -54,7 +55,8 @@ class IndexStreamWorker:
         together = IndexedBatch(0)
         for tenant in tenants:
             taken = self.take_again(tenant, time_left=time_left)
-            together = IndexedBatch(together.done + taken.done, together.left + taken.left, taken.asleep)
+            oldest_ms = max(together.oldest_ms, taken.oldest_ms)
+            together = IndexedBatch(together.done + taken.done, together.left + taken.left, taken.asleep, oldest_ms)
             if taken.asleep:
                 break
         return together
@@ -66,19 +68,31 @@ class IndexStreamWorker:
         now = self._clock.now()
         indexing = self._indexing.of(tenant)
         found = indexing.unindexed.everywhere(MOST)
-        standing = [one.key for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))]
+        standing = {one.key: one for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))}
         taken = self.take([(key, {}) for key in standing], time_left=time_left)
         if not taken.asleep:
             indexing.ask_again(going=lambda: time_left() >= NEEDED_SECONDS)
             if taken.done and time_left() >= NEEDED_SECONDS:
                 indexing.collect_doubles()
-        return taken
+        oldest = max((_wait(standing[key], now) for key in taken.left), default=timedelta())
+        return replace(taken, oldest_ms=max(0, oldest // timedelta(milliseconds=1)))
 
 
 def _young(pointer: Pointer, now: datetime) -> bool:
     """Whether the first id that the pointer names is younger than the limit. An id without a time (foreign ids) counts as old."""
+    age = _age(pointer, now)
+    return age is not None and timedelta() <= age < LEFT_TO_THE_STREAM
+
+
+def _wait(pointer: Pointer, now: datetime) -> timedelta:
+    """For how long a new record waits for the index; 0 for other pointers, which may name records of any age."""
+    age = _age(pointer, now) if pointer.state == "NEW" and not pointer.build else None
+    return age or timedelta()
+
+
+def _age(pointer: Pointer, now: datetime) -> timedelta | None:
+    """The age of the first record that the pointer names; None for an id without a time."""
     try:
-        age = now - made_at(pointer.ids[0])
+        return now - made_at(pointer.ids[0])
     except (ValueError, OverflowError, OSError):
-        return False
-    return timedelta() <= age < LEFT_TO_THE_STREAM
+        return None

@@ -41,11 +41,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IndexedBatch:
-    """The result of a batch: the number of indexed pointers, and the keys to process again. `asleep`: the index was unavailable."""
+    """The result of a batch: the number of indexed pointers, and the keys to process again. `asleep`: the index was unavailable.
+    `oldest_ms`: the age of the oldest record of these keys in milliseconds, where the batch knows it.
+    """
 
     done: int
     left: tuple[Key, ...] = ()
     asleep: bool = False
+    oldest_ms: int = 0
 
 
 class EmbedderRefusals:

@@ -177,7 +177,7 @@ def test_a_crossing_is_told_once_by_all_processes(tmp_path: Path, caplog: pytest
         for _ in range(2):
             with pytest.raises(BudgetExceeded):
                 world.reborn().accept(agent, "no more")
-    told = [record.level for record in caplog.records if record.message == "budget crossed"]  # type: ignore[attr-defined]
+    told = [record.crossing for record in caplog.records if record.message == "budget crossed"]  # type: ignore[attr-defined]
     assert told == ["warning", "limit"]
 
 
