@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import h11
 import uvicorn
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 BACKLOG = 2048
 KEEP_ALIVE = 75
 """Seconds after which an idle connection is closed: longer than clients keep theirs, so that none is closed during a request."""
+LARGEST_MESSAGE = 128 * 1024
+"""Bytes of one WebSocket message of a client, as API Gateway takes; a larger one closes the connection with the code 1009."""
 GRACE = 5
 """Seconds that current requests may continue after the stop."""
 
@@ -98,7 +101,9 @@ class LocalServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            ws="none",
+            ws=_web_socket,  # type: ignore[arg-type]  # uvicorn calls it as it calls a class
+            ws_max_size=LARGEST_MESSAGE,
+            ws_per_message_deflate=False,
             lifespan="off",
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,
@@ -116,6 +121,13 @@ class LocalServer:
         self._server.should_exit = True
 
 
+def _web_socket(**parts: Any) -> asyncio.Protocol:
+    """The protocol of a connection that becomes a WebSocket; its library is imported at the first one."""
+    from hibernaut.local.web_socket import WebSocketConnection
+
+    return WebSocketConnection(**parts)
+
+
 class _Connection(H11Protocol):
     """A connection whose requests arrive in time, or which is closed: uvicorn waits for the rest of a request for ever."""
 
@@ -129,7 +141,10 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        if self.transport.get_protocol() is self:
+            self._look()
+        else:  # It has become a WebSocket, which may be silent.
+            self._expect_nothing()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -27,6 +27,7 @@ from hibernaut.rest.routers.conversations import chat_completions, compaction, c
 from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
 from hibernaut.rest.routers.runs import jobs, runs, steps, streams, usage
+from hibernaut.rest.sockets.middleware import WebSockets
 
 if TYPE_CHECKING:
     from hibernaut.services.access.access import Access
@@ -121,6 +122,7 @@ def create_app(
     app.add_middleware(OriginGuard, policy=policy)
     app.add_middleware(UncachedReplies)
     app.add_middleware(RequestLog)
+    app.add_middleware(WebSockets, owner=app, policy=policy)
     return app
 
 

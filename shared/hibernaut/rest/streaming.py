@@ -36,14 +36,14 @@ def streaming(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool)
 async def stream(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
     """The events, with a ping at the start and after each silence. A stream that ends before its run does not end with `[DONE]`."""
     if pings:
-        yield _ping(log.run_id, _number(log, log.shown_seq))
+        yield _ping(log.run_id, number_of(log, log.shown_seq))
     ended = False
     async for text in follow(following, lanes, log, partial(_new_events, log)):
         ended = text.endswith(DONE)
         if text:
             yield text
         elif pings:
-            yield _ping(log.run_id, _number(log, log.shown_seq))
+            yield _ping(log.run_id, number_of(log, log.shown_seq))
     if log.at_end and not ended:
         yield DONE
 
@@ -65,28 +65,39 @@ def refusal(error: ApprovalPending, *, pings: bool) -> StreamingResponse:
 
 
 def _new_events(log: RunLog) -> list[str | None]:
-    return [wire_text(one, log.run_id, number=_number(log, one.shown_seq)) for one in log.look()]
+    return [wire_text(one, log.run_id, number=number_of(log, one.shown_seq)) for one in log.look()]
 
 
-def _number(log: RunLog, shown: int) -> int | None:
+def number_of(log: RunLog, shown: int) -> int | None:
+    """The number that an event shows; None for a run that shows none."""
     return shown if log.numbered else None
 
 
 def wire_text(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
     """The wire form of an event; None if it has none. `number`: the number that the event shows, if any."""
+    if isinstance(one.event, DoneEvent):
+        return DONE
+    message = wire_message(one, run_id, number=number)
+    if message is None:
+        return None
+    return _error(message) if isinstance(message, LettaErrorMessage) else _data(message)
+
+
+def wire_message(one: LoggedEvent, run_id: str, *, number: int | None = None) -> BaseModel | None:
+    """What clients are sent for an event; None for a hidden event and for the end of a run."""
     match one.event:
         case MessageEvent() | DeltaEvent() | CompactionEvent():
-            if one.message is None:
-                return None
-            return _data(one.message if number is None else one.message.model_copy(update={"seq_id": number}))
+            if one.message is None or number is None:
+                return one.message
+            return one.message.model_copy(update={"seq_id": number})
         case StopEvent(stop_reason=reason):
-            return _data(LettaStopReason(stop_reason=reason))
+            return LettaStopReason(stop_reason=reason)
         case ErrorEvent():
-            return _error(_message_of(one.event, run_id, number))
+            return _message_of(one.event, run_id, number)
         case UsageEvent(usage=usage):
-            return _data(usage)
+            return usage
         case DoneEvent():
-            return DONE
+            return None
     assert_never(one.event)
 
 
@@ -109,11 +120,14 @@ def _error(message: LettaErrorMessage) -> str:
     return "event: error\n" + _data(message)
 
 
-def _ping(source_id: str, number: int | None) -> str:
+def ping_of(source_id: str, number: int | None) -> Ping:
     """A ping with the id and the date of a run, or of the message that requests an approval."""
     run_id = source_id if source_id.startswith("run-") else None
-    ping = Ping(id=f"ping-{source_id[-36:]}", date=message_date(made_at(source_id)), seq_id=number, run_id=run_id)
-    return _data(ping)
+    return Ping(id=f"ping-{source_id[-36:]}", date=message_date(made_at(source_id)), seq_id=number, run_id=run_id)
+
+
+def _ping(source_id: str, number: int | None) -> str:
+    return _data(ping_of(source_id, number))
 
 
 def _data(model: BaseModel) -> str:

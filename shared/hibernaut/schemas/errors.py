@@ -8,6 +8,7 @@ HibernautError
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
 ├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
+│  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            the run's event log has expired (410)
 ├─ PayloadTooLarge       over the body limit (413)
@@ -110,6 +111,12 @@ class ApprovalPending(Conflict):
         super().__init__(detail)
 
 
+class ConnectionLimit(Conflict):
+    """The tenant has too many WebSocket connections, or one of them follows too many runs."""
+
+    code = "connection_limit"
+
+
 class LogExpired(HibernautError):
     """The run's event log has expired."""
 
@@ -140,8 +147,8 @@ class UnsupportedMedia(HibernautError):
     code = "unsupported_media"
 
 
-KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous"]
-"""Why a request with an API key is not authenticated. `ambiguous`: its headers carry different keys."""
+KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous", "misplaced"]
+"""Why a request with an API key is not authenticated. `ambiguous`: it carries different keys; `misplaced`: its address contains a key."""
 TokenFault = Literal[
     "token_refused",
     "token_too_long",

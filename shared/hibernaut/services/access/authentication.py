@@ -84,7 +84,15 @@ class Authentication:
             self._no_keys_at = self._clock.monotonic()
             return self._without_keys(presented)
         self._no_keys_at = None
-        digest = self._digest(presented)
+        return self._looked_up(self._digest(presented))
+
+    def again(self, digest: str) -> Principal:
+        """The principal of a connection that was authenticated before: its key may have been revoked meanwhile. `digest`: that of its principal,
+        empty if it had no key. Raises: as `authenticate`.
+        """
+        return self._looked_up(digest) if digest else self.authenticate(None)
+
+    def _looked_up(self, digest: str) -> Principal:
         answer = self._answer(digest)
         if answer is None:
             answer = _Answer(self._stores.api_keys.by_digest(digest), self._clock.monotonic())

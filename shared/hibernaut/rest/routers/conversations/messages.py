@@ -56,20 +56,28 @@ async def prepare(request: HttpRequest) -> Prepare:
     count = request.headers.get("x-stainless-retry-count", "0")
 
     def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
-        if body.messages is not None and not body.messages:
-            raise Unprocessable("Messages must not be empty")
-        return SendRequest(
-            agent_id=agent_id,
-            body=body,
-            run_type=run_type,
-            digest=body_digest(agent_id, raw),
-            retry=int(count) if _COUNT.fullmatch(count) else 0,
-            background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
-            callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
-            key_id=key_id,
-        )
+        digest, retry = body_digest(agent_id, raw), int(count) if _COUNT.fullmatch(count) else 0
+        return send_request(agent_id, body, run_type, digest=digest, retry=retry, key_id=key_id)
 
     return prepared
+
+
+def send_request(
+    agent_id: str, body: LettaRequest, run_type: str, *, digest: str, retry: int = 0, key_id: str | None = None
+) -> SendRequest:
+    """A body as a request to an agent. Raises: Unprocessable, InvalidArgument."""
+    if body.messages is not None and not body.messages:
+        raise Unprocessable("Messages must not be empty")
+    return SendRequest(
+        agent_id=agent_id,
+        body=body,
+        run_type=run_type,
+        digest=digest,
+        retry=retry,
+        background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
+        callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
+        key_id=key_id,
+    )
 
 
 def _callable(url: str | None) -> str | None:
