@@ -5,13 +5,11 @@ boto3 adds resources and transfers, which no adapter uses, and its import is a q
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from botocore.config import Config
-
-_REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
-"""botocore reads AWS_DEFAULT_REGION alone. AWS's command line and its other SDKs read AWS_REGION, which comes first there too."""
 
 
 def aws_client(service: str, config: Config, *, region: str | None = None, endpoint_url: str | None = None) -> Any:
@@ -21,4 +19,16 @@ def aws_client(service: str, config: Config, *, region: str | None = None, endpo
     """
     from botocore.session import get_session  # at the first use: a process without AWS has no botocore
 
-    return get_session(_REGION).create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
+    session = get_session()
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session.create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    """The loader of botocore's data, which keeps what it has read. All sessions share it, since each would parse the list of endpoints again:
+    two thirds of the CPU time of a function's further clients. Threads that meet in it parse a file twice at worst.
+    """
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)

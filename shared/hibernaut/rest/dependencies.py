@@ -14,9 +14,10 @@ from fastapi import Depends, Request
 
 from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.authentication import PRINCIPAL
-from hibernaut.schemas.api_key import Principal, Scope
+from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_USER, is_id
+from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.api_keys import ApiKeys
 from hibernaut.services.budgets.administration import Budgets
 

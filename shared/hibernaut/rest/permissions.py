@@ -17,8 +17,9 @@ from starlette.types import Scope as AsgiScope
 
 from hibernaut.rest.authentication import HEALTH, PRINCIPAL
 from hibernaut.rest.lanes import ACCESS
-from hibernaut.schemas.api_key import Principal, Scope
+from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import NoKeysConfigured, ScopeTooNarrow
+from hibernaut.schemas.scope import Scope
 
 if TYPE_CHECKING:
     from hibernaut.rest.async_bridge import Lanes

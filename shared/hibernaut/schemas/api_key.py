@@ -6,7 +6,6 @@ programs that cannot keep a secret, such as web pages; it may talk to its agents
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from hibernaut.schemas.base import Moment, Schema, StrictSchema
 from hibernaut.schemas.ids import AgentId, pattern
 from hibernaut.schemas.names import is_plain
+from hibernaut.schemas.scope import Scope
 
 KeyId = Annotated[str, StringConstraints(pattern=pattern("key"))]
 MOST_AGENTS = 50
@@ -23,18 +23,6 @@ LONGEST_GRACE = 30 * DAY_SECONDS
 """The longest grace period of a rotation, in seconds."""
 LONGEST_CLIENT_TOKEN = 30 * DAY_SECONDS
 """The longest life of a client token, in seconds."""
-
-
-class Scope(StrEnum):
-    """What a key permits; each scope includes the ones below it. `admin`: also API keys. `write`: all changes. `read`: reads and searches."""
-
-    ADMIN = "admin"
-    WRITE = "write"
-    READ = "read"
-
-    def includes(self, other: "Scope") -> bool:
-        order = list(Scope)
-        return order.index(self) <= order.index(other)
 
 
 KeyKind = Literal["secret", "client"]

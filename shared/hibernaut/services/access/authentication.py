@@ -16,9 +16,10 @@ from hibernaut.domain.api_keys import is_well_formed
 from hibernaut.domain.identity_tokens import looks_like_token
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import ConditionFailed, TableError
-from hibernaut.schemas.api_key import Principal, Scope, StoredApiKey
+from hibernaut.schemas.api_key import Principal, StoredApiKey
 from hibernaut.schemas.errors import StoreUnavailable, Unauthenticated
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.identity import TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
