@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.agents.agents import AgentFilter
+from hibernaut.services.conversations.conversation_lists import ConversationQuery
 from hibernaut.services.per_tenant import PerTenant
+from hibernaut.store.conversations.conversation_records import message_sent, run_ended
 from hibernaut.store.runs.runs import RunState
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
@@ -44,6 +46,8 @@ class Records:
     all_services: PerTenant[Services]
     services: Services
     ids: dict[str, str]
+    _messages: list[str] = field(default_factory=list)
+    """Those of conversations other than the agents' own."""
 
     def path(self, route: str) -> str:
         """The route with ids in its places."""
@@ -87,7 +91,7 @@ class Records:
                 *stores.files.create(self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
                 *stores.folders.create(copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
                 *stores.passages.make(copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
-                *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:3],
+                *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:-1],
                 *self._log(thread_head, ids["conversation"]),
                 stores.blocks.attach(block.id, ids["agent"]),
                 stores.folders.attach(folder.id, ids["agent"]),
@@ -95,14 +99,18 @@ class Records:
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
-            if len(changes) > AT_ONCE - 25:
+            if len(changes) > AT_ONCE - 26:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
             stores.writer.write(*changes)
         for other_id in made["agent"][3::10]:
             stores.writer.write(stores.agents.run_ended(other_id, self._now(), 1, None))
-        services.agents.count(AgentFilter(name="first"))  # the first request of its kind looks for agents of older data
+        for other_id in made["conversation"][3::4]:
+            run = self._run(made["run"][0], agent_id).model_copy(update={"conversation_id": other_id})
+            stores.writer.write(*message_sent(TENANT, run, self._now()), *run_ended(TENANT, run, self._now()))
+        services.agents.count(AgentFilter(name="first"))  # the first request of its kind looks for records of older data
+        services.conversations.list(ConversationQuery(order_by="last_message_at"))
         run_id = made["run"][0]
         unknown = "00000000-0000-4000-8000-000000000000"
         self.ids = {
@@ -122,6 +130,7 @@ class Records:
             "step_id": f"step-{unknown}",
             "message_id": f"message-{unknown}",
             "provider_id": f"provider-{unknown}",
+            "middle message": self._messages[len(self._messages) // 2],
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 
@@ -130,6 +139,8 @@ class Records:
         text = [TextContent(text="Hello")]
         row = Message(id=self._new("message"), role="user", content=text, agent_id=head.agent_id, created_at=self._now())
         after = head.model_copy(update={"id": conversation, "last_message": row.id, "newest": [row.id]})
+        if head.agent_id != conversation:
+            self._messages.append(row.id)
         store = self.embedded.stores.of(TENANT).conversations
         return [store.create_head(after, "t"), store.put_message(conversation, row)]
 

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.table import Table
+from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.store.table import shards
 from tests.protocol.staged import INSERT
+from tests.support.conversations import begin_in, conversations_of
 from tests.support.scripted_model import Script, in_turn, says
 from tests.support.world import World, data_in
 from tests.support.write_meter import WriteMeter
@@ -28,7 +30,7 @@ AGENTS, MESSAGES = 1000, 10
 SHARED = A_SECOND / (AGENTS * MESSAGES)
 OWN = A_SECOND / MESSAGES
 TURNS = 12
-UNSHARED = re.compile(r"default#(AGENT|CONV|RUN|BLOCK|TAIL)#[a-z]+-[0-9a-f-]{36}")
+UNSHARED = re.compile(r"default#(AGENT|AGENTMSGS|BLOCK|CONV|CONVSMESSAGED|CONVSRAN|RUN|TAIL)#[a-z]+-[0-9a-f-]{36}")
 SHARD = re.compile(r"#[0-9a-f]{2}$")
 SCRIPTS = {"a reply": [says("Hello.")], "a reply after an edit of memory": [INSERT, says("Done.")]}
 NOT_HELD = {"default#TAIL#SHARD"}
@@ -66,6 +68,28 @@ def test_no_partition_that_agents_share_takes_more_than_a_tenth_of_a_unit_a_turn
     with metered(tmp_path, in_turn(*SCRIPTS[name] * 2 * TURNS), indexed=indexed) as (world, meter):
         units = a_turn_each(world, meter, lambda agent_id: world.send(agent_id, "hello"))
     assert too_hot(units) == {}
+
+
+def test_a_turn_in_another_conversation_heats_no_shared_partition_either(tmp_path: Path) -> None:
+    with metered(tmp_path, in_turn(*SCRIPTS["a reply after an edit of memory"] * 2 * TURNS)) as (world, meter):
+        threads = dict[str, str]()
+
+        def send(agent_id: str) -> None:
+            threads[agent_id] = (
+                threads.get(agent_id) or conversations_of(world).openings.create(agent_id, CreateConversation()).id
+            )
+            begin_in(world, agent_id, threads[agent_id], "hello")
+            world.workflow.drive()
+
+        units = a_turn_each(world, meter, send)
+    assert too_hot(units) == {}
+    assert {"default#CONVSBYMSG", "default#CONVSBYRUN"} <= {SHARD.sub("", pk) for pk in units}
+
+
+def test_messages_of_a_default_conversation_have_no_further_place(tmp_path: Path) -> None:
+    with metered(tmp_path, in_turn(*SCRIPTS["a reply"] * 2 * TURNS)) as (world, meter):
+        units = a_turn_each(world, meter, lambda agent_id: world.send(agent_id, "hello"))
+    assert [pk for pk in units if pk.startswith(("default#AGENTMSGS#", "default#CONVS"))] == []
 
 
 def too_hot(units: Counter[str]) -> dict[str, float]:

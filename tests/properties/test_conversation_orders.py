@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from hibernaut.domain.wire.listing import in_order
 from hibernaut.ports.table import Delete, Index, Put, Update
 from hibernaut.schemas.agents.conversation_record import CreateConversation, UpdateConversation
+from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
-from hibernaut.services.conversations.conversations import ConversationQuery
+from hibernaut.services.conversations.conversation_lists import ConversationQuery
+from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversation_records import message_sent, run_ended
 from hibernaut.store.table import keys
 from tests.support.house import TENANT, House, house_in
@@ -44,18 +47,21 @@ def day(number: object) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=int(str(number)))
 
 
-def act(house: House, agent_id: str, step: tuple[object, ...], ids: list[str]) -> None:
+def act(house: House, agents: list[str], step: tuple[object, ...], ids: dict[str, str]) -> None:
+    """`ids`: the agents of the conversations, by conversation."""
     kind, one, two = step
     conversations, write = house.services.conversations, house.stores.writer.write
     if kind == "create":
-        ids.append(conversations.openings.create(agent_id, CreateConversation(summary=str(one))).id)
+        agent_id = agents[len(ids) % len(agents)]
+        ids[conversations.openings.create(agent_id, CreateConversation(summary=str(one))).id] = agent_id
     elif kind == "age":
-        aged(house, agent_id)
+        for agent_id in agents:
+            aged(house, agent_id)
     elif ids:
-        one_id = ids[int(str(one)) % len(ids)]
+        one_id = list(ids)[int(str(one)) % len(ids)]
         run = StoredRun(
             id="run-1",
-            agent_id=agent_id,
+            agent_id=ids[one_id],
             conversation_id=one_id,
             created_at=day(0),
             status="running",
@@ -67,7 +73,7 @@ def act(house: House, agent_id: str, step: tuple[object, ...], ids: list[str]) -
             at = None if two is None else day(two)
             conversations.update(one_id, UpdateConversation(last_message_at=at))
         elif kind == "delete":
-            ids.remove(one_id)
+            del ids[one_id]
             conversations.delete(one_id)
         else:
             write(*run_ended(TENANT, run, day(two), followed=kind == "run, then say"))
@@ -75,11 +81,13 @@ def act(house: House, agent_id: str, step: tuple[object, ...], ids: list[str]) -
 
 def aged(house: House, agent_id: str) -> None:
     """Make of an agent and its conversations what an older version has written: no places, and the last run on the row."""
+    house.table.write(Delete(place_keys.conversations_placed(TENANT)))
     for row in house.stores.conversation_records.listed(agent_id).all():
         (whole,) = house.stores.conversation_orders.joined([row])
         older = {name: value for name, value in whole.items() if not name.startswith("due_") and name != "apart" and value != ""}
         house.table.write(Put(older))
-        house.table.write(Delete(keys.conversation_last_run(keys.conversation_row(TENANT, agent_id, str(row["sk"])[5:]))))
+        own = keys.conversation_row(TENANT, agent_id, str(row["sk"])[5:])
+        house.table.write(Delete(keys.conversation_last_run(own)), Delete(place_keys.conversation_last_message(own)))
     house.table.write(Update(keys.last_run(TENANT, agent_id), remove=("ordered",)))
 
 
@@ -101,9 +109,10 @@ def test_the_pages_by_a_time_are_those_of_all_rows(
 ) -> None:
     for row in house.stores.agents.rows():
         house.services.agents.delete(str(row["sk"]))
-    agent_id, ids = house.agent().id, list[str]()
+    agents, ids = [house.agent().id for _ in range(2 if every_agent else 1)], dict[str, str]()
     for step in steps:
-        act(house, agent_id, step, ids)
+        act(house, agents, step, ids)
+    agent_id, records = agents[0], house.stores.conversation_records
     query = ConversationQuery(
         None if every_agent else agent_id,
         limit,
@@ -112,26 +121,41 @@ def test_the_pages_by_a_time_are_those_of_all_rows(
         order_by=order,
         descending=descending,  # type: ignore[arg-type]
     )
-    rows = house.stores.conversation_orders.joined(house.stores.conversation_records.listed(agent_id).all())
+    rows = house.stores.conversation_orders.joined([row for one in agents for row in records.listed(one).all()])
     expected = [
         str(row["sk"])[5:]
-        for row in in_order(rows, id_of=lambda row: row["sk"], place=lambda row: str(row.get(order, "")), descending=descending)
+        for row in in_order(
+            rows, id_of=lambda row: str(row["sk"]), place=lambda row: str(row.get(order, "")), descending=descending
+        )
         if query.admits(row)
     ]
     for _ in range(2):  # the first list of older data places it, and the second finds nothing left to place
         found: list[str] = []
-        while page := listed(house, ConversationQuery(**{**fields(query), "after": found[-1] if found else None})):
+        while page := listed(house, replace(query, after=found[-1] if found else None)):
             found += page
         assert found == expected
     assert house.stores.conversation_orders.are_complete(agent_id) is (
         not every_agent or not any("age" in step for step in steps)
     )
-    house.services.agents.delete(agent_id)
+    assert not every_agent or house.stores.conversation_orders.placed_to() is None
+    if ids:  # a deleted conversation is no cursor
+        house.services.conversations.delete(gone := next(iter(ids)))
+        with pytest.raises(NotFound):
+            listed(house, replace(query, after=gone))
+    for one in agents:
+        house.services.agents.delete(one)
+    for noun, index in (
+        ("CONVSBYMSG", Index.LISTS),
+        ("CONVSUNSAID", Index.LISTS),
+        ("CONVSBYRUN", Index.DUE),
+        ("CONVSUNRUN", Index.DUE),
+    ):
+        assert [
+            house.table.query(place, index=index)
+            for place in keys.list_partitions(TENANT, noun)
+            if house.table.query(place, index=index)
+        ] == []
     for noun, index in (("CONVSMESSAGED", Index.DUE), ("CONVSRAN", Index.LISTS)):
         for at in ("some", ""):
             place, _ = keys.conversation_place(TENANT, noun, agent_id, "", at)
             assert house.table.query(place, index=index) == []
-
-
-def fields(query: ConversationQuery) -> dict[str, object]:
-    return {name: getattr(query, name) for name in ConversationQuery.__dataclass_fields__}

@@ -10,7 +10,7 @@ from hibernaut.rest.queries import Limit, MessageList, Order
 from hibernaut.schemas.agents.conversation_record import ForkQuery
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.ids import AgentId
-from hibernaut.services.conversations.conversations import ConversationQuery
+from hibernaut.services.conversations.conversation_lists import ConversationQuery
 from hibernaut.services.logs.messages import MessageQuery
 
 

@@ -144,7 +144,7 @@ class Stores:
             conversations=conversations,
             conversation_records=records,
             conversation_orders=ConversationOrders(table),
-            agent_logs=AgentLogs(conversations, records),
+            agent_logs=AgentLogs(table, conversations, records, writer),
             messages=MessageStore(table, codec),
             runs=runs,
             step_reads=StepReads(

@@ -6,34 +6,25 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Final, Literal
 
-from hibernaut.domain.wire.listing import Page, in_order
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.table import Item
 from hibernaut.schemas.agents.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.conversations.conversation_creation import ConversationCreation
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
+from hibernaut.services.conversations.conversation_lists import ConversationLists, ConversationQuery
 from hibernaut.services.models.conversation_model import agent_in, chosen
 from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
 from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.records import Records, no_conversation
-from hibernaut.store.conversations.conversation_orders import PLACED_AT_ONCE, Order
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
-from hibernaut.store.table.row_lists import MOST_AT_ONCE
 
 DEFAULT = "default"
-PLACED = 200
-"""Conversations of older data that one list gives their places in the orders by time."""
-MADE: Final = "created_at"
-"""The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 _SHARED = [name for name in Conversation.model_fields if name in StoredConversation.model_fields]
 
 
@@ -49,28 +40,6 @@ class ConversationTarget:
         return self.record.id if self.record else self.agent_id
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationQuery:
-    """The filter, order and cursor of a list. Hidden conversations are never listed.
-
-    `order_by` is a field of the list row. `after` is the id of the last conversation of the previous page, in the requested
-    order.
-    """
-
-    agent_id: str | None = None
-    limit: int = 50
-    after: str | None = None
-    summary_search: str | None = None
-    archived: Literal["unarchived", "archived", "all"] = "unarchived"
-    order_by: Literal["created_at"] | Order = "created_at"
-    descending: bool = True
-
-    def admits(self, row: Item) -> bool:
-        if row["hidden"] or (self.archived != "all" and bool(row["archived"]) is (self.archived == "unarchived")):
-            return False
-        return (self.summary_search or "").lower() in str(row["summary"])
-
-
 class Conversations:
     """The use cases of conversations. `openings` creates conversations, `ends` deletes them."""
 
@@ -84,6 +53,7 @@ class Conversations:
         ends: ConversationDeletion,
     ) -> None:
         self._records = records
+        self._lists = ConversationLists(records)
         self._prompts = prompts
         self._models = models
         self.openings = openings
@@ -123,63 +93,11 @@ class Conversations:
 
     def list(self, query: ConversationQuery) -> Sequence[Conversation]:
         """A page of conversations. Those without a value in the field of the order stand last. Raises: NotFound for the cursor."""
-        rows = self._by_making(query) if query.order_by == MADE else self._by_time(query, query.order_by)
-        page = list(islice(filter(query.admits, rows), query.limit))
+        page = list(islice(filter(query.admits, self._lists.rows(query)), query.limit))
         found = self._records.conversation_records.get_many([_id(row) for row in page])
         windows = self._records.window_ids.of(list(self._records.conversations.heads(list(found)).values()))
         copies = self._copies(list(found.values()))
         return [self._shown(found[_id(row)], row, windows.get(_id(row), []), copies) for row in page if _id(row) in found]
-
-    def _by_making(self, query: ConversationQuery) -> Iterator[Item]:
-        """The rows after the cursor in the order of their ids, read lazily. Raises: NotFound."""
-        records = self._records.conversation_records
-        if query.agent_id is not None:
-            rows = records.listed(query.agent_id)
-            if query.after is not None and not rows.has(query.after):
-                raise no_conversation(query.after)
-            return rows.walk(query.after, descending=query.descending, first=query.limit)
-        if query.after is not None and not records.is_listed(query.after):
-            raise no_conversation(query.after)
-        span = IdRange(None, query.after) if query.descending else IdRange(query.after, None)
-        return records.walked(span, first=query.limit, descending=query.descending)
-
-    def _by_time(self, query: ConversationQuery, order: Order) -> Iterator[Item]:
-        """The rows after the cursor by a time, those of one agent read lazily. Raises: NotFound.
-
-        All rows are read for the conversations of all agents, and for an agent whose conversations have no places in the order yet.
-        """
-        records, orders = self._records.conversation_records, self._records.conversation_orders
-        if query.agent_id is None:
-            return self._in_order(list(records.walked(IdRange(), first=MOST_AT_ONCE)), query)
-        listed = records.listed(query.agent_id)
-        if orders.are_complete(query.agent_id):
-            if query.after is not None and not listed.has(query.after):
-                raise no_conversation(query.after)
-            return orders.walk(query.agent_id, order, Page(query.limit, after=query.after, descending=query.descending))
-        rows = listed.all()
-        self._place_older(query.agent_id, rows)
-        return self._in_order(rows, query)
-
-    def _in_order(self, rows: Sequence[Item], query: ConversationQuery) -> Iterator[Item]:
-        joined = self._records.conversation_orders.joined(rows)
-        ordered = in_order(joined, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
-        if query.after is None:
-            return iter(ordered)
-        ids = [_id(row) for row in ordered]
-        if query.after not in ids:
-            raise no_conversation(query.after)
-        return iter(ordered[ids.index(query.after) + 1 :])
-
-    def _place_older(self, agent_id: str, rows: Sequence[Item]) -> None:
-        """Give some conversations of older data their places; where all have theirs, say so."""
-        orders, writer = self._records.conversation_orders, self._records.writer
-        older = orders.older(rows)
-        for start in range(0, min(len(older), PLACED), PLACED_AT_ONCE):
-            with suppress(ConditionFailed):  # the conversation has changed: the change placed it, or the next list does
-                writer.write(*orders.place(agent_id, older[start : start + PLACED_AT_ONCE]))
-        if not older:
-            with suppress(ConditionFailed):  # the agent is of older data, or was deleted
-                writer.write(orders.complete(agent_id))
 
     def _copies(self, records: Sequence[StoredConversation]) -> Container[str]:
         """The existing private blocks of conversations, by id."""

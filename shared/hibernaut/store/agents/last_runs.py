@@ -20,6 +20,9 @@ RAN, NEW = "AGENTSRAN", "AGENTSNEW"
 FIELDS = ("last_run_completion", "last_run_duration_ms", "last_stop_reason")
 ORDERED = "ordered"
 """The attribute of the item of an agent whose conversations all have places in their orders."""
+PLACED = "placed"
+"""The attribute that says how far the rows of an agent's conversations have places in the list of its messages: ALL, or the last log and row."""
+ALL = "all"
 APART = "apart"
 """The attribute of a row that was read together with its agent's item."""
 PLACE = ("list_pk", "list_sk")
@@ -34,9 +37,9 @@ class LastRuns:
 
     def create(self, agent_id: str, known: Mapping[str, Value] | None = None, *, ordered: bool = False) -> Put:
         """The change that creates the item. `known`: the attributes of an agent of older data. `ordered`: the agent is new, so all its
-        conversations will have places in their orders. Condition: there is no item.
+        conversations, and their rows, will have their places. Condition: there is no item.
         """
-        beside: dict[str, Value] = {ORDERED: True} if ordered else {}
+        beside: dict[str, Value] = {ORDERED: True, PLACED: ALL} if ordered else {}
         return Put({**self._key(agent_id), **self._placed(agent_id, known or {}), **beside}, ABSENT)
 
     def ended(self, agent_id: str, fields: Mapping[str, Value]) -> Update:

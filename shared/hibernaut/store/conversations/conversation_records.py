@@ -13,7 +13,8 @@ from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, 
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.runs.run import Run
-from hibernaut.store.conversations.conversation_orders import messaged, ran
+from hibernaut.store.conversations import place_keys
+from hibernaut.store.conversations.conversation_orders import last_message, messaged, ran
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.logs import IdRange
@@ -64,6 +65,7 @@ class ConversationRecordStore:
                 }
             ),
             Put({**ran(self._tenant, record.agent_id, record.id, ""), "pk": row.pk, "sk": keys.conversation_last_run(row).sk}),
+            last_message(self._tenant, record.agent_id, record.id, ""),
             Check(keys.agent(self._tenant, record.agent_id), PRESENT),
         ]
 
@@ -86,7 +88,9 @@ class ConversationRecordStore:
         changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
         for at in last_message_at:
-            row |= messaged(self._tenant, after.agent_id, after.id, wire_time(at) if at else "")
+            sent = wire_time(at) if at else ""
+            row |= messaged(self._tenant, after.agent_id, after.id, sent)
+            changes.append(last_message(self._tenant, after.agent_id, after.id, sent))
         return [*changes, Update(keys.conversation_row(self._tenant, after.agent_id, after.id), set=row)] if row else changes
 
     def delete(self, record: StoredConversation) -> list[Change]:
@@ -96,6 +100,7 @@ class ConversationRecordStore:
             Delete(key, eq(version=record.version), freed(key, record)),
             Delete(row),
             Delete(keys.conversation_last_run(row)),
+            Delete(place_keys.conversation_last_message(row)),
         ]
 
     def ids(self, agent_id: str) -> list[str]:
@@ -129,11 +134,14 @@ class ConversationRecordStore:
 
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
-    """The change of the list row of a request's conversation. For a deleted conversation it writes a row that no list shows."""
+    """The changes of the list row and the places of a request's conversation. For a deleted conversation they write what no list shows."""
     if run.conversation_id is None:
         return []
-    row = keys.conversation_row(tenant, run.agent_id, run.conversation_id)
-    return [Update(row, set=messaged(tenant, run.agent_id, run.conversation_id, wire_time(at)))]
+    row, sent = keys.conversation_row(tenant, run.agent_id, run.conversation_id), wire_time(at)
+    return [
+        Update(row, set=messaged(tenant, run.agent_id, run.conversation_id, sent)),
+        last_message(tenant, run.agent_id, run.conversation_id, sent),
+    ]
 
 
 def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) -> list[Change]:

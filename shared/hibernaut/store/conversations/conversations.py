@@ -13,6 +13,7 @@ from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Ite
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.messages.message import Message
+from hibernaut.store.conversations import place_keys
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import INLINE_BYTES, Codec, freed
@@ -193,7 +194,10 @@ class ConversationStore:
     def put_message(self, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
         key = keys.message(self._tenant, conversation, row.id)
-        item = self._codec.item(key, row, inline, **keys.listed(self._tenant, "MSGS", row.id), role=row.role)
+        places = keys.listed(self._tenant, "MSGS", row.id)
+        if conversation != row.agent_id:  # an agent with its default conversation alone pays for no further place
+            places |= place_keys.agent_message(self._tenant, row.agent_id, row.id)
+        item = self._codec.item(key, row, inline, **places, role=row.role)
         if not rewrite:
             return Put(item, ABSENT)
         # The caller does not know the blob of the old body. Only for a large new body the old item is read to free its blob.

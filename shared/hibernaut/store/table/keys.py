@@ -8,12 +8,14 @@ its default conversation). Shards are two hex digits.
     t#AGENT#agent      AGENT               the agent (index LISTS)                retrieve, load of a step
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation (both)      conversations of an agent
-    t#AGENT#agent      LASTRUN#conv        its newest run (index LISTS)           order by last run
+    t#AGENT#agent      LASTRUN#conv        its newest run (LISTS, DUE)            order by last run
+    t#AGENT#agent      LASTMSG#conv        its place by last message (LISTS)      order by last message
     t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
     t#AGENT#agent      LASTRUN             its newest run (index LISTS)           states, order by last run
     t#AGENTS           agent               list row of an agent                   list, count, filters
     t#AGENTSBY         FACET#text#agent    mark of an agent                       by name, tag, project …; list of tags
     t#AGENTSBY         BUILD               how far older agents are marked (DUE)  lists of agents; the sweep
+    t#CONVSBY          BUILD               how far older conversations are placed lists of conversations
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
     t#BLOCKAGENTS      block#agent         link from a block to an agent          agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
@@ -61,7 +63,10 @@ its default conversation). Shards are two hex digits.
 
     index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
     index DUE    t#CONVSMESSAGED#agent, t#CONVSMESSAGEDNEVER#agent  time#conv, conv  conversations by last message
+    index LISTS  t#CONVSBYMSG#shard, t#CONVSUNSAID#shard            time#conv, conv  conversations of a tenant by last message
+    index DUE    t#CONVSBYRUN#shard, t#CONVSUNRUN#shard             time#conv, conv  conversations of a tenant by last run
     index LISTS  t#CONVSRAN#agent, t#CONVSRANNEVER#agent            time#conv, conv  conversations by last run
+    index DUE    t#AGENTMSGS#agent  message      rows of an agent's conversations other than its default one
     index LISTS  t#RUNS#shard     run             runs of a tenant; t#OPENRUNS#shard: those that have not ended
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
@@ -340,6 +345,12 @@ def conversation_place(tenant: str, noun: str, agent_id: str, conversation_id: s
     if not at:
         return f"{checked(tenant)}#{noun}NEVER#{agent_id}", conversation_id
     return f"{checked(tenant)}#{noun}#{agent_id}", timed(at, conversation_id)
+
+
+def due_listed_at(tenant: str, noun: str, at: str, identifier: str) -> dict[str, str]:
+    """As `listed_at`, in the index DUE; in the order of the ids if `at` is ""."""
+    sk = timed(at, identifier) if at else identifier
+    return {"due_pk": _list_partition(tenant, noun, shard_of(noun, identifier)), "due_sk": sk}
 
 
 def list_partitions(tenant: str, noun: str) -> list[str]:

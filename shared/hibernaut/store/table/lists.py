@@ -43,18 +43,20 @@ def entries(table: TenantTable, of: IndexList, span: IdRange, *, first: int, des
     asked = [
         Query(pk, index=of.index, after=span.after, before=span.before, limit=size, descending=descending) for pk in of.partitions
     ]
-    walks = [_further(table, of, one, found) for one, found in zip(asked, table.query_many(asked), strict=True)]
+    walks = [continued(table, one, found, f"{of.index}_sk") for one, found in zip(asked, table.query_many(asked), strict=True)]
     yield from heapq.merge(*walks, key=of.sk, reverse=descending)
 
 
-def _further(table: TenantTable, of: IndexList, asked: Query, found: Sequence[Item]) -> Iterator[Item]:
-    """The entries of one shard, of which the first ones are found."""
+def continued(table: TenantTable, asked: Query, found: Sequence[Item], sort_key: str) -> Iterator[Item]:
+    """All results of a query, of which the first ones, `found`, are read already; the others are read lazily. `sort_key`: the attribute
+    that orders them.
+    """
     size = asked.limit or MOST_AT_ONCE
     while True:
         yield from found
         if len(found) < size:
             return
-        last = of.sk(found[-1])
+        last = str(found[-1][sort_key])
         size = min(2 * size, MOST_AT_ONCE)
         asked = replace(asked, before=last, limit=size) if asked.descending else replace(asked, after=last, limit=size)
         found = asked.run(table.query)

@@ -61,19 +61,19 @@ class LogReader:
         rows include its prompts and summaries.
         """
         if not segments:
-            return [self._row(item) for item in self._query(conversation, span, limit=limit, descending=descending)]
-        sources: list[Iterator[Message]] = [map(self._row, self._walk(conversation, span, limit, descending))]
+            return [self.row(item) for item in self._query(conversation, span, limit=limit, descending=descending)]
+        sources: list[Iterator[Message]] = [map(self.row, self._walk(conversation, span, limit, descending))]
         for one in segments:
             sources.append(self._shared(one, span, limit, descending))
-            sources.append(map(self._row, self._also(one, span, descending)))
+            sources.append(map(self.row, self._also(one, span, descending)))
         return list(islice(heapq.merge(*sources, key=_id, reverse=descending), limit))
 
     def own_rows(
         self, conversations: Sequence[str], span: IdRange, *, limit: int | None = None, descending: bool = False
     ) -> list[Message]:
         """The rows of several logs without segments, at most `limit` of each. All logs are read together."""
-        asked = [self._asked(conversation, span, limit=limit, descending=descending) for conversation in conversations]
-        return [self._row(item) for items in self._table.query_many(asked) for item in items]
+        asked = [self.asked(conversation, span, limit=limit, descending=descending) for conversation in conversations]
+        return [self.row(item) for items in self._table.query_many(asked) for item in items]
 
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
         """The ids of the rows among `items` that forks share by one of these segments. `items`: a part of one log, with roles."""
@@ -84,7 +84,7 @@ class LogReader:
         prompts = [item for item in items if item.get("role") == "system" and keys.last_part(str(item["sk"])) in within - pinned]
         places = [Key(str(item["pk"]), str(item["sk"])) for item in prompts]
         read = self._table.get_many(places) if places else {}
-        return pinned | (within - {row.id for row in map(self._row, read.values()) if not is_said(row)})
+        return pinned | (within - {row.id for row in map(self.row, read.values()) if not is_said(row)})
 
     def _shared(self, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
         """The conversational rows in a segment's range, without the rows in `also`."""
@@ -92,7 +92,7 @@ class LogReader:
             return
         also = set(one.also)
         for item in self._walk(one.conversation, _within(one, span), limit, descending):
-            row = self._row(item)
+            row = self.row(item)
             if is_said(row) and row.id not in also:
                 yield row
 
@@ -105,7 +105,7 @@ class LogReader:
             for place, log in enumerate(logs)
             for part in [(log.conversation, IdRange(log.after)), *_shared_parts(log)]
         ]
-        read = self._table.query_many([self._asked(*part, names=("role",)) for _, part in parts])
+        read = self._table.query_many([self.asked(*part, names=("role",)) for _, part in parts])
         found: list[set[tuple[str, str]]] = [set() for _ in logs]
         for (place, _), items in zip(parts, read, strict=True):
             found[place].update(map(_role, items))
@@ -118,13 +118,13 @@ class LogReader:
         conversation's own.
         """
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
-        rows = {row.id: row for row in map(self._row, found.values())}
+        rows = {row.id: row for row in map(self.row, found.values())}
         missing = [message_id for message_id in message_ids if message_id not in rows]
         parts = segments() if missing else ()
         homes = {message_id: place for message_id in missing if (place := home(parts, message_id)) is not None}
         if homes:
             there = [keys.message(self._tenant, place.conversation, message_id) for message_id, place in homes.items()]
-            others = map(self._row, self._table.get_many(there).values())
+            others = map(self.row, self._table.get_many(there).values())
             rows |= {row.id: row for row in others if row.id in homes[row.id].also or is_said(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
@@ -133,10 +133,16 @@ class LogReader:
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         return {keys.last_part(key.sk) for key in found}
 
+    def ids(self, conversation: str, after: str, size: int) -> Iterator[list[str]]:
+        """The ids of a conversation's own rows after an id, oldest first, in pages of at most `size`."""
+        while items := self.asked(conversation, IdRange(after), limit=size, names=("role",)).run(self._table.query):
+            yield (found := [keys.last_part(str(item["sk"])) for item in items])
+            after = found[-1]
+
     def first(self, conversations: Sequence[str], message_id: str) -> Message | None:
         """A row by its id, from any of these logs; None if none has it."""
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for conversation in conversations])
-        return next(map(self._row, found.values()), None)
+        return next(map(self.row, found.values()), None)
 
     def _query(
         self,
@@ -146,9 +152,9 @@ class LogReader:
         limit: int | None = None,
         descending: bool = False,
     ) -> list[Item]:
-        return self._asked(conversation, span, limit=limit, descending=descending).run(self._table.query)
+        return self.asked(conversation, span, limit=limit, descending=descending).run(self._table.query)
 
-    def _asked(
+    def asked(
         self,
         conversation: str,
         span: IdRange,
@@ -157,6 +163,7 @@ class LogReader:
         descending: bool = False,
         names: Sequence[str] = (),
     ) -> Query:
+        """The query of a log's own rows."""
         return Query(
             keys.head(self._tenant, conversation).pk,
             prefix="MSG#",
@@ -185,7 +192,8 @@ class LogReader:
         found = self._table.get_many(places) if places else {}
         return (found[key] for key in places if key in found)
 
-    def _row(self, item: Item) -> Message:
+    def row(self, item: Item) -> Message:
+        """The row of an item."""
         return self._codec.record(Message, item)
 
 

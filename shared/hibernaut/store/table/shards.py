@@ -13,7 +13,16 @@ import hashlib
 
 FIRST = 8
 """The number of partitions of every list in data of older versions, and of a list that is not named below."""
-_PARTITIONS = {"DUE": 64, "MSGS": 64, "AGENTSRAN": 32, "OPENRUNS": 32, "STEPS": 32, "RUNS": 16}
+_PARTITIONS = {
+    "DUE": 64,
+    "MSGS": 64,
+    "AGENTSRAN": 32,
+    "OPENRUNS": 32,
+    "STEPS": 32,
+    "RUNS": 16,
+    "CONVSBYMSG": 32,
+    "CONVSBYRUN": 32,
+}
 """The number of partitions of the lists that every turn writes."""
 
 

@@ -30,8 +30,9 @@ class Place(NamedTuple):
 class TimeOrder:
     """The rows of a list in the order of their attribute `field`, and of their ids where that is equal.
 
-    `parts`: the lists with and (the second, if there is one) without a time. `rows_of` returns rows by id; a row that is
-    there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row.
+    `parts`: the lists with and (the second, if there is one) without a time. `rows_of` returns rows by name; a row that is
+    there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row. `name_of`: the name of an entry's row,
+    by default the id in the entry's place. Cursors are names.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class TimeOrder:
         rows_of: Callable[[Sequence[str]], Mapping[str, Item]],
         mark: str,
         stands: Callable[[Item, Item], bool] = lambda entry, row: True,  # noqa: ARG005  the default looks at neither
+        name_of: Callable[[Item], str] | None = None,
     ) -> None:
         self._table = table
         self._parts = parts
@@ -50,6 +52,7 @@ class TimeOrder:
         self._rows_of = rows_of
         self._mark = mark
         self._stands = stands
+        self._name_of = name_of
 
     def page(self, asked: Page, select: Select) -> list[Item]:
         """As `domain.wire.listing.page` over the selected rows by their time, without reading those outside the page.
@@ -72,8 +75,9 @@ class TimeOrder:
 
     def _cursors(self, asked: Page, select: Select) -> tuple[Place | None, Place | None]:
         given = [cursor for cursor in (asked.after, asked.before) if cursor]
-        there = [row for row in self._rows_of(given).values() if self._mark in row] if given else []
-        known = {_id(row): self._place(row) for row in select(there)} if there else {}
+        there = {name: row for name, row in self._rows_of(given).items() if self._mark in row} if given else {}
+        chosen = {_id(row) for row in select(list(there.values()))} if there else set()
+        known = {name: self._place(row) for name, row in there.items() if _id(row) in chosen}
         if asked.lost == "refused":
             for cursor in (asked.after, asked.before):
                 if cursor is not None and cursor not in known:
@@ -103,7 +107,7 @@ class TimeOrder:
     def _entries(
         self, asked: Page, after: Place | None, before: Place | None, *, backwards: bool, first: int
     ) -> Iterator[tuple[str, Item]]:
-        """The ids of the entries between two places, with the entries."""
+        """The names of the rows of the entries between two places, with the entries."""
         parts = list(enumerate(self._parts))
         for part, of in parts[::-1] if backwards else parts:
             if (after is not None and part < after.part) or (before is not None and part > before.part):
@@ -112,7 +116,8 @@ class TimeOrder:
             end = before.sk if before is not None and before.part == part else None
             span = IdRange(end, start) if asked.descending else IdRange(start, end)
             found = lists.entries(self._table, of, span, first=first, descending=asked.descending is not backwards)
-            yield from ((keys.last_part(f"#{of.sk(entry)}"), entry) for entry in found)
+            name_of = self._name_of
+            yield from ((name_of(entry) if name_of else keys.last_part(f"#{of.sk(entry)}"), entry) for entry in found)
 
 
 def _id(row: Item) -> str:

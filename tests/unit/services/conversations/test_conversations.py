@@ -12,7 +12,7 @@ from hibernaut.schemas.agents.conversation_record import CreateConversation, Upd
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
-from hibernaut.services.conversations.conversations import ConversationQuery
+from hibernaut.services.conversations.conversation_lists import ConversationQuery
 from hibernaut.services.models.conversation_model import chosen
 from hibernaut.services.prompt.system_messages import overlaid
 from tests.support.conversations import append, begin_in, conversations_of, row, talk, window_of

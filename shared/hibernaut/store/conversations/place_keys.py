@@ -1,0 +1,30 @@
+"""The keys of the places of conversations and messages in lists (`conversation_orders`, `placed_messages`)."""
+
+from __future__ import annotations
+
+from hibernaut.ports.table import Key
+from hibernaut.store.table import keys
+from hibernaut.store.table.tenants import checked
+
+LAST_MESSAGE = "LASTMSG"
+"""The sort key, with a conversation, of its place by its newest message."""
+
+
+def conversation_last_message(row: Key) -> Key:
+    """The key of the place by the newest message of the conversation with this list row."""
+    return Key(row.pk, f"{LAST_MESSAGE}#{keys.last_part(row.sk)}")
+
+
+def conversations_placed(tenant: str) -> Key:
+    """The key of the record that says how far conversations of older data have places among those of all agents."""
+    return Key(f"{checked(tenant)}#CONVSBY", "BUILD")
+
+
+def agent_messages(tenant: str, agent_id: str) -> str:
+    """The partition of the index DUE with the rows of an agent's conversations other than its default one."""
+    return f"{checked(tenant)}#AGENTMSGS#{agent_id}"
+
+
+def agent_message(tenant: str, agent_id: str, message_id: str) -> dict[str, str]:
+    """The attributes that put a row into this partition."""
+    return {"due_pk": agent_messages(tenant, agent_id), "due_sk": message_id}
