@@ -89,7 +89,8 @@ class ConversationOrders:
         parts = [IndexList(keys.list_partitions(self._tenant, noun), index) for noun in nouns]
 
         def rows_of(names: Sequence[str]) -> Mapping[str, Item]:
-            places = [keys.conversation_row(self._tenant, *name.split("#")) for name in names]
+            owned = [name.rpartition("#") for name in names]
+            places = [keys.conversation_row(self._tenant, agent_id, one) for agent_id, _, one in owned]
             return {_name(row): row for row in self._rows(places, order)}
 
         order_of_all = TimeOrder(self._table, parts, order, rows_of=rows_of, mark="created_at", name_of=_name)
