@@ -33,8 +33,6 @@ TURNS = 12
 UNSHARED = re.compile(r"default#(AGENT|AGENTMSGS|BLOCK|CONV|CONVSMESSAGED|CONVSRAN|RUN|TAIL)#[a-z]+-[0-9a-f-]{36}")
 SHARD = re.compile(r"#[0-9a-f]{2}$")
 SCRIPTS = {"a reply": [says("Hello.")], "a reply after an edit of memory": [INSERT, says("Done.")]}
-NOT_HELD = {"default#TAIL#SHARD"}
-"""The list of pointers, which there is with an index of memory only: 8 partitions, because the indexer reads all of them whenever it looks."""
 
 
 @contextmanager
@@ -102,7 +100,7 @@ def too_hot(units: Counter[str]) -> dict[str, float]:
             shared[SHARD.sub("#SHARD", pk)] += count
     each = {name: count / TURNS / partitions(name) for name, count in shared.items()}
     assert {"DUE#SHARD", "default#MSGS#SHARD", "default#AGENTSRAN#SHARD"} <= set(each)
-    return {name: count for name, count in each.items() if count > SHARED and name not in NOT_HELD}
+    return {name: count for name, count in each.items() if count > SHARED}
 
 
 def partitions(name: str) -> int:

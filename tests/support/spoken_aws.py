@@ -44,10 +44,26 @@ class SpokenAws(ThreadingHTTPServer):
         self.answers: list[Says] = [Says()]
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.released = threading.Event()
+        self._arrived = threading.Condition()
 
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def received(self, number: int) -> int:
+        """The number of requests, once there are `number` of them or half a minute has passed. A client that does not wait for its answer
+        may be faster than the server.
+        """
+        with self._arrived:
+            self._arrived.wait_for(lambda: len(self.asked) >= number, timeout=30)
+            return len(self.asked)
+
+    def record(self, verb: str, request: dict[str, Any]) -> Says:
+        """Note a request; returns its answer."""
+        with self._arrived:
+            self.asked.append((verb, request))
+            self._arrived.notify_all()
+            return self.next_answer()
 
     def next_answer(self) -> Says:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -59,8 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.headers["X-Amz-Target"].rsplit(".", 1)[1], request))
-        answer = self.server.next_answer()
+        answer = self.server.record(self.headers["X-Amz-Target"].rsplit(".", 1)[1], request)
         if answer.hangs:
             self.server.released.wait()
             self.close_connection = True

@@ -21,6 +21,7 @@ from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed,
 from hibernaut.schemas.agents.conversation import Head, Segment
 from hibernaut.schemas.runs.run import Run
 from hibernaut.store.access import budget_keys
+from hibernaut.store.access.rates import TenantRates
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import freed
@@ -58,13 +59,22 @@ class Deletion:
     Its methods raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be deleted. A repeated call continues.
     """
 
-    def __init__(self, table: TenantTable, blobs: TenantBlobs, writer: Writer, unindexed: SearchOutbox, logs: LogReader) -> None:
+    def __init__(
+        self,
+        table: TenantTable,
+        blobs: TenantBlobs,
+        writer: Writer,
+        unindexed: SearchOutbox,
+        logs: LogReader,
+        rates: TenantRates,
+    ) -> None:
         self._table = table
         self._tenant = table.tenant
         self._blobs = blobs
         self._writer = writer
         self._unindexed = unindexed
         self._logs = logs
+        self._rates = rates
 
     def head(self, head: Head) -> Delete:
         """The change that deletes a head. Conditions: no run owns the conversation or waits in its queue, no approval is pending,
@@ -104,13 +114,16 @@ class Deletion:
             self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
     def agent(self, agent_id: str) -> None:
-        """Delete everything of an agent: the runs of its list rows, then its log, then the other items of its partition."""
+        """Delete everything of an agent: the runs of its list rows, its log, the other items of its partition, its limit on requests per
+        second. Raises: Conflict if other requests keep changing such limits.
+        """
         own = keys.agent(self._tenant, agent_id).pk
         for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix="RUN#"):
             self._runs(rows)
         self.log(agent_id, agent_id)
         for page in self._pages(own, MAX_CHANGES, ("blob",)):
             self._delete(page)
+        self._rates.limit(agent_id, None)
 
     def _runs(self, rows: Sequence[Item]) -> None:
         """Delete the runs of these list rows. Each row is deleted with or after the last part of its run."""

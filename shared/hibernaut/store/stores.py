@@ -18,7 +18,7 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Table
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
 from hibernaut.store.access.providers import ProviderStore
-from hibernaut.store.access.rates import RateStore
+from hibernaut.store.access.rates import RateStore, TenantRates
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
@@ -125,6 +125,10 @@ class Stores:
 
         return ApiKeyStore(self._table, self.rates)
 
+    def rates_of(self, tenant: str) -> TenantRates:
+        """The limits on requests per second of a tenant's subjects."""
+        return TenantRates(self.rates, self.writer, tenant)
+
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""
         table, blobs = TenantTable(self._table, tenant), TenantBlobs(self._blobs, tenant)
@@ -173,7 +177,7 @@ class Stores:
                 budgets=budgets,
             ),
             writer=writer,
-            deletion=Deletion(table, blobs, writer, unindexed, conversations.logs),
+            deletion=Deletion(table, blobs, writer, unindexed, conversations.logs, self.rates_of(tenant)),
             window_ids=WindowIds(conversations, self._window_ids.of(tenant)),
             unindexed=unindexed,
             folders=FolderStore(table, codec),

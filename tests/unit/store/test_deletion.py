@@ -100,7 +100,14 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
 
     dying, own = TenantTable(CountingTable(table, die), TENANT), TenantBlobs(blobs, TENANT)
     with pytest.raises(Died):
-        Deletion(dying, own, Writer(dying, RetryPolicy(clock)), stores.unindexed, stores.conversations.logs).run(run)
+        Deletion(
+            dying,
+            own,
+            Writer(dying, RetryPolicy(clock)),
+            stores.unindexed,
+            stores.conversations.logs,
+            Stores(table, blobs, clock).rates_of(TENANT),
+        ).run(run)
     shown = stores.runs.get(run.id)
     assert shown is not None
     assert shown.run.id == run.id
@@ -108,3 +115,12 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
     stores.deletion.run(run)
     assert table.query(keys.run(TENANT, run.id).pk) == []
     assert list(stores.runs.walk([AGENT])) == []
+
+
+def test_a_deleted_agent_leaves_no_limit_on_requests(table: SqliteTable, blobs: DiskBlobs) -> None:
+    stores = Stores(table, blobs, ManualClock())
+    other = AGENT.replace("4000", "4001")
+    for tenant, agent_id in ((TENANT, AGENT), (TENANT, other), ("acme", AGENT)):
+        stores.rates_of(tenant).limit(agent_id, 3)
+    stores.of(TENANT).deletion.agent(AGENT)
+    assert stores.rates.read()[0] == {f"{TENANT}#{other}": 3, f"acme#{AGENT}": 3}

@@ -8,17 +8,12 @@ from datetime import datetime
 
 from hibernaut.domain.budgets import BudgetStanding, BudgetWindow
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.budget import TENANT, Budget, BudgetSubject, SetBudget, StoredBudget, is_subject, scope_of
-from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.store.access.rates import name_of
+from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.tenants import checked
 
 PAGE = 50
-TRIES = 5
-MOST_RATES = 2000
-"""The largest number of limits on requests per second in a deployment: one item holds them."""
 logger = logging.getLogger(__name__)
 
 
@@ -32,7 +27,7 @@ class Budgets:
         self._agents = stores.of(tenant).agents
         self._store = stores.of(tenant).budgets
         self._writer = stores.of(tenant).writer
-        self._rates, self._all_tenants = stores.rates, stores.writer
+        self._rates = stores.rates_of(tenant)
         self._clock = clock
         self._default = default
 
@@ -48,7 +43,7 @@ class Budgets:
         )
         self._writer.write(self._store.put(made))
         self._store.forget(subject)
-        self._limit_rate(subject, made.requests_per_second)
+        self._rates.limit(subject, made.requests_per_second)
         logger.info("budget set", extra={"tenant": self._tenant, "subject": subject, "limits": sorted(made.limits())})
         return self._shown([made], now)[0]
 
@@ -78,28 +73,10 @@ class Budgets:
         """Remove a budget. Runs under way go on without it, and the deployment's default applies to the tenant again. Raises: NotFound."""
         if self._store.get(subject) is None:
             raise NotFound(f"Budget of {subject} not found: none is set.")
-        self._limit_rate(subject, None)
+        self._rates.limit(subject, None)
         self._writer.write(self._store.delete(subject))
         self._store.forget(subject)
         logger.info("budget deleted", extra={"tenant": self._tenant, "subject": subject})
-
-    def _limit_rate(self, subject: str, limit: int | None) -> None:
-        """Set or remove the limit on requests per second, which all processes read together. Raises: Conflict."""
-        name = name_of(self._tenant, subject)
-        for _ in range(TRIES):
-            limits, version = self._rates.read()
-            if limits.get(name) == limit:
-                return
-            changed = {**limits, name: limit} if limit is not None else {key: limits[key] for key in limits if key != name}
-            if len(changed) > MOST_RATES:
-                raise Conflict(f"CONFLICT: {MOST_RATES} subjects have a limit on requests per second; delete another one first.")
-            try:
-                self._all_tenants.write(self._rates.change(changed, version))
-            except ConditionFailed:
-                continue
-            self._rates.limits = changed
-            return
-        raise Conflict("CONFLICT: Limits on requests per second keep being changed by other requests; try again.")
 
     def _check_exists(self, subject: str) -> None:
         if not is_subject(subject):

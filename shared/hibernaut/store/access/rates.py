@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from hibernaut.ports.table import ABSENT, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.ports.table import ABSENT, ConditionFailed, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.schemas.errors import Conflict
 from hibernaut.store.access import deployment_keys
+from hibernaut.store.table.writer import Writer
 
+MOST_RATES = 2000
+"""The largest number of limits on requests per second in a deployment: one item holds them."""
+TRIES = 5
+"""The largest number of attempts of a change that other requests overtake."""
 COUNTER_LIFE = 60
 """Seconds for which the counter of a second is kept."""
 
@@ -46,3 +52,31 @@ class RateStore:
         """The change that counts a request in a second. It fails if the second has had `limit` of them."""
         key = deployment_keys.rate(name, second)
         return Update(key, add={"n": 1}, set={"ttl": second + COUNTER_LIFE}, when=(Term("n", Op.NE, limit),))
+
+
+class TenantRates:
+    """The limits on requests per second of one tenant's subjects: the tenant, its API keys and its agents."""
+
+    def __init__(self, rates: RateStore, writer: Writer, tenant: str) -> None:
+        """`writer`: that of all tenants."""
+        self._rates = rates
+        self._writer = writer
+        self._tenant = tenant
+
+    def limit(self, subject: str, limit: int | None) -> None:
+        """Set or remove (None) the limit of a subject, which all processes read together. Raises: Conflict."""
+        name = name_of(self._tenant, subject)
+        for _ in range(TRIES):
+            limits, version = self._rates.read()
+            if limits.get(name) == limit:
+                return
+            changed = {**limits, name: limit} if limit is not None else {key: limits[key] for key in limits if key != name}
+            if len(changed) > MOST_RATES:
+                raise Conflict(f"CONFLICT: {MOST_RATES} subjects have a limit on requests per second; delete another one first.")
+            try:
+                self._writer.write(self._rates.change(changed, version))
+            except ConditionFailed:
+                continue
+            self._rates.limits = changed
+            return
+        raise Conflict("CONFLICT: Limits on requests per second keep being changed by other requests; try again.")

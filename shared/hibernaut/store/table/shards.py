@@ -16,6 +16,7 @@ FIRST = 8
 _PARTITIONS = {
     "DUE": 64,
     "MSGS": 64,
+    "TAIL": 64,
     "AGENTSRAN": 32,
     "OPENRUNS": 32,
     "STEPS": 32,
