@@ -188,6 +188,7 @@ class HibernautStack(cdk.Stack):
         for name, value in self._index_variables(writer, readers).items():
             for function in f.knowing:
                 function.function.add_environment(name, value)
+        self._secrets.allow(writer, sealing=False)  # texts are embedded by the keys of tenants' own providers
         if settings.bedrock_model is not None:
             for function in (writer, *readers):
                 function.allow(embedding_access(self, settings.bedrock_model))

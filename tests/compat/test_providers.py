@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, NotFoundError
 
-from tests.compat.conftest import Make
+from tests.compat.conftest import Make, Served
 from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI
 
 KEY = "sk-own-planted-1"
@@ -238,3 +238,27 @@ def test_a_refresh_lists_the_models_anew(client: Letta, own: ScriptedOpenAI, add
     assert new_agent(model="fresh/new-09999").llm_config.model == "new-09999"
     with pytest.raises(NotFoundError):
         client.patch(f"{BASE}{UNKNOWN}/refresh", cast_to=object)
+
+
+@pytest.mark.manifest("providers.embeddings")
+def test_memory_is_embedded_by_a_model_of_an_own_provider(client: Letta, add: Add, fed: Served) -> None:
+    with ScriptedOpenAI(models=[{"id": "text-embedding-3-small"}]) as embeds:
+        add("embedding-lab", base_url=embeds.url)
+        handle = "embedding-lab/text-embedding-3-small"
+        [row] = [row for row in client.models.embeddings.list() if row.handle == handle]
+        assert (row.provider_name, row.provider_type, row.embedding_dim) == ("embedding-lab", "openai", 1536)
+        archive = client.archives.create(name="own", embedding=handle)
+        folder = client.folders.create(name="own embeddings", embedding=handle)
+        for config in (archive.embedding_config, folder.embedding_config):
+            assert config is not None
+            assert (config.handle, config.embedding_dim, config.embedding_endpoint) == (handle, 1536, None)
+        client.archives.passages.create(archive.id, text="The spare key hangs behind the clock.")
+        fed.wait_until_indexed()
+        keys = {{name.lower(): value for name, value in asked.headers.items()}["authorization"] for asked in embeds.embedded}
+        assert keys <= {f"Bearer {KEY}"}
+        [hit] = client.passages.search(query="Where is the spare key?", archive_id=archive.id)
+        assert hit.passage.text == "The spare key hangs behind the clock."
+        client.folders.delete(folder.id)
+        client.archives.delete(archive.id)
+    with pytest.raises(NotFoundError, match="Embedding handle nobody/any not found"):
+        client.archives.create(name="none", embedding="nobody/any")

@@ -106,11 +106,12 @@ def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> Non
     assert {name: condition for name, condition in trusting.items() if condition != own} == {}
 
 
-def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models(dev: Template) -> None:
+def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_embed(dev: Template) -> None:
     assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
-    assert who_may(dev, "kms:Decrypt") == {"api", "stream", "advance_turn", "summarize"}
+    openers = {"api", "stream", "advance_turn", "summarize", "index_memory"}
+    assert who_may(dev, "kms:Decrypt") == openers, "index_memory embeds by keys of tenants' own; ingest_file embeds nothing"
     (key,) = dev.of_type("AWS::KMS::Key")
-    for function in ("api", "stream", "advance_turn", "summarize"):
+    for function in openers:
         (statement,) = (one for one in dev.statements(dev.role_of(function)) if "kms:Decrypt" in listed(one["Action"]))
         assert statement["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
         assert statement["Condition"] == {"StringEquals": {"kms:EncryptionContext:hibernaut": "dev"}}

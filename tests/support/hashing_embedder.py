@@ -17,7 +17,7 @@ from hibernaut.schemas.models.llm_config import EmbeddingConfig
 WORD = re.compile(r"\w+")
 
 
-@dataclass
+@dataclass(eq=False)
 class HashingEmbedder:
     """`refuses`: the error of every call, or with `only` of each call with a text that contains it. `asked` counts the calls, `embedded`
     the texts.

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hibernaut.domain.models.embedding_models import offered
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall, OnOpen
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.usage import Usage
 
 USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)
@@ -137,6 +138,9 @@ class ScriptedModels:
 
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
         return []
+
+    def embedding(self, handle: str) -> EmbeddingConfig:
+        return offered(handle, self.list_embeddings())
 
     def list(self) -> list[ModelDescription]:
         return []

@@ -7,13 +7,14 @@ the provider has refused by name, before anything of a reply has arrived. It rai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hibernaut.ports.embedder import Embedder
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotImplementedHere
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 
 __all__ = [
@@ -78,6 +79,9 @@ class Models(Protocol):
     def list(self) -> list[ModelDescription]:
         """All models of all providers; the default comes first."""
 
+    def embedding(self, handle: str) -> EmbeddingConfig:
+        """The configuration of an embedding model. Raises: NotFound, with the existing handles in its message."""
+
     def default_handle(self) -> str:
         """The handle for agents that are created without one."""
 
@@ -117,6 +121,17 @@ class ConnectedProvider(Protocol):
 
     def list(self) -> list[ModelDescription]:
         """The models that the provider lists, with the category `byok`; the last known ones if it does not answer."""
+
+    def embeddings(self) -> Sequence[EmbeddingModelDescription]:
+        """The embedding models that the provider lists, and whose dimension is known."""
+
+    def embedding(self, model: str) -> EmbeddingModelDescription | None:
+        """The embedding model with this name; None if the provider lists others or its dimension is not known. While its list cannot be
+        had, a model whose dimension is known is taken at its word.
+        """
+
+    def embedder(self, config: EmbeddingConfig) -> Embedder:
+        """The embedder for a model of this provider. Opens no connection. Raises: InvalidArgument if the provider has none."""
 
 
 class ProviderConnections(Protocol):

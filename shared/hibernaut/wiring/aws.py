@@ -23,12 +23,12 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.cipher import Cipher
+from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.ports.model import Models
+from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
 from hibernaut.ports.tool_runner import ToolRunner
@@ -134,10 +134,8 @@ def compose(
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
-    search = SearchEngines(overrides.index or index_of(settings), embedders)
-    cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=host.clock)
-    connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks)
-    own = OwnModels(stores, cipher, connections)
+    own, cipher = _own_models(settings, stores, secrets, host.clock)
+    search = SearchEngines(overrides.index or index_of(settings), embedders, own)
     engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search, own)
     if driver is not None:
         driver.bind(partial(_advanced, engines))
@@ -167,8 +165,10 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     from hibernaut.wiring.index_feed import indexing_of
 
     host, stores = _base(settings, overrides, in_execution=True)
-    embedders = overrides.embedders or LazyEmbedders(settings, _secrets(settings, host.clock))
-    feeding = IndexStreamWorker(indexing_of(stores, index, embedders), host.clock)
+    secrets = _secrets(settings, host.clock)
+    embedders = overrides.embedders or LazyEmbedders(settings, secrets)
+    own, _ = _own_models(settings, stores, secrets, host.clock)
+    feeding = IndexStreamWorker(indexing_of(stores, index, embedders, own), host.clock)
     return IndexFeed(feeding, Reindexing(stores, index))
 
 
@@ -180,7 +180,16 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     secrets = _secrets(settings, host.clock)
     embedders = overrides.embedders or LazyEmbedders(settings, secrets)
     indexed = _indexed(settings, overrides)
-    return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, embedders, indexed=indexed))
+    # The limits of an own provider's model are facts of its name: reading files opens no key.
+    own = OwnModels(stores, NO_CIPHER, NO_PROVIDERS)
+    return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, own.embedders(tenant, embedders), indexed=indexed))
+
+
+def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, clock: Clock) -> tuple[OwnModels, Cipher]:
+    """The providers of tenants' own, and the cipher of their keys."""
+    cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock)
+    connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks)
+    return OwnModels(stores, cipher, connections), cipher
 
 
 def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:

@@ -128,18 +128,18 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        search = SearchEngines(self._index, self.embedders)
         connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache)
         own = OwnModels(self.stores, self.cipher, connections)
+        search = SearchEngines(self._index, self.embedders, own)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)
         self.pump = IndexPollWorker(
             self.stores.outbox,
-            indexing_of(self.stores, self._index, self.embedders),
+            indexing_of(self.stores, self._index, self.embedders, own),
             self.stores.api_keys.tenants,
             storing=self.ingest.busy,
         )
         self.reindexing = Reindexing(self.stores, self._index)
-        ingestion = PerTenant(lambda tenant: Ingestion(self.stores.of(tenant), self.host, self.embedders))
+        ingestion = PerTenant(lambda tenant: Ingestion(self.stores.of(tenant), self.host, own.embedders(tenant, self.embedders)))
         self.ingest.bind(lambda tenant, file_id: ingestion.of(tenant).process(file_id))
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()

@@ -49,10 +49,15 @@ if TYPE_CHECKING:
 class SearchEngines:
     """The engines that the searches of all tenants share, and the memory of an outage of the index."""
 
-    def __init__(self, index: MemoryIndex | None = None, embedders: Embedders | None = None) -> None:
-        """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded."""
+    def __init__(
+        self, index: MemoryIndex | None = None, embedders: Embedders | None = None, own: OwnModels | None = None
+    ) -> None:
+        """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded. `own`: the providers of tenants'
+        own, by which their archives and folders may be embedded too.
+        """
         self._index = index
         self._embedders = embedders
+        self._own = own
         self._wake_up: IndexWakeUp | None = None
 
     @cached_property
@@ -74,7 +79,10 @@ class SearchEngines:
         from hibernaut.services.search.hybrid_search import HybridSearch
         from hibernaut.services.search.search_sources import NoEmbedders, SearchSources
 
-        return HybridSearch(stores, self._index, SearchSources(stores, self._embedders or NoEmbedders()), self._outage)
+        embedders: Embedders = self._embedders or NoEmbedders()
+        if self._own is not None:
+            embedders = self._own.embedders(stores.tenant, embedders)
+        return HybridSearch(stores, self._index, SearchSources(stores, embedders), self._outage)
 
 
 @dataclass(frozen=True, slots=True)

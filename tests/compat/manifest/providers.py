@@ -57,6 +57,12 @@ ROWS = (
         "key; steps name the provider.",
     ),
     done(
+        "providers.embeddings",
+        "API 2.13, RT 11.1",
+        "Its embedding models have the handles `<name>/<model>`, are in `GET /v1/models/embedding`, and embed the memory of agents, archives and "
+        "folders with its key.",
+    ),
+    done(
         "providers.clouds",
         "API 3, RT 11.1",
         "The types `bedrock` (`region`, `access_key` with its secret in `api_key`, or a Bedrock API key alone) and `google_vertex` (`region`, and a "

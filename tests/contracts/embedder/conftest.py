@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
+from hibernaut.adapters.embedder.bedrock import AccountInvoke, BedrockEmbedder
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer
 from hibernaut.adapters.embedder.minilm import MiniLM
-from hibernaut.adapters.embedder.openai import openai_embedder
+from hibernaut.adapters.embedder.openai import bearer, openai_embedder
 from hibernaut.ports.embedder import Embedder
 from tests.contracts.embedder.providers_kit import CASES, RuledServer
 from tests.contracts.model.test_catalogue import Kept
@@ -93,13 +93,13 @@ def embedder(request: pytest.FixtureRequest, minilm: MiniLM, server: ScriptedOpe
         case "minilm":
             return minilm
         case "openai":
-            return openai_embedder(EmbeddingModel("test-embedding", 8), url=server.url, key="k", batch=7)
+            return openai_embedder(EmbeddingModel("test-embedding", 8), EmbeddingServer(server.url, bearer("k")), batch=7)
         case "titan":
-            return BedrockEmbedder(model=TITAN, dimension=512, client=Bedrock())
+            return BedrockEmbedder(model=TITAN, dimension=512, invoke=AccountInvoke(Bedrock()))
         case "cohere":
-            return BedrockEmbedder(model=COHERE, dimension=1024, client=Bedrock())
+            return BedrockEmbedder(model=COHERE, dimension=1024, invoke=AccountInvoke(Bedrock()))
         case "cohere-4":
-            return BedrockEmbedder(model=COHERE_4, dimension=512, client=Bedrock())
+            return BedrockEmbedder(model=COHERE_4, dimension=512, invoke=AccountInvoke(Bedrock()))
         case "voyage" | "gemini":
             return request.getfixturevalue("ruled")(request.param)
         case "cached":

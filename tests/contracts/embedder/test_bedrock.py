@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, No
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from hibernaut.adapters.embedder.bedrock import COHERE_CHARACTERS, BedrockEmbedder
+from hibernaut.adapters.embedder.bedrock import COHERE_CHARACTERS, AccountInvoke, BedrockEmbedder
 from hibernaut.ports.embedder import EmbedderFailed
 from tests.contracts.embedder.conftest import COHERE, TITAN, Bedrock
 
@@ -43,19 +43,19 @@ def answering(body: bytes) -> Any:
 
 def test_titan_is_sent_a_text_at_a_time_with_the_dimension() -> None:
     client = Bedrock()
-    BedrockEmbedder(model=TITAN, dimension=256, client=client).embed(["one", "two"])
+    BedrockEmbedder(model=TITAN, dimension=256, invoke=AccountInvoke(client)).embed(["one", "two"])
     assert client.asked == [{"inputText": text, "dimensions": 256, "normalize": True} for text in ("one", "two")]
 
 
 def test_the_first_titan_takes_no_dimension() -> None:
     client = Bedrock()
-    BedrockEmbedder(model="amazon.titan-embed-text-v1", dimension=1536, client=client).embed(["one"])
+    BedrockEmbedder(model="amazon.titan-embed-text-v1", dimension=1536, invoke=AccountInvoke(client)).embed(["one"])
     assert client.asked == [{"inputText": "one"}]
 
 
 def test_cohere_is_told_what_is_a_question_and_gets_many_texts_at_once() -> None:
     client = Bedrock()
-    embedder = BedrockEmbedder(model=COHERE, dimension=1024, client=client)
+    embedder = BedrockEmbedder(model=COHERE, dimension=1024, invoke=AccountInvoke(client))
     embedder.embed(["text"] * 100)
     embedder.embed(["question"], query=True)
     assert [(len(body["texts"]), body["input_type"], body["truncate"]) for body in client.asked] == [
@@ -67,7 +67,7 @@ def test_cohere_is_told_what_is_a_question_and_gets_many_texts_at_once() -> None
 
 def test_a_text_is_cut_to_what_cohere_takes() -> None:
     client = Bedrock()
-    BedrockEmbedder(model=COHERE, dimension=1024, client=client).embed(["internationalization " * 380])
+    BedrockEmbedder(model=COHERE, dimension=1024, invoke=AccountInvoke(client)).embed(["internationalization " * 380])
     assert [len(text) for text in client.asked[0]["texts"]] == [COHERE_CHARACTERS]
 
 
@@ -84,7 +84,7 @@ def test_the_request_is_one_that_the_service_takes() -> None:
                 "accept": "application/json",
             },
         )
-        [vector] = BedrockEmbedder(model=TITAN, dimension=256, client=client).embed(["one"])
+        [vector] = BedrockEmbedder(model=TITAN, dimension=256, invoke=AccountInvoke(client)).embed(["one"])
         stub.assert_no_pending_responses()
     assert len(vector) == 256
 
@@ -108,7 +108,7 @@ def test_an_error_of_the_service_says_whether_it_is_worth_another_try(code: str,
     with Stubber(client) as stub:
         stub.add_client_error("invoke_model", code, SECRET)
         with pytest.raises(EmbedderFailed) as failed:
-            BedrockEmbedder(model=TITAN, dimension=256, client=client).embed([SECRET])
+            BedrockEmbedder(model=TITAN, dimension=256, invoke=AccountInvoke(client)).embed([SECRET])
     assert (failed.value.retryable, str(failed.value)) == (retryable, f"{TITAN}: {code}")
 
 
@@ -123,7 +123,7 @@ def test_an_error_of_the_service_says_whether_it_is_worth_another_try(code: str,
 )
 def test_a_service_that_is_not_reached_may_be_reached_later(error: Exception, retryable: bool) -> None:
     with pytest.raises(EmbedderFailed) as failed:
-        BedrockEmbedder(model=TITAN, dimension=256, client=Dead(error)).embed(["one"])
+        BedrockEmbedder(model=TITAN, dimension=256, invoke=AccountInvoke(Dead(error))).embed(["one"])
     assert failed.value.retryable is retryable
 
 
@@ -140,5 +140,5 @@ def test_a_service_that_is_not_reached_may_be_reached_later(error: Exception, re
 )
 def test_an_answer_without_the_right_vectors_fails(model: str, body: bytes, retryable: bool) -> None:
     with pytest.raises(EmbedderFailed) as failed:
-        BedrockEmbedder(model=model, dimension=1024, client=answering(body)).embed(["one"])
+        BedrockEmbedder(model=model, dimension=1024, invoke=AccountInvoke(answering(body))).embed(["one"])
     assert failed.value.retryable is retryable

@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
-from hibernaut.adapters.embedder.openai import OFFICIAL_URL
+from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.ports.embedder import Embedder
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.providers_kit import Asked, RuledServer
@@ -128,7 +128,7 @@ def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: S
         None,
         config(),
         config(handle="openai/m"),
-        config(embedding_endpoint=OFFICIAL_URL),
+        config(embedding_endpoint=OPENAI.url),
         config(embedding_endpoint="file:///etc/passwd"),
         config("ollama"),
         config("pinecone", embedding_endpoint="http://127.0.0.1:1/v1"),

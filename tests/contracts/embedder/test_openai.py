@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.embedder import http_embedder
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
-from hibernaut.adapters.embedder.openai import EmbeddingRoute, openai_embedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
+from hibernaut.adapters.embedder.openai import EmbeddingRoute, bearer, openai_embedder
 from hibernaut.ports.embedder import EmbedderFailed
 from tests.support.provider_http import vectors
 from tests.support.provider_servers import ScriptedOpenAI
@@ -20,7 +20,7 @@ SECRET = "nobody may read this"
 
 
 def over(server: ScriptedOpenAI, model: str = "test-embedding", dimension: int = 8, **more: Any) -> HttpEmbedder:
-    return openai_embedder(EmbeddingModel(model, dimension), url=server.url, key=KEY, **more)
+    return openai_embedder(EmbeddingModel(model, dimension), EmbeddingServer(server.url, bearer(KEY)), **more)
 
 
 def failure(server: ScriptedOpenAI, **more: Any) -> EmbedderFailed:
@@ -52,7 +52,7 @@ def test_a_redirect_takes_no_text_and_no_key_elsewhere(server: ScriptedOpenAI) -
 
 def test_without_a_key_none_is_sent(server: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    openai_embedder(EmbeddingModel("m", 8), url=server.url).embed(["one"])
+    openai_embedder(EmbeddingModel("m", 8), EmbeddingServer(server.url)).embed(["one"])
     assert "authorization" not in server.embedded[0].headers
 
 
@@ -162,11 +162,14 @@ def test_a_server_that_does_not_answer_may_answer_later(server: ScriptedOpenAI, 
 @pytest.mark.parametrize("url", ["http://[half", "ftp://127.0.0.1", "http://127.0.0.1:99999", "nonsense"])
 def test_an_address_that_is_none_fails_and_is_no_crash(url: str) -> None:
     with pytest.raises(EmbedderFailed):
-        openai_embedder(EmbeddingModel("m", 8), url=url).embed(["one"])
+        openai_embedder(EmbeddingModel("m", 8), EmbeddingServer(url)).embed(["one"])
 
 
 def test_spaces_of_different_models_and_dimensions_have_different_names() -> None:
     models = ["bge-m3", "BAAI/bge-m3", "baai-bge-m3", "bge.m3", "x" * 90, "x" * 91]
-    made = {openai_embedder(EmbeddingModel(model, size)).space for model in models for size in (8, 16)}
+    made = {openai_embedder(EmbeddingModel(model, size), EmbeddingServer("")).space for model in models for size in (8, 16)}
     assert len(made) == 12
-    assert openai_embedder(EmbeddingModel("text-embedding-3-small", 1536)).space == "text-embedding-3-small-1536"
+    assert (
+        openai_embedder(EmbeddingModel("text-embedding-3-small", 1536), EmbeddingServer("")).space
+        == "text-embedding-3-small-1536"
+    )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.adapters.embedder.replies import batches, max_tokens_of, space_of, vector_of
+from hibernaut.adapters.embedder.replies import batches, vector_of
 from hibernaut.domain.models import tokens
-from hibernaut.domain.models.embedding_models import known
+from hibernaut.domain.models.embedding_models import known, max_tokens_of, space_of
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json, JsonObject
 
@@ -42,20 +42,20 @@ class Runtime(Protocol):
     def invoke_model(self, **request: Any) -> Any: ...
 
 
-class BedrockEmbedder:
-    """One model, called with the credentials of the process. `region`, `url`: other ones than those of the process, as at home."""
+Invoke = Callable[[str, JsonObject], JsonObject]
+"""Calls a model by its id with a body, and returns the reply's body. Raises: EmbedderFailed."""
 
-    def __init__(
-        self, *, model: str, dimension: int, client: Runtime | None = None, region: str | None = None, url: str | None = None
-    ) -> None:
+
+class BedrockEmbedder:
+    """One model. `invoke` calls it."""
+
+    def __init__(self, *, model: str, dimension: int, invoke: Invoke) -> None:
         facts = known(model)
         self._model = model
         self._cohere = model.startswith("cohere.")
         self._fourth = model.startswith("cohere.embed-v4")
         self._shortens = facts is not None and facts.shortens
-        self._client = client
-        self._region, self._url = region, url
-        self._lock = threading.Lock()
+        self._invoke = invoke
         self.space = space_of(model, dimension)
         self.dimension = dimension
         self.max_tokens = max_tokens_of(model)
@@ -75,7 +75,7 @@ class BedrockEmbedder:
         body: JsonObject = {"inputText": text[:TITAN_CHARACTERS]}
         if self._shortens:
             body |= {"dimensions": self.dimension, "normalize": True}
-        return vector_of(self._model, self._ask(body).get("embedding"), self.dimension)
+        return vector_of(self._model, self._invoke(self._model, body).get("embedding"), self.dimension)
 
     def _cohere_vectors(self, batch: list[str], *, query: bool) -> list[Vector]:
         kind = "search_query" if query else "search_document"
@@ -83,35 +83,44 @@ class BedrockEmbedder:
         body: JsonObject = {"texts": cut, "input_type": kind, "truncate": "RIGHT" if self._fourth else "END"}
         if self._fourth:
             body |= {"embedding_types": ["float"], "output_dimension": self.dimension}
-        found: Json = self._ask(body).get("embeddings")
+        found: Json = self._invoke(self._model, body).get("embeddings")
         if self._fourth and isinstance(found, dict):
             found = found.get("float")
         if not isinstance(found, list) or len(found) != len(batch):
             raise EmbedderFailed(f"{self._model}: the answer does not hold a vector for each text", retryable=True)
         return [vector_of(self._model, value, self.dimension) for value in found]
 
-    def _ask(self, body: JsonObject) -> JsonObject:
+
+class AccountInvoke:
+    """Calls models by boto3 with the credentials of the process. `region`, `url`: other ones than those of the process, as at home."""
+
+    def __init__(self, client: Runtime | None = None, *, region: str | None = None, url: str | None = None) -> None:
+        self._client = client
+        self._region, self._url = region, url
+        self._lock = threading.Lock()
+
+    def __call__(self, model: str, body: JsonObject) -> JsonObject:
         try:
             from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
             from botocore.exceptions import ConnectionError as NotReached
         except ImportError as error:
-            raise EmbedderFailed(f"{self._model}: Bedrock needs boto3; install hibernaut[aws]", retryable=False) from error
+            raise EmbedderFailed(f"{model}: Bedrock needs boto3; install hibernaut[aws]", retryable=False) from error
         try:
             answer = self._runtime().invoke_model(
-                modelId=self._model, body=json.dumps(body), contentType="application/json", accept="application/json"
+                modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
             value = json.loads(answer["body"].read())
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code"))
             refused = code == "ValidationException"
-            raise EmbedderFailed(f"{self._model}: {code}", retryable=code in _LATER, of_texts=refused) from error
+            raise EmbedderFailed(f"{model}: {code}", retryable=code in _LATER, of_texts=refused) from error
         except BotoCoreError as error:
             kind = type(error).__name__
-            raise EmbedderFailed(f"{self._model}: {kind}", retryable=isinstance(error, HTTPClientError | NotReached)) from error
+            raise EmbedderFailed(f"{model}: {kind}", retryable=isinstance(error, HTTPClientError | NotReached)) from error
         except (ValueError, RecursionError) as error:
-            raise EmbedderFailed(f"{self._model}: the answer is not JSON", retryable=True) from error
+            raise EmbedderFailed(f"{model}: the answer is not JSON", retryable=True) from error
         if not isinstance(value, dict):
-            raise EmbedderFailed(f"{self._model}: the answer is not a JSON object", retryable=True)
+            raise EmbedderFailed(f"{model}: the answer is not a JSON object", retryable=True)
         return value
 
     def _runtime(self) -> Runtime:

@@ -16,10 +16,11 @@ from functools import cached_property
 
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
-from hibernaut.adapters.model.dialects import DIALECTS, OPENAI
+from hibernaut.adapters.model.dialects import AZURE, DIALECTS, OPENAI
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.domain.models.embedding_models import (
     BEDROCK,
@@ -32,6 +33,7 @@ from hibernaut.domain.models.embedding_models import (
     KnownEmbedding,
     description,
     known,
+    provider_of,
 )
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import Embedder
@@ -83,6 +85,8 @@ class EmbedderCatalogue:
         if config is None:
             return None
         kind, endpoint = config.embedding_endpoint_type, (config.embedding_endpoint or "").rstrip("/")
+        if kind == BEDROCK and provider_of(config) not in ("", BEDROCK):
+            return None  # a provider of a tenant's own, which never uses the account of the deployment
         if kind in (OWN, BEDROCK):
             endpoint = ""
         key = (kind, endpoint, config.handle or "", config.embedding_model, str(config.embedding_dim), str(config.batch_size))
@@ -133,7 +137,11 @@ class EmbedderCatalogue:
         if kind == BEDROCK:
             return self._from_bedrock(model, dimension) if self._on_bedrock(model) else None
         found = self._provider(config, kind, endpoint)
-        return None if found is None else embedder_of(found, model, dimension, config.batch_size)
+        if found is None:
+            return None
+        # A deployment of Azure has any name that its owner chose.
+        space = f"{AZURE.name}/{model}" if found.name == AZURE.name and known(model) is None else None
+        return embedder_of(found, EmbeddingModel(model, dimension, space), config.batch_size)
 
     def _on_bedrock(self, model: str) -> bool:
         """Whether the account's Bedrock may be called, or the one that is configured as a provider, for this model."""
@@ -143,19 +151,19 @@ class EmbedderCatalogue:
         return at_home is not None and (not at_home.allowed or any(fnmatchcase(model, each) for each in at_home.allowed))
 
     def _from_bedrock(self, model: str, dimension: int) -> Embedder:
-        from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
+        from hibernaut.adapters.embedder.bedrock import AccountInvoke, BedrockEmbedder
 
         if self._bedrock:
-            return BedrockEmbedder(model=model, dimension=dimension)
+            return BedrockEmbedder(model=model, dimension=dimension, invoke=AccountInvoke())
         at_home = self._providers[BEDROCK]
         url = None if at_home.official else at_home.url
-        return BedrockEmbedder(model=model, dimension=dimension, region=at_home.region, url=url)
+        return BedrockEmbedder(model=model, dimension=dimension, invoke=AccountInvoke(region=at_home.region, url=url))
 
     def _provider(self, config: EmbeddingConfig, kind: str, endpoint: str) -> ProviderSettings | None:
         """Who serves the configuration; None: refused. A configuration that came from a handle uses its provider's current
         address.
         """
-        name = (config.handle or "").partition("/")[0] or ("" if endpoint else kind)
+        name = provider_of(config) or ("" if endpoint else kind)
         by_http = {each.name: each for each in self._providers.values() if each.kind != BEDROCK}
         if (named := by_http.get(_ALIASES.get(name, name))) is not None:
             return named

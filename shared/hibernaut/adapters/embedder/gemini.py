@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
 from hibernaut.adapters.embedder.openai import other_size
 from hibernaut.schemas.base import Json, JsonObject
 
@@ -55,7 +55,7 @@ class GeminiFormat:
         return [row.get("values") if isinstance(row, dict) else None for row in rows]
 
 
-def gemini_embedder(model: EmbeddingModel, *, key: str | None, url: str, batch: int = 32) -> HttpEmbedder:
-    """A model at Google's API or at a compatible address."""
+def gemini_embedder(model: EmbeddingModel, server: EmbeddingServer, *, key: str | None, batch: int = 32) -> HttpEmbedder:
+    """A model at Google's API or at a compatible address, with this key."""
     form = GeminiFormat(model.model, other_size(model.model, model.dimension))
-    return HttpEmbedder(model, form, url=url, headers=lambda: {"x-goog-api-key": key or "none"}, batch=batch)
+    return HttpEmbedder(model, form, replace(server, headers=lambda: {"x-goog-api-key": key or "none"}), batch=batch)

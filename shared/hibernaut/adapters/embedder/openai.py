@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
 from hibernaut.domain.models.embedding_models import known
 from hibernaut.schemas.base import Json, JsonObject
-
-OFFICIAL_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +94,15 @@ def other_size(model: str, dimension: int) -> int | None:
     return dimension if facts is not None and facts.shortens and dimension != facts.dimension else None
 
 
-def openai_embedder(
-    model: EmbeddingModel,
-    *,
-    key: str | None = None,
-    url: str | None = None,
-    batch: int = 32,
-    route: EmbeddingRoute = OPENAI_ROUTE,
-) -> HttpEmbedder:
-    """A model at an address that speaks OpenAI's format. Without `url` it is OpenAI's own; without `key` none is sent."""
+def bearer(key: str | None) -> Callable[[], Mapping[str, str]]:
+    """The headers with this key; none without one."""
     headers = {"authorization": f"Bearer {key}"} if key else {}
+    return lambda: headers
+
+
+def openai_embedder(
+    model: EmbeddingModel, server: EmbeddingServer, *, batch: int = 32, route: EmbeddingRoute = OPENAI_ROUTE
+) -> HttpEmbedder:
+    """A model of a server that speaks OpenAI's format."""
     form = OpenAIFormat(model.model, other_size(model.model, model.dimension), route)
-    return HttpEmbedder(model, form, url=url or OFFICIAL_URL, headers=lambda: headers, batch=batch)
+    return HttpEmbedder(model, form, server, batch=batch)

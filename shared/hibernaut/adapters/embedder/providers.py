@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hibernaut.adapters.embedder import voyage
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
-from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, openai_embedder
-from hibernaut.adapters.model.dialects import AZURE, GEMINI
-from hibernaut.adapters.model.provider_settings import VERTEX, ProviderSettings, configured
-from hibernaut.domain.models.embedding_models import BEDROCK, VOYAGE, known
+from hibernaut.adapters.embedder.http_embedder import Dial, EmbeddingModel, EmbeddingServer, HttpEmbedder, direct
+from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, bearer, openai_embedder
+from hibernaut.adapters.google_credentials import ADVICE
+from hibernaut.adapters.model.dialects import GEMINI
+from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, VERTEX, ProviderSettings, configured, key_advice
+from hibernaut.domain.models.embedding_models import BEDROCK, VOYAGE
 from hibernaut.ports.secrets import Secrets
 
 
@@ -24,18 +25,17 @@ def embedding_providers(secrets: Secrets) -> Mapping[str, ProviderSettings]:
     return found
 
 
-def embedder_of(provider: ProviderSettings, model: str, dimension: int, batch: int) -> HttpEmbedder:
-    """The embedder for a model of a provider. Opens no connection."""
-    # A deployment of Azure has any name that its owner chose.
-    space = f"{AZURE.name}/{model}" if provider.name == AZURE.name and known(model) is None else None
-    asked = EmbeddingModel(model, dimension, space)
+def embedder_of(provider: ProviderSettings, asked: EmbeddingModel, batch: int, dial: Dial = direct) -> HttpEmbedder:
+    """The embedder for a model of a provider other than Bedrock. Opens no connection. `dial` makes its HTTP clients."""
+    server = EmbeddingServer(provider.url, bearer(provider.key), key_advice(provider), dial)
     if provider.kind == VERTEX:
         from hibernaut.adapters.embedder.vertex import vertex_embedder
 
-        return vertex_embedder(asked, credentials=provider.key, url=provider.url, batch=batch)
+        advice = OWN_KEY_ADVICE if provider.own else ADVICE
+        return vertex_embedder(asked, server, credentials=provider.key, advice=advice, batch=batch)
     if provider.dialect is GEMINI and not provider.url.endswith("/openai"):
         from hibernaut.adapters.embedder.gemini import gemini_embedder
 
-        return gemini_embedder(asked, key=provider.key, url=provider.url, batch=batch)
+        return gemini_embedder(asked, server, key=provider.key, batch=batch)
     route = ROUTES.get(provider.dialect.name if provider.dialect else provider.kind, OPENAI_ROUTE)
-    return openai_embedder(asked, key=provider.key, url=provider.url, batch=batch, route=route)
+    return openai_embedder(asked, server, batch=batch, route=route)

@@ -1,16 +1,11 @@
-"""Shared code for remote embedding models: the name of a model's space, the division of texts into requests, and the validation
-of vectors. Knows no wire format.
-"""
+"""Shared code for remote embedding models: the division of texts into requests, and the validation of vectors. Knows no wire format."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 from hibernaut.domain.models import tokens
-from hibernaut.domain.models.embedding_models import UNKNOWN_TOKENS, known
 from hibernaut.ports.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json
 
@@ -18,19 +13,6 @@ BLANK = " "
 """The substitute for an empty text, which these services refuse."""
 LONGEST_TOKEN = 8
 """Characters per token at most: text beyond this bound is cut without counting tokens."""
-_LONGEST_NAME = 60
-
-
-def space_of(model: str, dimension: int) -> str:
-    """The name of the space. If the model's name contains unsuitable characters, a part of its hash keeps the name unique."""
-    name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:_LONGEST_NAME]
-    mark = "" if name == model else f"-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
-    return f"{name}{mark}-{dimension}"
-
-
-def max_tokens_of(model: str) -> int:
-    facts = known(model)
-    return facts.tokens if facts else UNKNOWN_TOKENS
 
 
 def fitting(text: str, limit: int) -> tuple[str, int]:
@@ -67,7 +49,11 @@ def vector_of(name: str, value: Json, dimension: int) -> Vector:
     if not isinstance(value, list) or not all(type(number) in (float, int) for number in value):
         raise EmbedderFailed(f"{name}: the answer holds no vector", retryable=True)
     if len(value) != dimension:
-        raise EmbedderFailed(f"{name}: the vector has {len(value)} dimensions instead of {dimension}", retryable=False)
+        raise EmbedderFailed(
+            f"{name}: the vector has {len(value)} dimensions instead of {dimension}; create an archive, folder or agent with an "
+            f"embedding_config whose embedding_dim is {len(value)}",
+            retryable=False,
+        )
     length = math.hypot(*value)
     if not 0 < length < math.inf:
         raise EmbedderFailed(f"{name}: the vector has no direction", retryable=False, of_texts=True)

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from hibernaut.adapters.embedder.gemini import PREFIXES, TASKS, takes_task
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, HttpEmbedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
 from hibernaut.adapters.embedder.openai import other_size
-from hibernaut.adapters.google_credentials import GoogleTokens, NoGoogleToken
+from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
 from hibernaut.ports.embedder import EmbedderFailed
 from hibernaut.schemas.base import Json, JsonObject
 
@@ -68,9 +68,13 @@ class VertexContentFormat:
         return [found.get("values")] if isinstance(found, dict) else None
 
 
-def vertex_embedder(model: EmbeddingModel, *, credentials: str | None, url: str, batch: int = 32) -> HttpEmbedder:
-    """A model in the project and location that `url` names."""
-    tokens = GoogleTokens(credentials)
+def vertex_embedder(
+    model: EmbeddingModel, server: EmbeddingServer, *, credentials: str | None, advice: str = ADVICE, batch: int = 32
+) -> HttpEmbedder:
+    """A model in the project and location that the server's address names. Its tokens are fetched through `server.dial` too. `advice`: what to
+    do without one.
+    """
+    tokens = GoogleTokens(credentials, client=server.dial, advice=advice)
 
     def headers() -> Mapping[str, str]:
         try:
@@ -80,4 +84,4 @@ def vertex_embedder(model: EmbeddingModel, *, credentials: str | None, url: str,
 
     size = other_size(model.model, model.dimension)
     form = VertexFormat(model.model, size) if takes_task(model.model) else VertexContentFormat(model.model, size)
-    return HttpEmbedder(model, form, url=url, headers=headers, batch=batch)
+    return HttpEmbedder(model, form, replace(server, headers=headers), batch=batch)

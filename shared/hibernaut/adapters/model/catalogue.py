@@ -23,12 +23,13 @@ from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider import CatalogueProvider, capped_config
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
 from hibernaut.adapters.model.wire_factory import WireFactory
+from hibernaut.domain.models.embedding_models import offered
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.embedder import NO_EMBEDDINGS, EmbeddingOffer
 from hibernaut.ports.model import Model
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
 
 DEFAULT_HANDLE = f"{OWN}/demo"
@@ -178,6 +179,10 @@ class Catalogue:
         found = [row for provider in self._refreshed() for row in provider.known_embeddings if row.handle not in own]
         rows = [*given, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
+
+    def embedding(self, handle: str) -> EmbeddingConfig:
+        """As the port says."""
+        return offered(handle, self.list_embeddings())
 
     def _refreshed(self) -> Iterator[CatalogueProvider]:
         """All providers with current lists. They are asked at once, so that several unreachable ones cost the time of one."""

@@ -7,9 +7,10 @@ address only.
 from __future__ import annotations
 
 import re
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -33,10 +34,12 @@ from hibernaut.adapters.model.provider_settings import (
 )
 from hibernaut.adapters.model.public_dial import dial_public
 from hibernaut.adapters.model.wire_factory import WireFactory
+from hibernaut.domain.models.embedding_models import description, known
+from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.model import Model, ProviderAccess
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.models.llm_config import LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
 
 if TYPE_CHECKING:
@@ -44,20 +47,37 @@ if TYPE_CHECKING:
 
 SERVED = tuple(sorted({ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS)}))
 """The types of providers that a tenant may add."""
+MOST_EMBEDDERS = 16
+"""The embedders of one provider that are kept, each with its recent vectors."""
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 
-class OwnConnection:
-    """One provider with its lists (port `ConnectedProvider`). `now` is in seconds."""
+@dataclass(frozen=True, slots=True)
+class OwnWires:
+    """What connections share: the factory of a provider's wires, the dial, the table of windows, and a clock in seconds."""
 
-    def __init__(
-        self, access: ProviderAccess, provider: CatalogueProvider, windows: ContextWindows, now: Callable[[], float]
-    ) -> None:
+    of: Callable[[ProviderSettings], WireFactory]
+    dial: Dial[Client]
+    windows: ContextWindows
+    now: Callable[[], float]
+
+
+class OwnConnection:
+    """One provider with its lists (port `ConnectedProvider`). Its adapters are made at their first use. `now` is in seconds."""
+
+    def __init__(self, access: ProviderAccess, settings: ProviderSettings, wires: OwnWires) -> None:
         self._name = access.name
         self._type = access.provider_type
-        self._provider = provider
-        self._windows = windows
-        self._now = now
+        self._settings = settings
+        self._wires = wires
+        self._windows = wires.windows
+        self._now = wires.now
+        self._lock = threading.Lock()
+        self._embedders: dict[tuple[str, int, int], Embedder] = {}
+
+    @cached_property
+    def _provider(self) -> CatalogueProvider:
+        return self._wires.of(self._settings).provider(self._settings)
 
     @property
     def model(self) -> Model:
@@ -73,6 +93,45 @@ class OwnConnection:
         """As the port says."""
         self._provider.refresh(self._now)
         return [self._own(row) for row in self._provider.known]
+
+    def embeddings(self) -> Sequence[EmbeddingModelDescription]:
+        """As the port says."""
+        from hibernaut.adapters.embedder.own_embedder import embeds, fixed_models
+
+        if not embeds(self._settings):
+            return []
+        rows = fixed_models(self._settings)
+        if not rows:
+            self._provider.refresh(self._now)
+            rows = self._provider.known_embeddings
+        return [self._own_embedding(row) for row in rows]
+
+    def embedding(self, model: str) -> EmbeddingModelDescription | None:
+        """As the port says."""
+        from hibernaut.adapters.embedder.own_embedder import embeds
+
+        listed = self.embeddings()
+        row = next((each for each in listed if each.embedding_model == model), None)
+        facts = known(model)
+        if row is not None or facts is None or listed or self._provider.known or not embeds(self._settings):
+            return row
+        return self._own_embedding(description(self._name, model, facts.dimension, kind=self._settings.kind))
+
+    def embedder(self, config: EmbeddingConfig) -> Embedder:
+        """As the port says."""
+        from hibernaut.adapters.embedder.own_embedder import own_embedder
+
+        key = (config.embedding_model, config.embedding_dim, config.batch_size)
+        with self._lock:
+            if key not in self._embedders:
+                while len(self._embedders) >= MOST_EMBEDDERS:
+                    self._embedders.pop(next(iter(self._embedders)))
+                self._embedders[key] = own_embedder(self._settings, config, self._wires.dial, self._now)
+            return self._embedders[key]
+
+    def _own_embedding(self, row: EmbeddingModelDescription) -> EmbeddingModelDescription:
+        """The row without an address: it is that of the provider's record, whenever the model is called."""
+        return row.model_copy(update={"provider_type": self._type, "embedding_endpoint": None})
 
     def _own(self, row: ModelDescription) -> ModelDescription:
         return row.model_copy(update={"provider_category": "byok", "provider_type": self._type})
@@ -104,8 +163,7 @@ class OwnProviders:
     def connect(self, access: ProviderAccess) -> OwnConnection:
         """As the port says."""
         settings = self._settings(access)
-        provider = self._wires(settings).provider(settings)
-        return OwnConnection(access, provider, self._windows, self._now)
+        return OwnConnection(access, settings, OwnWires(self._wires, self._dial, self._windows, self._now))
 
     def check(self, access: ProviderAccess) -> None:
         """As the port says."""

@@ -6,14 +6,18 @@ needs a configuration with a dimension.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription
+from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 OWN, MINILM = "hibernaut", "minilm"
 MINILM_HANDLE = f"{OWN}/{MINILM}"
 UNKNOWN_TOKENS = 400
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,51 @@ def known(model: str) -> KnownEmbedding | None:
     name = model.rpartition("/")[2].lower().replace("qwen3-embedding:", "qwen3-embedding-")  # Ollama writes the size as a tag
     fits = [beginning for beginning in _KNOWN if name.startswith(beginning)]
     return _KNOWN[max(fits, key=len)] if fits else None
+
+
+def provider_of(config: EmbeddingConfig) -> str:
+    """The name of the provider in the configuration's handle; empty without one."""
+    name, slash, _ = (config.handle or "").partition("/")
+    return name if slash else ""
+
+
+def max_tokens_of(model: str) -> int:
+    """The longest text in tokens that is sent to this model."""
+    facts = known(model)
+    return facts.tokens if facts else UNKNOWN_TOKENS
+
+
+def space_of(model: str, dimension: int) -> str:
+    """The name of a model's vector space. If the model's name contains unsuitable characters, a part of its hash keeps the name unique."""
+    name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:_LONGEST_NAME]
+    mark = "" if name == model else f"-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+    return f"{name}{mark}-{dimension}"
+
+
+def own_space(tenant: str, provider: str, model: str, dimension: int) -> str:
+    """The space of a model at a provider of a tenant's own.
+
+    A model that is known by its name is the same model everywhere and has one space for all tenants: a search selects the documents of its
+    tenant, and an index for each tenant would cost shards. Any other name says nothing beyond its provider: such a model has a space of
+    its own, which is named by a hash of the tenant, the provider and the model.
+    """
+    if known(model) is not None:
+        return space_of(model, dimension)
+    digest = hashlib.sha256("/".join((tenant, provider, model)).encode()).hexdigest()
+    return f"own-{digest[:32]}-{dimension}"
+
+
+def offered(handle: str, rows: Iterable[EmbeddingModelDescription]) -> EmbeddingConfig:
+    """The configuration of the model with this handle among the offered ones. Raises: NotFound, with the existing handles in its message."""
+    found = {row.handle: row for row in rows}
+    if handle not in found:
+        raise NotFound(f"NOT_FOUND: Embedding handle {handle} not found, must be one of {list(found)}")
+    return config_of(found[handle])
+
+
+def config_of(row: EmbeddingModelDescription) -> EmbeddingConfig:
+    """The configuration that a row of the list of models contains."""
+    return EmbeddingConfig.model_validate(row.model_dump(include=set(EmbeddingConfig.model_fields)))
 
 
 def description(

@@ -12,7 +12,7 @@ from hibernaut.domain.models.model_settings import compaction_default, reasoning
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
 from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
@@ -108,17 +108,9 @@ def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingCo
     handle = request.embedding or (None if refused else models.default_embedding_handle())
     if handle is None:
         return None
-    config = embedding_of(handle, models)
+    config = models.embedding(handle)
     chunk_size = request.embedding_chunk_size
     return config if chunk_size is None else config.model_copy(update={"embedding_chunk_size": chunk_size})
-
-
-def embedding_of(handle: str, models: Models) -> EmbeddingConfig:
-    """The configuration of an embedding model. Raises: NotFound, with the existing handles in its message."""
-    offered = {model.handle: model for model in models.list_embeddings()}
-    if handle not in offered:
-        raise NotFound(f"NOT_FOUND: Embedding handle {handle} not found, must be one of {list(offered)}")
-    return EmbeddingConfig.model_validate(offered[handle].model_dump(include=set(EmbeddingConfig.model_fields)))
 
 
 def chosen_compaction(given: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:

@@ -17,7 +17,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
-from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks, embedding_of
+from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks
 from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.records import Records
@@ -97,7 +97,7 @@ class AgentUpdates:
             "compaction_settings": changed_compaction(agent, request, model.config),
         }
         if request.embedding is not None:
-            changes["embedding_config"] = embedding_of(request.embedding, self._models)
+            changes["embedding_config"] = self._models.embedding(request.embedding)
         elif request.embedding_config is not None:
             changes["embedding_config"] = request.embedding_config
         return changes

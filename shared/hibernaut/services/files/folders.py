@@ -11,7 +11,6 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.memory.folder import CreateFolder, StoredFolder, UpdateFolder
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
-from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agents import linked
 from hibernaut.services.files.files import Files
@@ -55,7 +54,7 @@ class Folders:
         if request.embedding_config is not None and request.embedding is None:
             return request.embedding_config
         handle = request.embedding or self._models.default_embedding_handle()
-        config = embedding_of(handle, self._models) if handle else None
+        config = self._models.embedding(handle) if handle else None
         if config is None or request.embedding_chunk_size is None:
             return config
         return config.model_copy(update={"embedding_chunk_size": request.embedding_chunk_size})

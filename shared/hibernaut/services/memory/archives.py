@@ -16,7 +16,6 @@ from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.memory.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
-from hibernaut.services.agents.agent_models import embedding_of
 from hibernaut.services.agents.agents import Agents
 from hibernaut.services.records import Records, no_archive
 from hibernaut.store.stores import TenantStores
@@ -58,7 +57,7 @@ class Archives:
         if request.embedding is None and request.embedding_config is not None:
             return request.embedding_config
         handle = request.embedding or self._models.default_embedding_handle()
-        return None if handle is None else embedding_of(handle, self._models)
+        return None if handle is None else self._models.embedding(handle)
 
     def retrieve(self, archive_id: str) -> StoredArchive:
         """The archive. Raises: NotFound."""

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
 from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
-from hibernaut.schemas.models.llm_config import ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.models.provider import StoredProvider
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
+
+if TYPE_CHECKING:
+    from hibernaut.services.models.own_embedders import TenantEmbedders
 
 MOST_CONNECTED = 512
 """The number of connected providers of all tenants in a process."""
@@ -29,6 +34,7 @@ MOST_AT_ONCE = 16
 """The number of providers that are asked for their lists at the same time."""
 KEY, ACCESS_KEY = "provider-key", "provider-access-key"
 """What a sealed value is for. Values that are sealed for one purpose do not open for another."""
+Row = TypeVar("Row", ModelDescription, EmbeddingModelDescription)
 logger = logging.getLogger(__name__)
 
 
@@ -54,6 +60,12 @@ class OwnModels:
         store = self._stores.of(tenant).providers
         vault = ProviderVault(tenant, self._cipher)
         return OwnProviderList(store, vault, self._connections, self._connected.of(tenant))
+
+    def embedders(self, tenant: str, base: Embedders) -> TenantEmbedders:
+        """The embedders of a tenant over those of the deployment; no I/O."""
+        from hibernaut.services.models.own_embedders import TenantEmbedders
+
+        return TenantEmbedders(tenant, base, self.of(tenant))
 
 
 class ProviderVault:
@@ -117,24 +129,37 @@ class OwnProviderList:
         provider = next((each for each in self._store.all() if each.name == name), None)
         return None if provider is None else self._connection(provider)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a provider with this name. Raises: StoreUnavailable."""
+        return any(each.name == name for each in self._store.all())
+
     def models(self) -> list[ModelDescription]:
         """The models of all providers, MOST_LISTED of each. A provider whose key cannot be read has none; its failure is logged."""
+        return self._of_all(lambda each: each.list())
+
+    def embeddings(self) -> list[EmbeddingModelDescription]:
+        """The embedding models of all providers, MOST_LISTED of each, as `models`."""
+        return self._of_all(lambda each: each.embeddings())
+
+    def _of_all(self, rows_of: Callable[[ConnectedProvider], Sequence[Row]]) -> list[Row]:
+        """Rows of all providers, which are asked at the same time."""
         providers = self._store.all()
+
+        def listed(provider: StoredProvider) -> Sequence[Row]:
+            try:
+                return rows_of(self._connection(provider))[:MOST_LISTED]
+            except HibernautError as error:
+                logger.warning("provider lists nothing", extra={"provider_id": provider.id, "code": error.code})
+                return ()
+
         if len(providers) <= 1:
-            return [row for provider in providers for row in self._listed(provider)]
+            return [row for provider in providers for row in listed(provider)]
         with ThreadPoolExecutor(min(MOST_AT_ONCE, len(providers)), "models") as asking:
-            return [row for rows in asking.map(self._listed, providers) for row in rows]
+            return [row for rows in asking.map(listed, providers) for row in rows]
 
     def forget(self, provider_id: str) -> None:
         """Drop the connection of a changed or deleted provider, with the key that it holds."""
         self._connected.forget(provider_id)
-
-    def _listed(self, provider: StoredProvider) -> Sequence[ModelDescription]:
-        try:
-            return self._connection(provider).list()[:MOST_LISTED]
-        except HibernautError as error:
-            logger.warning("provider lists nothing", extra={"provider_id": provider.id, "code": error.code})
-            return ()
 
     def _connection(self, provider: StoredProvider) -> ConnectedProvider:
         kept = self._connected.get(provider.id)

@@ -28,7 +28,8 @@ from hibernaut.store.access.providers import ProviderStore
 
 MOST_PROVIDERS = 50
 """The largest number of providers of a tenant. Requests that arrive at the same time may exceed it by their number."""
-RESERVED = frozenset({"hibernaut", "letta"})
+RESERVED = frozenset({"hibernaut", "letta", "voyage"})
+"""Names of the deployment alone. Voyage has embedding models only, so that it is not among the providers of models."""
 
 
 class Providers:

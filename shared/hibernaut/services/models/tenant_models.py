@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from hibernaut.domain.models.embedding_models import config_of
 from hibernaut.ports.model import Model, Models
 from hibernaut.schemas.errors import ModelNotFound, NotFound
-from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.services.models.own_models import OwnProviderList
 
 # Inside the class, `list` is the port's method.
@@ -60,8 +61,23 @@ class TenantModels:
         return [*self._base.list(), *self._own.models()]
 
     def list_embeddings(self) -> _Embeddings:
-        """The deployment's: an embedder has no key of a tenant."""
-        return self._base.list_embeddings()
+        """As the port says; the tenant's own come last."""
+        return [*self._base.list_embeddings(), *self._own.embeddings()]
+
+    def embedding(self, handle: str) -> EmbeddingConfig:
+        """As the port says."""
+        name, _, model = handle.partition("/")
+        base = name in self._base.providers() or handle == self._base.default_embedding_handle()
+        provider = self._own.get(name) if name and model and not base else None
+        if provider is None:
+            return self._base.embedding(handle)
+        row = provider.embedding(model)
+        if row is None:
+            raise NotFound(
+                f"NOT_FOUND: Embedding handle {handle} not found, must be one of {[each.handle for each in provider.embeddings()]}; "
+                "a model whose dimension is not known needs an embedding_config with its embedding_dim"
+            )
+        return config_of(row)
 
     def default_handle(self) -> str:
         """As the port says."""

@@ -35,7 +35,7 @@ MOST_TOGETHER = 32
 MOST_REFUSED = 10_000
 """The largest number of a tenant's AGAIN pointers that one retry pass reads."""
 MOST_REFUSALS = 3
-"""Failures in one space after which a retry pass skips the other pointers of that space."""
+"""Failures of one embedder after which a retry pass skips its other pointers."""
 logger = logging.getLogger(__name__)
 
 
@@ -52,21 +52,23 @@ class IndexedBatch:
 
 
 class EmbedderRefusals:
-    """The spaces whose embedder refuses, over all tenants. A refusal is logged once per space, until the embedder works again."""
+    """The embedders that refuse, over all tenants. A refusal is logged once per embedder, until it works again: two tenants may embed
+    into one space by keys of their own.
+    """
 
     def __init__(self) -> None:
-        self._spaces: set[str] = set()
+        self._refusing: set[Embedder | None] = set()
 
     def refused(self, space: EmbeddingSpace, error: EmbedderFailed) -> None:
         """Record that the embedder of this space has refused."""
-        if space.name not in self._spaces:
-            self._spaces.add(space.name)
+        if space.embedder not in self._refusing:
+            self._refusing.add(space.embedder)
             extra = {"space": space.name, "reason": str(error)}
             logger.error("embedding refused, memory is found by words until it works again", extra=extra)
 
     def embedded(self, space: EmbeddingSpace) -> None:
         """Record that the embedder of this space works."""
-        self._spaces.discard(space.name)
+        self._refusing.discard(space.embedder)
 
 
 class Indexing:
@@ -116,21 +118,21 @@ class Indexing:
 
         Index and embedder errors are not raised.
         """
-        failures = Counter[str]()
+        failures = Counter[Embedder | None]()
         for pointer in self.unindexed.to_ask_again(MOST_REFUSED):
             if not going():
                 return
             if self._visibility.pending(pointer):
                 continue
             space = self._sources.space_of(pointer)
-            if failures[space.name] >= MOST_REFUSALS:
+            if failures[space.embedder] >= MOST_REFUSALS:
                 continue
             try:
                 changes = self._brought([pointer])
             except IndexAsleep:
                 return
             except (EmbedderFailed, ValueError):
-                failures[space.name] += 1
+                failures[space.embedder] += 1
             else:
                 self._settle_all([pointer], changes)
 

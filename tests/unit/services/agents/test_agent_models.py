@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hibernaut.domain.models.embedding_models import description
+from hibernaut.domain.models.embedding_models import description, offered
 from hibernaut.ports.model import Model
 from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.errors import NotFound
@@ -32,6 +32,9 @@ class Offered:
 
     def list_embeddings(self) -> list[EmbeddingModelDescription]:
         return [description("hibernaut", "minilm", 384, kind="hibernaut", endpoint=None)] if self._embedding else []
+
+    def embedding(self, handle: str) -> EmbeddingConfig:
+        return offered(handle, self.list_embeddings())
 
     def list(self) -> list[ModelDescription]:
         return []

@@ -62,6 +62,7 @@ class OpenAIModel:
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._dialect = dialect or dialect_at(url)
+        self._embeds = dialect is None or dialect.embeds  # without a dialect it is what OPENAI_BASE_URL names
         self._windows = windows
         self._place = ProviderPlace(name, self._dialect.kind if dialect else "openai", bare_address(url))
         headers = headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"})
@@ -122,7 +123,7 @@ class OpenAIModel:
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
         """The listed embedding models whose dimension is known."""
-        if not self._dialect.embeds and self._place.name != OPENAI.name:
+        if not self._embeds:
             return []
         names = sorted(row["id"] for row in self._listed(self._dialect.embedding_list))
         place = self._place

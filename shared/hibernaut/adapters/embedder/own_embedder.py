@@ -1,0 +1,109 @@
+"""The embedder behind a provider of a tenant's own. It is imported at the first use of such a provider."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from hibernaut.adapters.embedder.cached import CachedEmbedder
+from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
+from hibernaut.adapters.embedder.providers import embedder_of
+from hibernaut.adapters.model.connections import Dial, certificates
+from hibernaut.adapters.model.provider_settings import VERTEX, ProviderSettings
+from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS, description, known
+from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
+
+REST_SECONDS = 30.0
+"""Seconds for which a provider that did not answer is not asked again: a server of one tenant must not hold up what others wait for."""
+
+
+def embeds(settings: ProviderSettings) -> bool:
+    """Whether providers of this kind have an embedding route that is served here."""
+    return settings.kind in (VERTEX, BEDROCK) or (settings.dialect is not None and settings.dialect.embeds)
+
+
+def fixed_models(settings: ProviderSettings) -> list[EmbeddingModelDescription]:
+    """The models of a provider whose list does not tell what embeds: Bedrock's, from a table."""
+    if settings.kind != BEDROCK:
+        return []
+    return [
+        description(settings.name, model, facts.dimension, kind=BEDROCK) for model in BEDROCK_MODELS if (facts := known(model))
+    ]
+
+
+def own_embedder(
+    settings: ProviderSettings, config: EmbeddingConfig, dial: Dial[Client], now: Callable[[], float]
+) -> CachedEmbedder:
+    """The embedder for a model of this provider, with recent vectors. Opens no connection. Raises: InvalidArgument if the provider has
+    no embedding route, or not this model.
+    """
+    model, dimension = config.embedding_model, config.embedding_dim
+    if not embeds(settings):
+        raise InvalidArgument(f"{settings.name}: providers of this type have no embedding models here; choose another provider")
+    if settings.kind == BEDROCK:
+        return CachedEmbedder(RestingEmbedder(_of_bedrock(settings, model, dimension, dial), now))
+
+    def dialled() -> Client:
+        return dial(lambda _: None, certificates())
+
+    made = embedder_of(settings, EmbeddingModel(model, dimension), config.batch_size, dialled)
+    return CachedEmbedder(RestingEmbedder(made, now))
+
+
+def _of_bedrock(settings: ProviderSettings, model: str, dimension: int, dial: Dial[Client]) -> Embedder:
+    from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
+    from hibernaut.adapters.embedder.bedrock_signed import SignedInvoke
+
+    if model not in BEDROCK_MODELS:
+        raise InvalidArgument(
+            f"{settings.name}: {model} is no embedding model that is served here; choose {', '.join(BEDROCK_MODELS)}"
+        )
+    return BedrockEmbedder(model=model, dimension=dimension, invoke=SignedInvoke(settings, dial))
+
+
+class RestingEmbedder:
+    """An embedder that fails at once for `REST_SECONDS` after its server did not answer. `now` is in seconds. Thread-safe."""
+
+    def __init__(self, inner: Embedder, now: Callable[[], float]) -> None:
+        self._inner = inner
+        self._now = now
+        self._lock = threading.Lock()
+        self._failure: tuple[float, str] | None = None
+
+    @property
+    def space(self) -> str:
+        return self._inner.space
+
+    @property
+    def dimension(self) -> int:
+        return self._inner.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._inner.max_tokens
+
+    def count(self, text: str) -> int:
+        return self._inner.count(text)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
+        """As the port says."""
+        with self._lock:
+            failure = self._failure
+        if failure is not None and self._now() < failure[0]:
+            raise EmbedderFailed(failure[1], retryable=True)
+        try:
+            vectors = self._inner.embed(texts, query=query)
+        except EmbedderFailed as error:
+            if error.retryable:
+                with self._lock:
+                    self._failure = (self._now() + REST_SECONDS, str(error))
+            raise
+        with self._lock:
+            self._failure = None
+        return vectors
