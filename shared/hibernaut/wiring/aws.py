@@ -38,7 +38,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.embedding import LazyEmbedders
+from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -188,7 +188,9 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
 def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, clock: Clock) -> tuple[OwnModels, Cipher]:
     """The providers of tenants' own, and the cipher of their keys."""
     cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock)
-    connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks)
+    connections = OwnProviders(
+        secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks, embedder=own_embedder
+    )
     return OwnModels(stores, cipher, connections), cipher
 
 

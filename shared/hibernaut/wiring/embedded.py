@@ -49,6 +49,7 @@ from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
+from hibernaut.wiring.embedding import own_embedder
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -128,7 +129,7 @@ class Embedded:
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout)
-        connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache)
+        connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, embedder=own_embedder)
         own = OwnModels(self.stores, self.cipher, connections)
         search = SearchEngines(self._index, self.embedders, own)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)

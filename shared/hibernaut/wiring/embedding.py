@@ -1,17 +1,29 @@
-"""The embedding models on AWS. The catalogue is imported and created at its first use: most steps embed nothing."""
+"""The embedding models on AWS, and those of tenants' own providers. What makes them is imported at its first use: most steps embed nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.model.connections import Dial
+from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.secrets import Secrets
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 from hibernaut.wiring.settings import AwsSettings
 
 if TYPE_CHECKING:
+    from httpx2 import Client
+
     from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
+
+
+def own_embedder(settings: ProviderSettings, config: EmbeddingConfig, dial: Dial[Client], now: Callable[[], float]) -> Embedder:
+    """The embedder for a model of a tenant's own provider, as `adapters.embedder.own_embedder` makes it."""
+    from hibernaut.adapters.embedder import own_embedder as made
+
+    return made.own_embedder(settings, config, dial, now)
 
 
 class LazyEmbedders:

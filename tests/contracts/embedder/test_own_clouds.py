@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from hibernaut.adapters.embedder.own_embedder import own_embedder
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.embedder import EmbedderFailed
@@ -18,13 +19,12 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.conftest import COHERE, TITAN, Bedrock
 from tests.contracts.embedder.providers_kit import RuledServer, vertex
-from tests.contracts.model.kit.vertex import LOCATION
 from tests.support.google_tokens import shared_token_server
 from tests.support.json_server import JsonServer
 from tests.support.provider_http import Recorded
 from tests.support.sigv4 import unsigned
 
-KEY, SECRET, REGION = "AKIATHEIRS", "their-planted-secret", "eu-central-1"
+KEY, SECRET, REGION, LOCATION = "AKIATHEIRS", "their-planted-secret", "eu-central-1", "global"
 
 
 @dataclass
@@ -57,7 +57,7 @@ def config(kind: str, model: str, dimension: int) -> EmbeddingConfig:
 
 
 def own(**fields: Any) -> OwnProviders:
-    return OwnProviders(EnvironmentSecrets({}), **fields)
+    return OwnProviders(EnvironmentSecrets({}), embedder=own_embedder, **fields)
 
 
 @pytest.mark.parametrize("access_key", [KEY, None], ids=["signed", "api key"])
@@ -69,7 +69,9 @@ def test_bedrock_embeds_with_the_credentials_of_its_owner(bedrock: tuple[SignedB
         vectors = provider.embedder(config("bedrock", model, size)).embed(["one", "two"])
         assert [len(each) for each in vectors] == [size, size]
     assert rules.models == [TITAN, TITAN, COHERE]
-    with pytest.raises(InvalidArgument, match="anthropic.claude is no embedding model that is served here; choose amazon.titan"):
+    with pytest.raises(
+        InvalidArgument, match=r"anthropic\.claude is no embedding model that is served here; choose amazon\.titan"
+    ):
         provider.embedder(config("bedrock", "anthropic.claude", 8))
 
 

@@ -10,11 +10,11 @@ from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.providers import embedder_of
 from hibernaut.adapters.model.connections import Dial, certificates
-from hibernaut.adapters.model.provider_settings import VERTEX, ProviderSettings
-from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS, description, known
+from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
+from hibernaut.schemas.models.llm_config import EmbeddingConfig
 
 if TYPE_CHECKING:
     from httpx2 import Client
@@ -23,29 +23,13 @@ REST_SECONDS = 30.0
 """Seconds for which a provider that did not answer is not asked again: a server of one tenant must not hold up what others wait for."""
 
 
-def embeds(settings: ProviderSettings) -> bool:
-    """Whether providers of this kind have an embedding route that is served here."""
-    return settings.kind in (VERTEX, BEDROCK) or (settings.dialect is not None and settings.dialect.embeds)
-
-
-def fixed_models(settings: ProviderSettings) -> list[EmbeddingModelDescription]:
-    """The models of a provider whose list does not tell what embeds: Bedrock's, from a table."""
-    if settings.kind != BEDROCK:
-        return []
-    return [
-        description(settings.name, model, facts.dimension, kind=BEDROCK) for model in BEDROCK_MODELS if (facts := known(model))
-    ]
-
-
 def own_embedder(
     settings: ProviderSettings, config: EmbeddingConfig, dial: Dial[Client], now: Callable[[], float]
 ) -> CachedEmbedder:
-    """The embedder for a model of this provider, with recent vectors. Opens no connection. Raises: InvalidArgument if the provider has
-    no embedding route, or not this model.
+    """The embedder for a model of this provider, which has an embedding route, with recent vectors. Opens no connection. Raises:
+    InvalidArgument if Bedrock's model is none that is served here.
     """
     model, dimension = config.embedding_model, config.embedding_dim
-    if not embeds(settings):
-        raise InvalidArgument(f"{settings.name}: providers of this type have no embedding models here; choose another provider")
     if settings.kind == BEDROCK:
         return CachedEmbedder(RestingEmbedder(_of_bedrock(settings, model, dimension, dial), now))
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from hibernaut.adapters.embedder import voyage
 from hibernaut.adapters.embedder.http_embedder import Dial, EmbeddingModel, EmbeddingServer, HttpEmbedder, direct
 from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, bearer, openai_embedder
-from hibernaut.adapters.google_credentials import ADVICE
 from hibernaut.adapters.model.dialects import GEMINI
 from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, VERTEX, ProviderSettings, configured, key_advice
 from hibernaut.domain.models.embedding_models import BEDROCK, VOYAGE
@@ -31,7 +30,7 @@ def embedder_of(provider: ProviderSettings, asked: EmbeddingModel, batch: int, d
     if provider.kind == VERTEX:
         from hibernaut.adapters.embedder.vertex import vertex_embedder
 
-        advice = OWN_KEY_ADVICE if provider.own else ADVICE
+        advice = OWN_KEY_ADVICE if provider.own else None
         return vertex_embedder(asked, server, credentials=provider.key, advice=advice, batch=batch)
     if provider.dialect is GEMINI and not provider.url.endswith("/openai"):
         from hibernaut.adapters.embedder.gemini import gemini_embedder

@@ -69,12 +69,12 @@ class VertexContentFormat:
 
 
 def vertex_embedder(
-    model: EmbeddingModel, server: EmbeddingServer, *, credentials: str | None, advice: str = ADVICE, batch: int = 32
+    model: EmbeddingModel, server: EmbeddingServer, *, credentials: str | None, advice: str | None = None, batch: int = 32
 ) -> HttpEmbedder:
     """A model in the project and location that the server's address names. Its tokens are fetched through `server.dial` too. `advice`: what to
-    do without one.
+    do without one; None: as for the credentials of a deployment.
     """
-    tokens = GoogleTokens(credentials, client=server.dial, advice=advice)
+    tokens = GoogleTokens(credentials, client=server.dial, advice=advice or ADVICE)
 
     def headers() -> Mapping[str, str]:
         try:

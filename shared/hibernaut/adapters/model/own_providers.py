@@ -34,11 +34,11 @@ from hibernaut.adapters.model.provider_settings import (
 )
 from hibernaut.adapters.model.public_dial import dial_public
 from hibernaut.adapters.model.wire_factory import WireFactory
-from hibernaut.domain.models.embedding_models import description, known
+from hibernaut.domain.models.embedding_models import BEDROCK_MODELS, KnownEmbedding, description, known
 from hibernaut.ports.embedder import Embedder
 from hibernaut.ports.model import Model, ProviderAccess
 from hibernaut.ports.secrets import Secrets
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import InvalidArgument, NotImplementedHere
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
 
@@ -49,14 +49,17 @@ SERVED = tuple(sorted({ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in
 """The types of providers that a tenant may add."""
 MOST_EMBEDDERS = 16
 """The embedders of one provider that are kept, each with its recent vectors."""
+MakeEmbedder = Callable[[ProviderSettings, EmbeddingConfig, Dial["Client"], Callable[[], float]], Embedder]
+"""Makes the embedder for a model of a provider. It connects by the dial, and has a clock in seconds. Opens no connection."""
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWires:
-    """What connections share: the factory of a provider's wires, the dial, the table of windows, and a clock in seconds."""
+    """What connections share: the factory of a provider's wires and embedders, the dial, the table of windows, and a clock in seconds."""
 
     of: Callable[[ProviderSettings], WireFactory]
+    embedder: MakeEmbedder
     dial: Dial[Client]
     windows: ContextWindows
     now: Callable[[], float]
@@ -96,38 +99,38 @@ class OwnConnection:
 
     def embeddings(self) -> Sequence[EmbeddingModelDescription]:
         """As the port says."""
-        from hibernaut.adapters.embedder.own_embedder import embeds, fixed_models
-
-        if not embeds(self._settings):
+        if not _embeds(self._settings):
             return []
-        rows = fixed_models(self._settings)
-        if not rows:
-            self._provider.refresh(self._now)
-            rows = self._provider.known_embeddings
-        return [self._own_embedding(row) for row in rows]
+        if self._settings.kind == BEDROCK:  # its list does not tell what embeds
+            return [self._known(model, facts) for model in BEDROCK_MODELS if (facts := known(model))]
+        self._provider.refresh(self._now)
+        return [self._own_embedding(row) for row in self._provider.known_embeddings]
 
     def embedding(self, model: str) -> EmbeddingModelDescription | None:
         """As the port says."""
-        from hibernaut.adapters.embedder.own_embedder import embeds
-
         listed = self.embeddings()
         row = next((each for each in listed if each.embedding_model == model), None)
         facts = known(model)
-        if row is not None or facts is None or listed or self._provider.known or not embeds(self._settings):
+        if row is not None or facts is None or listed or self._provider.known or not _embeds(self._settings):
             return row
-        return self._own_embedding(description(self._name, model, facts.dimension, kind=self._settings.kind))
+        return self._known(model, facts)
 
     def embedder(self, config: EmbeddingConfig) -> Embedder:
         """As the port says."""
-        from hibernaut.adapters.embedder.own_embedder import own_embedder
-
+        if not _embeds(self._settings):
+            raise InvalidArgument(
+                f"{self._name}: providers of the type {self._type} have no embedding models here; choose another one"
+            )
         key = (config.embedding_model, config.embedding_dim, config.batch_size)
         with self._lock:
             if key not in self._embedders:
                 while len(self._embedders) >= MOST_EMBEDDERS:
                     self._embedders.pop(next(iter(self._embedders)))
-                self._embedders[key] = own_embedder(self._settings, config, self._wires.dial, self._now)
+                self._embedders[key] = self._wires.embedder(self._settings, config, self._wires.dial, self._now)
             return self._embedders[key]
+
+    def _known(self, model: str, facts: KnownEmbedding) -> EmbeddingModelDescription:
+        return self._own_embedding(description(self._name, model, facts.dimension, kind=self._settings.kind))
 
     def _own_embedding(self, row: EmbeddingModelDescription) -> EmbeddingModelDescription:
         """The row without an address: it is that of the provider's record, whenever the model is called."""
@@ -139,7 +142,7 @@ class OwnConnection:
 
 class OwnProviders:
     """Connects tenants' providers. `public_only`: clients are remote, so that an address which they name must be public and use https;
-    otherwise a server on this machine, like Ollama, may be named too.
+    otherwise a server on this machine, like Ollama, may be named too. `embedder` makes the embedders; None: nothing is embedded.
     """
 
     def __init__(
@@ -148,10 +151,12 @@ class OwnProviders:
         *,
         prompt_cache: CacheLife = "5m",
         public_only: bool = False,
+        embedder: MakeEmbedder | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._secrets = secrets
         self._public_only = public_only
+        self._embedder = embedder or _embeds_nothing
         self._now = now
         self._prompt_cache = prompt_cache
         self._dial: Dial[Client] = dial_public if public_only else dial_any
@@ -163,7 +168,7 @@ class OwnProviders:
     def connect(self, access: ProviderAccess) -> OwnConnection:
         """As the port says."""
         settings = self._settings(access)
-        return OwnConnection(access, settings, OwnWires(self._wires, self._dial, self._windows, self._now))
+        return OwnConnection(access, settings, OwnWires(self._wires, self._embedder, self._dial, self._windows, self._now))
 
     def check(self, access: ProviderAccess) -> None:
         """As the port says."""
@@ -226,6 +231,15 @@ class OwnProviders:
             )
         if parts.username or parts.password:
             raise InvalidArgument(f"INVALID_ARGUMENT: {field} must not contain a user or a password; put the key into api_key.")
+
+
+def _embeds(settings: ProviderSettings) -> bool:
+    """Whether providers of this kind have an embedding route that is served here."""
+    return settings.kind in (VERTEX, BEDROCK) or (settings.dialect is not None and settings.dialect.embeds)
+
+
+def _embeds_nothing(settings: ProviderSettings, config: EmbeddingConfig, dial: object, now: object) -> Embedder:  # noqa: ARG001
+    raise NotImplementedHere(f"{settings.name}: this deployment embeds nothing by keys of its users")
 
 
 def _parts(url: str) -> SplitResult | None:
