@@ -22,6 +22,12 @@ import_for_snapshot(
 )
 
 
+STATES = 2
+"""The transitions of an invocation: the state that calls the function, and the choice that follows."""
+TAKE_OVER = 2
+"""The transitions between the death of a worker and the next one."""
+
+
 @correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Perform steps while time is left, or deny the approval if the event says so. Raises: Retryable, StepFailed.
@@ -30,7 +36,7 @@ def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | Non
     """
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()  # outside `faults_named`: an error here is a defect of the deployment
-    with faults_named():
+    with engines.meter.invocation(transitions=STATES + TAKE_OVER * beat.died), faults_named():
         chain = engines.of(beat.tenant)
         if beat.deny:
             denied_by = chain.approvals.deny_overdue(beat.run_id)

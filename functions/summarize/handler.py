@@ -8,13 +8,16 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring import aws
 from hibernaut.wiring.run_engine import RunEngines
 
+STATES = 2
+"""The transitions of an invocation: the state that calls the function, and the choice that follows."""
+
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Summarize the window of the run's conversation. Raises: Retryable, StepFailed."""
     beat = Heartbeat.model_validate(event)
     engines = engines or aws.engines()
-    with faults_named():
+    with engines.meter.invocation(transitions=STATES), faults_named():
         compactions = engines.of(beat.tenant).compactions
         advanced = compactions.compact(beat.run_id, time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     log().info("summary ended", extra={"next": advanced.next})

@@ -27,6 +27,7 @@ steps = st.builds(
     cached_input_tokens=counts,
     cost=st.integers(0, 10**6).map(lambda number: Decimal(number) / 10**9) | st.none(),
     price_list_date=st.sampled_from([date(2026, 11, 10), None]),
+    aws_cost=st.integers(0, 10**6).map(lambda number: Decimal(number) / 10**9) | st.none(),
 )
 
 
@@ -40,6 +41,8 @@ def test_each_step_is_in_one_row_and_rows_are_in_order(made: list[StoredStep]) -
     assert total.cached_input_tokens == sum(step.cached_input_tokens or 0 for step in made)
     known = [step.cost for step in made if step.cost is not None]
     assert total.cost == (sum(known, Decimal(0)) if known else None)
+    on_aws = [step.aws_cost for step in made if step.aws_cost is not None]
+    assert total.aws_cost == (sum(on_aws, Decimal(0)) if on_aws else None)
     assert total.unpriced_steps == sum(
         step.cost is None and (step.prompt_tokens or 0) + (step.completion_tokens or 0) > 0 for step in made
     )

@@ -16,6 +16,7 @@ from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.clock import Clock
+from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.table import Table
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import RunRef, is_passing
@@ -130,6 +131,7 @@ class World:
         system_prompt: PromptMode = "frozen",
         tenant_budget: SetBudget | None = None,
         lease: float | None = None,
+        meter: Meter = NO_METER,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
@@ -147,6 +149,7 @@ class World:
             traces=traces,
             system_prompt=system_prompt,
             tenant_budget=tenant_budget,
+            meter=meter,
         )
         self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import PlainSerializer
 
+from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.base import Frozen, Schema
 
 Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
@@ -60,7 +61,8 @@ def _sum(one: int | None, other: int | None) -> int | None:
 class LettaUsageStatistics(Schema):
     """The usage of a run in replies and streams; `context_tokens` is the size of the context after the last step.
 
-    `cost` is in USD by the price list of `price_list_date`; null: the price of a call is unknown.
+    `cost` is in USD by the price list of `price_list_date`; null: the price of a call is unknown. `aws_cost` is an estimate of what the run
+    cost on AWS, in USD by the prices of `aws_price_list_date`; null: not on AWS.
     """
 
     message_type: Literal["usage_statistics"] = "usage_statistics"
@@ -75,6 +77,8 @@ class LettaUsageStatistics(Schema):
     context_tokens: int | None = None
     cost: Money | None = None
     price_list_date: date | None = None
+    aws_cost: Money | None = None
+    aws_price_list_date: date | None = None
 
 
 class PromptTokensDetails(Schema):
@@ -118,6 +122,12 @@ class UsageStatistics(Schema):
 
 
 class RunUsage(UsageStatistics):
-    """The body of GET /v1/runs/{id}/usage: the usage of the steps, as in V1, and the usage of the summaries (null: none)."""
+    """The body of GET /v1/runs/{id}/usage: the usage of the steps, as in V1, and the usage of the summaries (null: none).
+
+    `aws`: what the run used of AWS, and `aws_cost` its price; null: not on AWS.
+    """
 
     summaries: UsageStatistics | None = None
+    aws: AwsUse | None = None
+    aws_cost: Money | None = None
+    aws_price_list_date: date | None = None

@@ -8,6 +8,7 @@ from typing import Literal
 from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.file_reader import NO_READER, FileReader
 from hibernaut.ports.ingest import NO_INGEST, Ingest
+from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
@@ -29,7 +30,7 @@ class Host:
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
     model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
     items that a sweep handles at once.
-    `tenant_budget`: the budget of a tenant for which none is set; None: it has none.
+    `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS.
     """
 
     clock: Clock
@@ -48,3 +49,4 @@ class Host:
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST
     tenant_budget: SetBudget | None = None
+    meter: Meter = NO_METER

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.aws_meter import AwsMeter
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
@@ -225,6 +226,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         ingest=_ingest(settings),
         sweep_threads=SWEEP_THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
+        meter=AwsMeter(clock, settings.memory),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
@@ -279,6 +281,7 @@ def stream_app() -> FastAPI:
 
 def app_of(composition: Composition) -> FastAPI:
     """The REST app over the composed parts of a function."""
+    from hibernaut.adapters.aws_meter import MeteredRequests
     from hibernaut.adapters.blobs.s3_uploads import S3Uploads
     from hibernaut.rest.app import create_app
     from hibernaut.rest.async_bridge import WaitSettings
@@ -300,7 +303,9 @@ def app_of(composition: Composition) -> FastAPI:
         tenant_budget=host.tenant_budget,
         identity=identity_provider_of(composition.settings.identity, host.clock),
     )
-    return create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
+    app = create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
+    app.add_middleware(MeteredRequests, meter=host.meter)
+    return app
 
 
 @cache

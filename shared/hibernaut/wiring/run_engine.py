@@ -13,6 +13,7 @@ from hibernaut.ports.cipher import NO_CIPHER
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.meter import Meter
 from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
@@ -301,6 +302,11 @@ class RunEngines:
         from hibernaut.services.runs.sweep import Sweep
 
         return Sweep(self._stores, self._host, lambda tenant: self.of(tenant).sweep)
+
+    @property
+    def meter(self) -> Meter:
+        """Counts what an invocation uses of AWS."""
+        return self._host.meter
 
     def of(self, tenant: str) -> RunEngine:
         """The run engine of a tenant. Raises: InvalidArgument if the name is not valid for a tenant."""

@@ -145,7 +145,7 @@ OpenSearchService = Literal["es", "aoss"]
 class AwsSettings:
     """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
 
-    `longest_follow` and `tool_timeout` in seconds.
+    `longest_follow` and `tool_timeout` in seconds. `memory`: that of the function in GB, which Lambda tells it.
     """
 
     env: str
@@ -175,6 +175,7 @@ class AwsSettings:
     bedrock_models: str = ""
     tenant_budget: str = ""
     identity: TokenRules | None = None
+    memory: float = 1.0
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -210,6 +211,7 @@ class AwsSettings:
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
             tenant_budget=tenant_budget_in(variables),
             identity=identity_in(variables),
+            memory=int(variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024) / 1024,
         )
 
 

@@ -18,7 +18,7 @@ ROWS = (
     diverging(
         "steps.cost",
         "API 4.7",
-        "A step, a run's usage and a reply's usage have `cost` in USD (null: unknown) and `price_list_date`.",
+        "A step, a run's usage and a reply's usage have `cost` in USD (null: unknown) and `price_list_date`; on AWS also `aws_cost`.",
         "V1 reports tokens only; its clients ignore the additional fields.",
     ),
     diverging(

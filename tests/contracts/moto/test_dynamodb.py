@@ -173,3 +173,57 @@ def test_every_kind_of_value_comes_back_as_it_was_put(dynamodb: Any) -> None:
     counted = dynamodb.query(TableName="records", Select="COUNT", **asked)
     assert (counted["Count"], "Items" in counted) == (1, False)
     assert "Item" not in dynamodb.get_item(TableName="records", Key={**KEY, "sk": {"S": "none"}})
+
+
+TOLD = {"ReturnConsumedCapacity": "TOTAL"}
+
+
+def item(sk: str, kilobytes: float = 0.1, **attributes: str) -> dict[str, Any]:
+    """An item somewhat below this size."""
+    text = {"text": {"S": "x" * int(1024 * kilobytes - 60)}}
+    return {"pk": {"S": "T#a"}, "sk": {"S": sk}, **text, **{name: {"S": value} for name, value in attributes.items()}}
+
+
+def units(answer: Any) -> float:
+    told = answer["ConsumedCapacity"]
+    return sum(one["CapacityUnits"] for one in (told if isinstance(told, list) else [told]))
+
+
+def put(dynamodb: Any, **request: Any) -> float:
+    return units(dynamodb.put_item(TableName="records", **request, **TOLD))
+
+
+def test_a_write_takes_a_unit_for_each_kilobyte_of_the_larger_item_and_one_for_each_entry_of_an_index(dynamodb: Any) -> None:
+    assert put(dynamodb, Item=item("1")) == 1
+    assert put(dynamodb, Item=item("1", 2.5)) == 3
+    assert put(dynamodb, Item=item("1")) == 3
+    assert put(dynamodb, Item=item("2", due_pk="DUE#00", due_sk="1")) == 2
+    assert put(dynamodb, Item=item("2", due_pk="DUE#00", due_sk="2")) == 3
+    assert put(dynamodb, Item=item("2", due_pk="DUE#00", due_sk="2")) == 1
+    assert units(dynamodb.delete_item(TableName="records", Key={**KEY, "sk": {"S": "2"}}, **TOLD)) == 2
+
+
+def test_a_transaction_takes_twice_the_units_of_its_items_but_not_of_indexes(dynamodb: Any) -> None:
+    puts = [{"Put": {"TableName": "records", "Item": one}} for one in (item("1", 1.5), item("2", due_pk="DUE#00", due_sk="1"))]
+    check = {
+        "ConditionCheck": {
+            "TableName": "records",
+            "Key": {**KEY, "sk": {"S": "3"}},
+            "ConditionExpression": "attribute_not_exists(pk)",
+        }
+    }
+    answer = dynamodb.transact_write_items(TransactItems=[*puts, check], **TOLD)
+    assert units(answer) == 2 * 2 + (2 * 1 + 1) + 2
+
+
+def test_a_read_takes_a_unit_for_four_kilobytes_and_a_read_of_an_index_half_of_that(dynamodb: Any) -> None:
+    for number in range(5):
+        put(dynamodb, Item=item(str(number), 1.5, due_pk="DUE#00", due_sk=str(number)))
+    whole = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": "T#a"}}, "TableName": "records"}
+    assert units(dynamodb.query(**whole, ConsistentRead=True, **TOLD)) == 2
+    assert units(dynamodb.query(**whole, ConsistentRead=True, ProjectionExpression="pk, sk", **TOLD)) == 2
+    due = {"IndexName": "by_due", "KeyConditionExpression": "due_pk = :pk", "ExpressionAttributeValues": {":pk": {"S": "DUE#00"}}}
+    assert units(dynamodb.query(TableName="records", **due, **TOLD)) == 0.5
+    assert units(dynamodb.get_item(TableName="records", Key={**KEY, "sk": {"S": "9"}}, ConsistentRead=True, **TOLD)) == 1
+    keys = [{**KEY, "sk": {"S": str(number)}} for number in (0, 1, 8, 9)]
+    assert units(dynamodb.batch_get_item(RequestItems={"records": {"Keys": keys, "ConsistentRead": True}}, **TOLD)) == 4

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.aws_meter import count_use
 from hibernaut.ports.blobs import BlobEntry
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class S3Blobs:
 
         try:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
+            count_use(blob_writes=1)
         except (BotoCoreError, ClientError) as error:
             raise _failed("put", error) from error
 
@@ -49,6 +51,7 @@ class S3Blobs:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
+            count_use(blob_reads=1)
             return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except ClientError as error:
             if error.response["Error"].get("Code") in {"NoSuchKey", "404"}:

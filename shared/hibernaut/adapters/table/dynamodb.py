@@ -14,6 +14,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.aws_meter import count_use
 from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
 from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
@@ -35,6 +36,8 @@ _CONNECT_SECONDS = 2
 _READ_SECONDS = 10
 """Above what DynamoDB takes for its slowest transaction, so that an answer is not given up while it is on its way."""
 _CONNECTIONS = 64
+_TELLS = {"ReturnConsumedCapacity": "TOTAL"}
+"""Each answer tells the units that the request is charged for."""
 
 
 class DynamoDbTable:
@@ -62,7 +65,8 @@ class DynamoDbTable:
 
     def get(self, key: Key) -> Item | None:
         with translated(writing=False):
-            answer = self._dynamodb().get_item(TableName=self._name, Key=wire_key(key), ConsistentRead=True)
+            answer = self._dynamodb().get_item(TableName=self._name, Key=wire_key(key), ConsistentRead=True, **_TELLS)
+        _read(answer)
         return plain_item(answer["Item"]) if "Item" in answer else None
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
@@ -94,6 +98,7 @@ class DynamoDbTable:
             "TableName": self._name,
             "KeyConditionExpression": expression.key_condition(place, pk, asked),
             "ScanIndexForward": not descending,
+            **_TELLS,
         }
         if index is not None:
             request["IndexName"] = index_name(index)
@@ -118,6 +123,7 @@ class DynamoDbTable:
             "KeyConditionExpression": expression.key_condition("", pk, bounds(None, None, prefix)),
             "ConsistentRead": True,
             "Select": "COUNT",
+            **_TELLS,
         }
         if having not in ("pk", "sk"):  # DynamoDB takes no filter on a key, which every item has
             request["FilterExpression"] = f"attribute_exists({expression.name(having)})"
@@ -126,6 +132,7 @@ class DynamoDbTable:
         while True:
             with translated(writing=False):
                 page = self._dynamodb().query(**request)
+            _read(page)
             found += int(page["Count"])
             if "LastEvaluatedKey" not in page:
                 return found
@@ -137,11 +144,12 @@ class DynamoDbTable:
         requests = [change_request(self._name, change) for change in changes]
         with translated(writing=True):
             if len(changes) > 1 or isinstance(changes[0], Check):
-                client.transact_write_items(TransactItems=[{verb: request} for verb, request in requests])
-                return
-            verb, request = requests[0]
-            send = {"Put": client.put_item, "Update": client.update_item, "Delete": client.delete_item}[verb]
-            send(**request)
+                answer = client.transact_write_items(TransactItems=[{verb: request} for verb, request in requests], **_TELLS)
+            else:
+                verb, request = requests[0]
+                send = {"Put": client.put_item, "Update": client.update_item, "Delete": client.delete_item}[verb]
+                answer = send(**request, **_TELLS)
+        count_use(write_units=_units(answer))
 
     def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
         with translated(writing=False):
@@ -154,7 +162,9 @@ class DynamoDbTable:
         found: list[Item] = []
         while keys:
             with translated(writing=False):
-                answer = self._dynamodb().batch_get_item(RequestItems={self._name: {"Keys": keys, "ConsistentRead": True}})
+                asked = {self._name: {"Keys": keys, "ConsistentRead": True}}
+                answer = self._dynamodb().batch_get_item(RequestItems=asked, **_TELLS)
+            _read(answer)
             items = answer["Responses"].get(self._name, [])
             left = answer.get("UnprocessedKeys", {}).get(self._name, {}).get("Keys", [])
             if left and not items:
@@ -171,6 +181,7 @@ class DynamoDbTable:
                 request["Limit"] = limit - len(found) + 2
             with translated(writing=False):
                 page = self._dynamodb().query(**request)
+            _read(page)
             found += [item for item in map(plain_item, page["Items"]) if admits(item)]
             if limit is not None and len(found) >= limit:
                 return found[:limit]
@@ -198,6 +209,16 @@ class DynamoDbTable:
                 made = aws_client("dynamodbstreams", one_attempt(), endpoint_url=self._endpoint_url)
                 self._streams = self._streams or whole_answers(made)
         return self._streams
+
+
+def _units(answer: Wire) -> float:
+    """The units that DynamoDB charges for a request, those of the indexes included. It tells none of a request that failed."""
+    told = answer.get("ConsumedCapacity") or []
+    return sum(float(one.get("CapacityUnits", 0)) for one in (told if isinstance(told, list) else [told]))
+
+
+def _read(answer: Wire) -> None:
+    count_use(read_units=_units(answer))
 
 
 def one_attempt() -> Config:

@@ -12,12 +12,15 @@ import uuid
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.aws_meter import function_called
 from hibernaut.adapters.tool_runner.wire import failed, job_to_json, outcome_from_json
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 
 LONGEST_RUN = 900
 """The time limit of the Lambda function in seconds; the connection's limit is a little longer."""
+GIGABYTES = 1769 / 1024
+"""The memory of the Lambda function (`infra/settings.py`)."""
 _GRACE = 10
 _CONNECT_TIMEOUT = 5
 _CONNECTIONS = 64
@@ -49,14 +52,15 @@ class LambdaRunner:
         except (TypeError, ValueError, RecursionError) as error:
             return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
         try:
-            response = self._invocable().invoke(
-                FunctionName=self._function_name,
-                InvocationType="RequestResponse",
-                # A tool that is run from source belongs to no agent, so it shares its environment with no other.
-                TenantId=job.agent_id or f"once-{uuid.uuid4()}",
-                Payload=payload,
-            )
-            answer: JsonObject = json.loads(response["Payload"].read())
+            with function_called(GIGABYTES):
+                response = self._invocable().invoke(
+                    FunctionName=self._function_name,
+                    InvocationType="RequestResponse",
+                    # A tool that is run from source belongs to no agent, so it shares its environment with no other.
+                    TenantId=job.agent_id or f"once-{uuid.uuid4()}",
+                    Payload=payload,
+                )
+                answer: JsonObject = json.loads(response["Payload"].read())
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code"))
             if code in _TOO_LARGE:

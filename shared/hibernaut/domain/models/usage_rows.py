@@ -41,6 +41,7 @@ def _used(step: StoredStep) -> UsageTotal:
         reasoning_tokens=step.reasoning_tokens or 0,
         cost=step.cost,
         price_list_date=step.price_list_date,
+        aws_cost=step.aws_cost,
     )
 
 
@@ -55,4 +56,6 @@ def _add(to: UsageTotal, more: UsageTotal) -> None:
     to.reasoning_tokens += more.reasoning_tokens
     if more.cost is not None:
         to.cost = more.cost if to.cost is None else to.cost + more.cost
+    if more.aws_cost is not None:
+        to.aws_cost = more.aws_cost if to.aws_cost is None else to.aws_cost + more.aws_cost
     to.price_list_date = max(filter(None, (to.price_list_date, more.price_list_date)), default=None)

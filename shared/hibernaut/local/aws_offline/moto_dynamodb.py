@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from hibernaut.local.aws_offline.moto_capacity import transacting, wrote
 from hibernaut.local.aws_offline.patching import put, replace
 
 _TOKENS_KEPT = 1000
@@ -54,7 +55,7 @@ def install() -> None:
     put(Table, "__deepcopy__", lambda table, _: table)
     for sign, comparison in COMPARATOR_CLASS.items():
         replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
-    replace(DynamoHandler, "transact_write_items", _once_per_token)
+    replace(DynamoHandler, "transact_write_items", lambda original: _once_per_token(transacting(original)))
     replace(DynamoResult, "execute_result", _quick_serializer)
 
 
@@ -90,7 +91,7 @@ def _in_turn(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..
 def _single_write(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def write(backend: Any, table_name: str, key_or_item: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        with turn, _as_one(_places(backend, [(table_name, key_or_item)])):
+        with turn, _as_one(_places(backend, [(table_name, key_or_item)]), times=1):
             return original(backend, table_name, key_or_item, *args, **kwargs)
 
     return write
@@ -103,7 +104,7 @@ def _transaction(turn: threading.RLock, original: Callable[..., Any]) -> Callabl
         named = [
             (operation.get("TableName", ""), operation.get("Item") or operation.get("Key") or {}) for operation in operations
         ]
-        with turn, _as_one(_places(backend, named)):
+        with turn, _as_one(_places(backend, named), times=2):
             return original(backend, transact_items)
 
     return transact
@@ -124,9 +125,9 @@ def _places(backend: Any, named: Sequence[tuple[str, dict[str, Any]]]) -> list[_
 
 
 @contextmanager
-def _as_one(places: list[_Place]) -> Iterator[None]:
+def _as_one(places: list[_Place], *, times: int) -> Iterator[None]:
     """Treat the operations in the context as one write: an exception undoes them, and the stream gets their net effect, item by
-    item, at the end.
+    item, at the end. `times`: how often its units are charged.
     """
     before = [(place, copy.deepcopy(_item(place))) for place in places]
     shards = {id(table): (table.stream_shard, len(table.stream_shard.items)) for table, _, _ in places if table.stream_shard}
@@ -137,6 +138,8 @@ def _as_one(places: list[_Place]) -> Iterator[None]:
     finally:
         for shard, length in shards.values():
             del shard.items[length:]
+        if done:
+            wrote([(place[0], _attrs(old), _attrs(_item(place))) for place, old in before], times=times)
         for place, old in before:
             if not done:
                 _put_back(place, old)
@@ -156,6 +159,10 @@ def _put_back(place: _Place, old: Any) -> None:
         items.pop(key, None)
     else:
         items[key] = old
+
+
+def _attrs(item: Any) -> Any:
+    return None if item is None else item.attrs
 
 
 def _attributes(item: Any) -> Any:

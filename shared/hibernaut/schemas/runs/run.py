@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.budget import RunBudgets
 from hibernaut.schemas.messages.message import Message
@@ -78,7 +79,7 @@ class StoredRun(Stored, Run):
     `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
-    the request. `budgets`: those that apply to the run; None: none do.
+    the request. `budgets`: those that apply to the run; None: none do. `aws`: what the run used of AWS; None: not on AWS.
     """
 
     options: RunOptions
@@ -100,6 +101,7 @@ class StoredRun(Stored, Run):
     logprobs: JsonObject | None = None
     key_id: str | None = None
     budgets: RunBudgets | None = None
+    aws: AwsUse | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

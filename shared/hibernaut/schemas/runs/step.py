@@ -13,7 +13,9 @@ from hibernaut.schemas.usage import CompletionTokensDetails, Money, PromptTokens
 
 
 class Step(Schema):
-    """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown."""
+    """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown. `aws_cost` is what the
+    run cost on AWS since its step before; null: not on AWS.
+    """
 
     id: str
     origin: str | None = None
@@ -37,6 +39,7 @@ class Step(Schema):
     prompt_tokens_details: PromptTokensDetails | None = None
     cost: Money | None = None
     price_list_date: date | None = None
+    aws_cost: Money | None = None
     stop_reason: StopReason | None = None
     tags: list[str] = Field(default_factory=list)
     tid: str | None = None

@@ -8,7 +8,7 @@ from hibernaut.schemas.usage import Money
 
 class UsageTotal(Schema):
     """Sums over steps. `cost` is in USD, of the steps whose price is known (null: of none); `unpriced_steps` are the others that
-    used tokens.
+    used tokens. `aws_cost` is the estimated price of the steps on AWS (null: not on AWS).
     """
 
     steps: int = 0
@@ -21,6 +21,7 @@ class UsageTotal(Schema):
     reasoning_tokens: int = 0
     cost: Money | None = None
     price_list_date: date | None = None
+    aws_cost: Money | None = None
 
 
 class UsageRow(UsageTotal):

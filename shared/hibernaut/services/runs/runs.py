@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.wire.listing import FilteredPage, Page, page, sought
 from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.table import Item
@@ -118,6 +119,8 @@ class Runs:
         """
         run = self._stored(run_id)
         shown = RunUsage.of(run.usage)
+        if run.aws is not None:
+            shown.aws, shown.aws_cost, shown.aws_price_list_date = run.aws, cost_of(run.aws), PRICES_DATE
         shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
         return shown
 

@@ -29,6 +29,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.budgets.budget_checks import BudgetChecks, subjects_of
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
+from hibernaut.services.steps.aws_charges import AwsCharges
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import InterruptingRun
 from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
@@ -106,6 +107,7 @@ class Sending:
         self._termination = termination
         self._approvals = approvals
         self._budgets = budgets
+        self._charges = AwsCharges(host.meter)
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
@@ -142,6 +144,7 @@ class Sending:
             except ConditionFailed:
                 accepted = None
             if accepted := accepted or self._made(arrival):
+                self._charges.accepted(arrival.run)
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
 
@@ -197,6 +200,7 @@ class Sending:
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)
             run.input.append(row_of(one, last, run, now))
+        self._charges.accept(run)
         decisions.check_client_tools(request.body.client_tools or ())
         return _Arrival(head, request, inputs, run, marks, now)
 

@@ -31,6 +31,7 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
+from hibernaut.services.steps.aws_charges import AwsCharges, ChargedWrite
 from hibernaut.services.steps.measurements import end_figures, step_figures
 from hibernaut.services.steps.model_step import StepTiming
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
@@ -163,6 +164,7 @@ class UnitWriter:
         self._clock = host.clock
         self._callbacks = Callbacks(stores, host)
         self._handovers = handovers
+        self._charges = AwsCharges(host.meter)
 
     def write(self, unit: UnitOfWork) -> None:
         """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the newcomer, else the first run
@@ -172,6 +174,7 @@ class UnitWriter:
         Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
         ConditionFailed if a condition fails although nothing has changed, as for a newcomer that exists already.
         """
+        unit, charged = self._charged(unit)
         for _ in range(TRIES):
             now = self._clock.now()
             handover = self._handover(unit, now)
@@ -187,6 +190,7 @@ class UnitWriter:
                 if current is not None:
                     unit = current
                     continue
+            self._charges.written(charged)
             return self._after_write(unit, handover)
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
@@ -195,6 +199,15 @@ class UnitWriter:
         if run.callback_url:
             with suppress(HibernautError, TableError):
                 self._callbacks.send(run.id)
+
+    def _charged(self, unit: UnitOfWork) -> tuple[UnitOfWork, ChargedWrite | None]:
+        """The unit with what its run has used of AWS."""
+        run, written = unit.state.run, unit.written
+        charged = self._charges.write(run, written.step, written.rows, unit.edits, ends=unit.state.ended)
+        if charged is None:
+            return unit, None
+        state, written = replace(unit.state, run=charged.run), replace(written, step=charged.step)
+        return replace(unit, state=state, written=written), charged
 
     def _handover(self, unit: UnitOfWork, now: datetime) -> Handover:
         if not unit.state.ended or unit.asks is not None:

@@ -207,7 +207,7 @@ class ConversationStore:
     def create_head(self, head: Head, token: str) -> Put:
         """The change that creates a head. Condition: the conversation has none."""
         key = keys.head(self._tenant, head.id)
-        return Put(self._codec.item(key, head, **_state(head), wt=token), ABSENT)
+        return Put(self._codec.item(key, _bare(head), **_state(head), wt=token), ABSENT)
 
     def change_head(self, before: Head, after: Head, token: str, *terms: Term) -> Update:
         """The change from one head to the next. Conditions: owner, version and pending approval are those of `before`, and
@@ -225,7 +225,7 @@ class ConversationStore:
         del changed["waiting"]
         frees = ""
         if (before.window, before.compiled) != (after.window, after.compiled):
-            changed |= self._codec.body(key, after)
+            changed |= self._codec.body(key, _bare(after))
             frees = freed(key, before)
         return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when, frees=frees)
 
@@ -272,6 +272,12 @@ class ConversationStore:
 def window_cache() -> LruCache[LoadedConversation]:
     """A cache for the windows of all tenants in a process."""
     return LruCache(CACHED_BYTES, _size)
+
+
+def _bare(head: Head) -> Head:
+    """The head without what `_state` holds: readers take it from there, and an item stays below a KB."""
+    fields = {name: Head.model_fields[name].get_default(call_default_factory=True) for name in _state(head)}
+    return head.model_copy(update=fields)
 
 
 def _state(head: Head) -> dict[str, Value]:

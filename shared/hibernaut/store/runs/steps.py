@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hibernaut.ports.table import PRESENT, Key, Update
+from hibernaut.domain.wire.run_trace import trace_id
+from hibernaut.ports.table import PRESENT, Item, Key, Update
 from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, freed
@@ -29,21 +30,33 @@ class StepStore:
         """The step, or None. Reads the index LISTS, which may lag."""
         key = lists.find(self._table, NOUN, step_id)
         item = self._table.get(key) if key else None
-        return self._codec.record(StoredStep, item) if item else None
+        return self._read(item) if item else None
 
     def of_run(self, run_id: str) -> list[StoredStep]:
         """The steps of a run, oldest first."""
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="STEP#")
-        return [self._codec.record(StoredStep, item) for item in items]
+        return [self._read(item) for item in items]
 
     def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[StoredStep]:
         """The steps of all runs in the order of their ids, newest first if `descending`, read lazily: `first` of
         them at once, then more and more. Reads the index LISTS, which may lag.
         """
         for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
-            yield self._codec.record(StoredStep, item)
+            yield self._read(item)
 
     def change(self, step: StoredStep) -> Update:
         """The change of a step's record. The last write of the feedback wins. Condition: the step exists."""
         key = Key(*keys.step(self._tenant, step.run_id or "", step.id))
-        return Update(key, set=self._codec.body(key, step), when=PRESENT, frees=freed(key, step))
+        return Update(key, set=self._codec.body(key, bare(step)), when=PRESENT, frees=freed(key, step))
+
+    def _read(self, item: Item) -> StoredStep:
+        """The step of an item. Items of older versions hold the run's id and the trace's too."""
+        step = self._codec.record(StoredStep, item)
+        step.run_id = step.run_id or keys.last_part(str(item["pk"]))
+        step.trace_id = step.trace_id or trace_id(step.run_id)
+        return step
+
+
+def bare(step: StoredStep) -> StoredStep:
+    """The step without what its key says, so that most steps stay below a KB."""
+    return step.model_copy(update={"run_id": None, "trace_id": None})

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
@@ -29,6 +30,7 @@ from hibernaut.store.conversations.conversation_records import message_sent, run
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
+from hibernaut.store.runs.steps import bare
 from hibernaut.store.runs.transaction_values import (
     ApprovalConsumption,
     Handover,
@@ -298,7 +300,7 @@ class Transactions:
 
     def _put_step(self, step: StoredStep) -> Put:
         key = keys.step(self._tenant, step.run_id or "", step.id)
-        return Put(self._codec.item(key, step, **keys.listed(self._tenant, "STEPS", step.id)), ABSENT)
+        return Put(self._codec.item(key, bare(step), **keys.listed(self._tenant, "STEPS", step.id)), ABSENT)
 
 
 def closing_events(run: StoredRun) -> list[RunEvent]:
@@ -314,7 +316,8 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     usage = run.usage.model_dump()
     if not run.options.stream_tokens:
         usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
-    return LettaUsageStatistics(**usage, step_count=run.steps, context_tokens=run.context_tokens)
+    on_aws = {} if run.aws is None else {"aws_cost": cost_of(run.aws), "aws_price_list_date": PRICES_DATE}
+    return LettaUsageStatistics(**usage, **on_aws, step_count=run.steps, context_tokens=run.context_tokens)
 
 
 def _call_ms(run: StoredRun, now: datetime) -> int | None:
