@@ -12,6 +12,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 TYPED := shared/hibernaut functions infra
 
+# Tests start hundreds of processes, each of which would compile the sources again where this variable is set.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev run test check proof synth deploy-check engines bench lock
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hibernaut.rest.app import create_app
 from hibernaut.schemas import errors
 from hibernaut.wiring import identity, settings
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = re.compile(r"\b(?:HIBERNAUT|OPENAI|ANTHROPIC)_[A-Z_]+\b")
@@ -40,7 +39,7 @@ def test_every_error_code_has_a_line_in_the_page_of_errors() -> None:
 
 
 def test_every_route_group_has_a_line_in_the_page_of_the_api() -> None:
-    paths = create_app(no_services()).openapi()["paths"]
+    paths = api_description()["paths"]
     groups = {"/".join(path.split("/")[:3]) for path in paths if path.startswith("/v1/")}
     assert groups
     assert not {group for group in groups if f"`{group}" not in page("api.md")}

@@ -9,10 +9,9 @@ import httpx
 import pytest
 from letta_client import AuthenticationError, NotFoundError, PermissionDeniedError
 
-from hibernaut.rest.app import create_app
 from tests.compat.conftest import DEMO, Keyed
 from tests.support.any_request import operations
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
 
 UNSETTLED = ("/context", "/folders", "/sources", "/files")
@@ -130,7 +129,7 @@ def test_a_client_token_talks_to_its_agent_and_does_nothing_else(keyed: Keyed, k
 
 def test_no_route_shows_or_changes_what_another_tenant_has(keyed: Keyed) -> None:
     """One request for each route, in which every id of the path is the other's. All kinds of requests: `tests/properties/test_neighbours.py`."""
-    document = create_app(no_services()).openapi()
+    document = api_description()
     with httpx.Client(base_url=keyed.url, timeout=60) as http:
         stocks = [Stock(http, keyed.key(tenant), texts) for tenant, texts in (("ours", "horse"), ("theirs", f"{WORD} {SECRET}"))]
         for stock in stocks:

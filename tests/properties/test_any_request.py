@@ -26,11 +26,11 @@ from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.any_request import MARK, Operation, Requests, Sent, inputs, operations
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 from tests.support.json_schema import fits
 from tests.support.neighbours import Stock
 
-DOCUMENT = create_app(no_services()).openapi()
+DOCUMENT = api_description()
 ALL = list(operations(DOCUMENT))
 MOST = 18
 """Requests for one route."""

@@ -22,10 +22,10 @@ from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.any_request import Operation, operations
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
 
-DOCUMENT = create_app(no_services()).openapi()
+DOCUMENT = api_description()
 ALL = list(operations(DOCUMENT))
 WITHOUT_DATA = ("/v1/health", "/v1/ready", "/v1/models", "/v1/models/embedding")
 OF_AGENTS = [each for each in ALL if each.path not in WITHOUT_DATA and "/api-keys" not in each.path]

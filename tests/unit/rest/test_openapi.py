@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from hibernaut.rest.app import create_app
 from hibernaut.rest.errors import body_of, status_of, validation_body
 from hibernaut.schemas import errors
 from hibernaut.schemas.errors import HibernautError, ModelError
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 from tests.support.json_schema import fits
 from tests.unit.rest.test_errors import made, tree
 
-DOCUMENT = create_app(no_services()).openapi()
+DOCUMENT = api_description()
 SENDING, PLAIN, RESUMING, UPLOADING = (
     DOCUMENT["paths"][path]["post"]
     for path in (

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from hibernaut.rest.app import create_app
 from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.limits import LARGEST_OBJECT, LONGEST_NAME, LONGEST_NOTE, LONGEST_TEXT, Metadata
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock
-from tests.support.faces import no_services
+from tests.support.api_description import api_description
 
-DOCUMENT = create_app(no_services()).openapi()
+DOCUMENT = api_description()
 STORED = ("agents", "archives", "blocks", "conversations", "folders", "groups", "identities", "passages", "sources", "tools")
 """Resources whose records a caller writes."""
 NOT_OF_A_RECORD = {
