@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Protocol, TypedDict
 
 from functions.log import log
-from hibernaut.ports.workflow import Next, is_passing
-from hibernaut.schemas.base import Schema
+from hibernaut.ports.workflow import CONTRACT, NEWEST_CONTRACT, Next, is_passing
+from hibernaut.schemas.base import JsonObject, Schema
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.steps.step_lease import AdvanceResult
 
@@ -16,11 +16,13 @@ from hibernaut.services.steps.step_lease import AdvanceResult
 class Heartbeat(Schema):
     """The event of a function in the state machine: the run, and what the function must know beyond it.
 
+    `v`: the version of the contract (`hibernaut.ports.workflow.CONTRACT`) by which the event was written; 0: before there was one.
     `error` (for `close_run`): the name of the error that ended the step. `token` (for `request_approval`): the task token of the
     wait. For `advance_turn`: `drop`: reduce the window by dropping old turns; `deny`: deny the approval whose deadline has
     passed; `died`, `summary_died`: take over the step from a dead worker, which performed the step or made a summary.
     """
 
+    v: int = 0
     tenant: str
     run_id: str
     error: str | None = None
@@ -31,6 +33,17 @@ class Heartbeat(Schema):
     summary_died: bool = False
 
 
+def beat_of(event: JsonObject) -> Heartbeat:
+    """The event, of any version that this release accepts. Raises: Retryable if it has a newer version, because a newer release may answer
+    the retry; ValidationError.
+    """
+    beat = Heartbeat.model_validate(event)
+    if beat.v > NEWEST_CONTRACT:
+        log().warning("event of a newer release", extra={"version": beat.v, "accepted": NEWEST_CONTRACT})
+        raise Retryable("NewerContract")
+    return beat
+
+
 class Receipt(TypedDict):
     """The reply of a function, which becomes the state machine's whole state: ids and counters only.
 
@@ -38,6 +51,7 @@ class Receipt(TypedDict):
     the next call still drops old turns.
     """
 
+    v: int
     tenant: str
     run_id: str
     next: Next
@@ -53,6 +67,7 @@ LONGEST_WAIT = 360 * 24 * 3600
 def receipt_of(beat: Heartbeat, advanced: AdvanceResult) -> Receipt:
     """The receipt of a function that has advanced a run."""
     return {
+        "v": CONTRACT,
         "tenant": beat.tenant,
         "run_id": beat.run_id,
         "next": advanced.next,

@@ -19,6 +19,7 @@ from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, tool_seconds_in
 from infra.default_model import default_model_in
 from infra.identity_settings import identity_variables_in
+from infra.release_kind import ReleaseKind, release_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain", "serverless"]
@@ -129,6 +130,7 @@ class Settings:
     stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
+    `release`: how new code gets the traffic.
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
@@ -153,6 +155,7 @@ class Settings:
     dashboard: bool = False
     alarms: str = ""
     snap_start: bool = False
+    release: ReleaseKind = "all-at-once"
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     default_model: str = ""
@@ -170,6 +173,11 @@ class Settings:
     def parameters(self) -> str:
         """The path of this environment's secrets in Parameter Store."""
         return f"/hibernaut/{self.name}"
+
+    @property
+    def gradual(self) -> bool:
+        """Whether a release shifts traffic from one version to the next."""
+        return self.release != "all-at-once"
 
     @property
     def bedrock_model(self) -> str | None:
@@ -204,6 +212,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         dashboard=_wished(context, "dashboard"),
         alarms=_told(str(context.get("alarms", ""))),
         snap_start=_wished(context, "snapStart"),
+        release=release_in(context),
         secrets_key=_key(str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),

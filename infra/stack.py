@@ -22,12 +22,13 @@ from infra.constructs.findings import Grant
 from infra.constructs.functions import Code, OurFunction
 from infra.constructs.gateway import Gateway
 from infra.constructs.network import Network
+from infra.constructs.releases import GradualRelease
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.search import MemoryDomain, zones_of
 from infra.constructs.secrets import SecretsKey
 from infra.constructs.storage import Storage
 from infra.constructs.uploads import OnUpload
-from infra.constructs.workflow import RunStateMachine, end_wait_access, machine_arn, start_access, stop_access
+from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, started_arn, stop_access
 from infra.settings import WEB_ADAPTER, Settings
 
 ADAPTED = {
@@ -112,6 +113,9 @@ class HibernautStack(cdk.Stack):
             functions=functions.by_name(),
             letters=self._letters,
         )
+        if settings.gradual:
+            aliases = {name: one.alias for name, one in functions.by_name().items() if one.alias is not None}
+            GradualRelease(self, "Release", settings=settings, aliases=aliases)
         if settings.dashboard:
             Dashboard(
                 self,
@@ -157,7 +161,7 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_ENV": settings.name,
             "HIBERNAUT_TABLE": self._storage.table.table_name,
             "HIBERNAUT_BUCKET": self._storage.blobs.bucket_name,
-            "HIBERNAUT_STATE_MACHINE": machine_arn(self, settings),
+            "HIBERNAUT_STATE_MACHINE": started_arn(self, settings),
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
             **self._bedrock(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
+from functions.events import LambdaContext, Receipt, beat_of, faults_named, receipt_of
 from functions.log import correlated, log
 from functions.snapshots import import_for_snapshot
 from hibernaut.ports.workflow import STEPS_PER_INVOCATION
@@ -34,7 +34,7 @@ def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | Non
 
     A worker that replaces a dead one performs only the step that killed it: the state machine counts deaths by step.
     """
-    beat = Heartbeat.model_validate(event)
+    beat = beat_of(event)
     engines = engines or aws.engines()  # outside `faults_named`: an error here is a defect of the deployment
     with engines.meter.invocation(transitions=STATES + TAKE_OVER * beat.died), faults_named():
         chain = engines.of(beat.tenant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, faults_named
+from functions.events import LambdaContext, beat_of, faults_named
 from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
@@ -14,7 +14,7 @@ from hibernaut.wiring.run_engine import RunEngines
 @correlated
 def handler(event: JsonObject, _context: LambdaContext, engines: RunEngines | None = None) -> JsonObject:
     """End the run. Does nothing for a run that has ended or does not exist. Raises: Retryable, StepFailed."""
-    beat = Heartbeat.model_validate(event)
+    beat = beat_of(event)
     fields = {"error": beat.error}
     engines = engines or aws.engines()
     with faults_named():

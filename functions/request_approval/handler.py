@@ -4,7 +4,7 @@ answered, the wait ends at once.
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, faults_named
+from functions.events import LambdaContext, beat_of, faults_named
 from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.per_tenant import PerTenant
@@ -18,7 +18,7 @@ def handler(event: JsonObject, _context: LambdaContext, approvals: PerTenant[App
 
     Raises: Retryable, StepFailed; ValueError if the event has no token.
     """
-    beat = Heartbeat.model_validate(event)
+    beat = beat_of(event)
     if not beat.token:
         raise ValueError("a wait has a token")
     approvals = approvals or aws.approvals()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functions.events import Heartbeat, LambdaContext, Receipt, faults_named, receipt_of
+from functions.events import LambdaContext, Receipt, beat_of, faults_named, receipt_of
 from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring import aws
@@ -15,7 +15,7 @@ STATES = 2
 @correlated
 def handler(event: JsonObject, context: LambdaContext, engines: RunEngines | None = None) -> Receipt:
     """Summarize the window of the run's conversation. Raises: Retryable, StepFailed."""
-    beat = Heartbeat.model_validate(event)
+    beat = beat_of(event)
     engines = engines or aws.engines()
     with engines.meter.invocation(transitions=STATES), faults_named():
         compactions = engines.of(beat.tenant).compactions

@@ -20,6 +20,7 @@ from constructs import Construct
 from functions.metrics import ENVIRONMENT, NAMESPACE
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
+from infra.constructs.releases import alarm_name, release_errors
 from infra.constructs.workflow import RunStateMachine
 from infra.settings import Settings
 
@@ -53,12 +54,15 @@ class Alarms(Construct):
         letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, id)
-        self._env = settings.name
+        self._env, self._settings = settings.name, settings
         self._topic = _topic(self, settings.alarms) if settings.alarms else None
         self._runs(workflow)
         self._capacity(workflow, functions)
         server_errors = rest.metric_server_error(period=PERIOD)
         self._alarm("GatewayErrors", server_errors, 5, "Requests are answered with 5xx.")
+        if settings.gradual:
+            aliases = {name: one.alias for name, one in functions.items() if one.alias is not None}
+            self._alarm("ReleaseErrors", release_errors(aliases, PERIOD), 5, "Invocations fail, by either version of a release.")
         self._sweep(functions["sweep_runs"])
         waiting = letters.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum")
         self._alarm("DeadLetters", waiting, 1, "Something asynchronous was given up.")
@@ -156,6 +160,7 @@ class Alarms(Construct):
         alarm = cloudwatch.Alarm(
             self,
             name,
+            alarm_name=alarm_name(self._settings, name),
             metric=metric,
             threshold=threshold,
             evaluation_periods=periods,

@@ -16,6 +16,7 @@ from constructs import Construct
 from infra.constructs.findings import ANYTHING, Grant, accept, give
 from infra.constructs.logs import log_group
 from infra.constructs.network import Network
+from infra.constructs.releases import LIVE, SHIFTED
 from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings, Size
 
@@ -88,8 +89,10 @@ class OurFunction(Construct):
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if restored else None,
         )
         accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")
-        self.target = self._live() if restored else self.function
-        """What callers invoke: the alias of the newest version where a snapshot belongs to it, else the function itself."""
+        self.alias = self._live() if restored or (settings.gradual and name in SHIFTED) else None
+        """The alias `live` of the versions, if a snapshot belongs to each, or if a release shifts traffic between them."""
+        self.target: lambda_.IFunction = self.alias or self.function
+        """What callers invoke: the alias, else the function itself."""
 
     def allow(self, *grants: Grant) -> None:
         """Add the permissions to the function's role."""
@@ -99,9 +102,9 @@ class OurFunction(Construct):
         """Allow the invocation of exactly the target and of no other version: the library's grant would add `:*`."""
         role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.target.function_arn]))
 
-    def _live(self) -> lambda_.IFunction:
-        """The alias `live` of a version that each change of the function publishes. Its deployment ends when the snapshot is taken."""
-        return lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
+    def _live(self) -> lambda_.Alias:
+        """The alias of a version that each change of the function publishes. Its deployment ends when the snapshot is taken."""
+        return lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
 
     def _allow_logs(self) -> None:
         streams = iam.PolicyStatement(

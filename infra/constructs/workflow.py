@@ -15,6 +15,7 @@ from infra.artifacts import ROOT
 from infra.constructs.findings import ANYTHING, Grant, accept, arn_pattern
 from infra.constructs.functions import OurFunction
 from infra.constructs.logs import log_group
+from infra.constructs.releases import LIVE, machine_alias
 from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings
 
@@ -34,6 +35,12 @@ def machine_arn(stack: cdk.Stack, settings: Settings) -> str:
         resource_name=machine_name(settings),
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
+
+
+def started_arn(stack: cdk.Stack, settings: Settings) -> str:
+    """What the functions start: the machine, or the alias of its versions where a release shifts traffic between them."""
+    machine = machine_arn(stack, settings)
+    return f"{machine}:{LIVE}" if settings.gradual else machine
 
 
 class RunStateMachine(Construct):
@@ -61,11 +68,13 @@ class RunStateMachine(Construct):
             logs=sfn.LogOptions(destination=states_log, level=sfn.LogLevel.ALL, include_execution_data=False),
         )
         accept(role, f"IAM5[{ANYTHING}]", "Log delivery and X-Ray take no resource.")
+        if settings.gradual:
+            machine_alias(self, self.machine, settings)
 
 
 def start_access(stack: cdk.Stack, settings: Settings) -> Grant:
     """The permission to start executions of the machine."""
-    return Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[machine_arn(stack, settings)]))
+    return Grant(iam.PolicyStatement(actions=["states:StartExecution"], resources=[started_arn(stack, settings)]))
 
 
 def end_wait_access(stack: cdk.Stack, settings: Settings) -> Grant:

@@ -24,6 +24,7 @@ HibernautError
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
 ├─ ServerBusy            too many requests are waiting (503)
 ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
+│  └─ NewerFormat        a newer release wrote the record
 ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached (503)
 ├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached (503)
 ├─ IdentityProviderUnavailable  the keys of the identity provider cannot be read (503)
@@ -261,6 +262,20 @@ class StoreUnavailable(HibernautError):
     def __init__(self, detail: str, retry_after: float) -> None:
         self.retry_after = retry_after
         super().__init__(detail)
+
+
+class NewerFormat(StoreUnavailable):
+    """A newer release wrote the record in a format that this one does not read. `version`: that format; `read`: the newest that is read."""
+
+    code = "newer_format"
+
+    def __init__(self, version: int, read: int) -> None:
+        self.version, self.read = version, read
+        super().__init__(
+            f"A record has format {version}, and this release reads formats up to {read}: a newer release wrote it. Nothing was changed. "
+            "Run that release again.",
+            retry_after=60.0,
+        )
 
 
 class MasterKeyUnavailable(HibernautError):

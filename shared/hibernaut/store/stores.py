@@ -45,6 +45,7 @@ from hibernaut.store.runs.steps import StepStore
 from hibernaut.store.runs.traces import Traces
 from hibernaut.store.runs.transactions import Transactions
 from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.formats import VersionedTable
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
@@ -106,7 +107,7 @@ class Stores:
         jitter.
         """
         self._policy = RetryPolicy(clock, random)
-        self._table = RetryingTable(engine, self._policy)
+        self._table = RetryingTable(VersionedTable(engine), self._policy)
         self._blobs = blobs
         self.clock = clock
         self._indexed = indexed

@@ -11,11 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.workflow import CONTRACT, RunRef
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
+ARN_PARTS = 7
+"""The parts of a machine's ARN. An alias of its versions is an eighth one."""
 log = logging.getLogger(__name__)
 
 
@@ -24,11 +26,13 @@ class StepFunctions:
 
     Starting is a fast path: the table lists the run as open, so if Step Functions fails, the failure is logged and the sweep
     starts the run later. No exception is raised, because the request has already been accepted. `stops`: False in functions that
-    an execution itself calls, because that execution is waiting for them.
+    an execution itself calls, because that execution is waiting for them. The ARN of an alias starts the version that the alias names; the
+    execution belongs to the machine.
     """
 
     def __init__(self, state_machine: str, *, stops: bool = True, client: SFNClient | None = None) -> None:
         self._machine = state_machine
+        self._executions = ":".join(state_machine.replace(":stateMachine:", ":execution:").split(":")[:ARN_PARTS])
         self._stops = stops
         self._given = client
 
@@ -46,7 +50,7 @@ class StepFunctions:
         del inline  # Step Functions has no thread to lend.
         from botocore.exceptions import BotoCoreError, ClientError
 
-        order = json.dumps({"tenant": run.tenant, "run_id": run.run_id})
+        order = json.dumps({"v": CONTRACT, "tenant": run.tenant, "run_id": run.run_id})
         try:
             self._client.start_execution(stateMachineArn=self._machine, name=name or run.run_id, input=order)
         except ClientError as error:
@@ -63,7 +67,7 @@ class StepFunctions:
             return
         from botocore.exceptions import BotoCoreError, ClientError
 
-        execution = f"{self._machine.replace(':stateMachine:', ':execution:')}:{run.run_id}"
+        execution = f"{self._executions}:{run.run_id}"
         try:
             self._client.stop_execution(executionArn=execution, error="Ended", cause="the run has ended")
         except (BotoCoreError, ClientError) as error:

@@ -16,7 +16,6 @@ from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.access.rates import RateStore
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import VERSION
 
 KEPT_DAYS = 30
 """Days for which a revoked or expired key stays in lists."""
@@ -50,7 +49,7 @@ class ApiKeyStore:
         """The changes that add a key, and its tenant to the list of tenants."""
         place, row = deployment_keys.api_key(key.digest), keys.api_key_row(key.tenant, key.id)
         return [
-            Put({"pk": place.pk, "sk": place.sk, "v": VERSION, "used": "", "wt": token, **_attributes(key)}, ABSENT),
+            Put({"pk": place.pk, "sk": place.sk, "used": "", "wt": token, **_attributes(key)}, ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "digest": key.digest, **_ttl(key)}),
             self.enter(key.tenant),
         ]

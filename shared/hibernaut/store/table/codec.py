@@ -4,8 +4,8 @@ Every blob has one owner, the item that names it. A blob key is used once: a blo
 for good. The change that replaces or deletes a record names the freed blob in `frees`, and the writer deletes the blob after the
 write. `store.blob_collector` deletes what a crash leaves behind.
 
-An item has its keys, the few attributes that conditions and filters use, `v` (the format version of the body), `ttl` if it
-expires, and `body`, or `blob` with the key of the blob that holds the body. The record classes accept old versions; there are no
+An item has its keys, the few attributes that conditions and filters use, `v` (the version of its format, `store.table.formats`), `ttl`
+if it expires, and `body`, or `blob` with the key of the blob that holds the body. The record classes accept old versions; there are no
 migrations.
 """
 
@@ -22,12 +22,12 @@ from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Item, Key, Table, Value
 from hibernaut.schemas.stored import Stored
 from hibernaut.store.table import blob_keys
+from hibernaut.store.table.formats import WRITTEN
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 
 Record = TypeVar("Record", bound=BaseModel)
 _Excluded = dict[Any, Any]
 """The `exclude` of pydantic: by names, or by places in a list."""
-VERSION = 1
 INLINE_BYTES = 64_000
 """The largest body in bytes that an item holds. A larger one goes to a blob, so that a step stays below a transaction's limit."""
 
@@ -45,20 +45,20 @@ class Codec:
         OSError.
         """
         body = self.body(key, record, inline, ephemeral="ttl" in attributes)
-        return {"pk": key.pk, "sk": key.sk, "v": VERSION, **attributes, **body}
+        return {"pk": key.pk, "sk": key.sk, **attributes, **body}
 
     def body(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, *, ephemeral: bool = False) -> dict[str, Value]:
-        """The attributes of the body alone, for updates. Both attributes are set, so that no update leaves an old one behind.
+        """The attributes of the body alone, for updates, with its version. Both places are set, so that no update leaves an old body behind.
 
         `inline`: the largest body in bytes that stays in the item, at most INLINE_BYTES; a transaction with many items sets less.
         `ephemeral`: the item has a time to live, so its blob gets the key prefix of blobs that expire. Raises: OSError.
         """
         text, most = json_of(record), min(inline, INLINE_BYTES)
         if len(text) <= most // 4 or len(text.encode()) <= most:
-            return {"body": text, "blob": ""}
+            return {"v": WRITTEN, "body": text, "blob": ""}
         blob = blob_keys.body_blob(key, secrets.token_hex(16), ephemeral=ephemeral)
         self._blobs.put(blob, text.encode())
-        return {"body": "", "blob": blob}
+        return {"v": WRITTEN, "body": "", "blob": blob}
 
     def record(self, kind: type[Record], item: Item) -> Record:
         """The record of an item. If the item was replaced before its blob was read: the record of the new item.
