@@ -41,6 +41,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({}, {"embedding": "bedrock/amazon.titan-embed-text-v2:0"}),
     ({}, {"dashboard": "true"}),
     ({}, {"snapStart": "true"}),
+    ({}, {"release": "canary"}, {"release": "linear"}),
     ({}, {"rate": "10", "burst": "20", "followers": "5", "toolTime": "300", "defaultModel": "openai/gpt-5.4"}),
     (
         {},

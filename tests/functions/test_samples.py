@@ -19,7 +19,7 @@ RUN = {"tenant": "default", "run_id": "run-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
 FILE = {"tenant": "default", "file_id": "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00"}
 NO_SUCH_RUN = {"errorType": "StepFailed", "errorMessage": "NotFound"}
 ANSWERS: dict[tuple[str, str], Json] = {
-    ("advance_turn", "approval_overdue"): {**RUN, "next": "finished", "steps": 0, "seconds": 1, "drop": False},
+    ("advance_turn", "approval_overdue"): {"v": 1, **RUN, "next": "finished", "steps": 0, "seconds": 1, "drop": False},
     ("advance_turn", "drops_old_turns"): NO_SUCH_RUN,
     ("advance_turn", "first_step"): NO_SUCH_RUN,
     ("advance_turn", "next_step"): NO_SUCH_RUN,

@@ -63,6 +63,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "embedding=bedrock/amazon.titan-embed-text-v2:0",
         "dashboard=true",
         "snapStart=true",
+        "release=canary",
         "alarms=arn:aws:sns:eu-central-1:123456789012:on-call",
         "promptCache=1h",
         "systemPrompt=recompiled",

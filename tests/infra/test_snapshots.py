@@ -6,6 +6,7 @@ import json
 
 from hibernaut.schemas.base import JsonObject
 from infra.constructs.functions import SNAPSHOT
+from infra.constructs.releases import SHIFTED
 from infra.settings import settings_in
 from tests.infra.reading import Template
 
@@ -29,7 +30,7 @@ def test_those_that_a_caller_waits_for_have_one(large: Template) -> None:
     restored = {name: function["SnapStart"] for name, function in large.functions().items() if "SnapStart" in function}
     assert restored == {name: {"ApplyOn": "PublishedVersions"} for name in SNAPSHOT}
     versions, aliases = names(large, "AWS::Lambda::Version"), names(large, "AWS::Lambda::Alias")
-    assert set(versions) == set(aliases) == set(SNAPSHOT)
+    assert set(versions) == set(aliases) == {*SNAPSHOT, *SHIFTED}
     for name, alias in aliases.items():
         properties = large.resources[alias]["Properties"]
         assert properties["Name"] == "live"

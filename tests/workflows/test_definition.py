@@ -178,7 +178,7 @@ def test_tasks_are_given_ids_only() -> None:
 
 
 def test_a_receipt_is_ids_and_counters() -> None:
-    assert set(Receipt.__annotations__) == {"tenant", "run_id", "next", "steps", "seconds", "drop"}
+    assert set(Receipt.__annotations__) == {"v", "tenant", "run_id", "next", "steps", "seconds", "drop"}
 
 
 def test_every_next_of_a_step_has_a_state() -> None:
