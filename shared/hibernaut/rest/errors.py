@@ -37,11 +37,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.Unprocessable: 422,
     errors.BudgetExceeded: 429,
     errors.NotImplementedHere: 501,
-    errors.ServerBusy: 503,
-    errors.StoreUnavailable: 503,
-    errors.MasterKeyUnavailable: 503,
-    errors.SecretsUnavailable: 503,
-    errors.IdentityProviderUnavailable: 503,
+    errors.Unavailable: 503,
     errors.ContextWindowExceeded: 400,
     errors.ModelBadRequest: 400,
     errors.ModelAuthentication: 401,
@@ -55,15 +51,6 @@ STATUS: dict[type[HibernautError], int] = {
     errors.HibernautError: 500,
 }
 """Statuses by class. An error without an entry has the status of its parent class."""
-
-UNAVAILABLE = (
-    errors.ServerBusy,
-    errors.StoreUnavailable,
-    errors.MasterKeyUnavailable,
-    errors.SecretsUnavailable,
-    errors.IdentityProviderUnavailable,
-)
-"""Errors that pass: the same request may succeed after `retry_after` seconds."""
 
 MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
     errors.ModelBadRequest: ("llm_bad_request", "The model's provider refused the request as malformed."),
@@ -139,7 +126,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
-    if isinstance(error, UNAVAILABLE):
+    if isinstance(error, errors.Unavailable):
         return {"retry-after": str(math.ceil(error.retry_after))}
     if isinstance(error, errors.BudgetExceeded):
         useless = NO_RETRY if error.resets_at is not None else {}

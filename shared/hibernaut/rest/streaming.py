@@ -16,9 +16,10 @@ from pydantic import BaseModel
 from hibernaut.rest import errors
 from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError, rebuilt
+from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.messages.letta_message import LettaErrorMessage, LettaStopReason, Ping
+from hibernaut.schemas.rebuilt_error import rebuilt
 from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.logs.run_follower import RunFollower

@@ -22,12 +22,13 @@ HibernautError
 ├─ BudgetExceeded        a budget of the tenant, the key or the agent is used up (429)
 ├─ NotImplementedHere    the deployment lacks the requested feature (501)
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
-├─ ServerBusy            too many requests are waiting (503)
-├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted (503)
-│  └─ NewerFormat        a newer release wrote the record
-├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached (503)
-├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached (503)
-├─ IdentityProviderUnavailable  the keys of the identity provider cannot be read (503)
+├─ Unavailable           a part of the server cannot answer now (503)
+│  ├─ ServerBusy            too many requests are waiting
+│  ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted
+│  │  └─ NewerFormat        a newer release wrote the record
+│  ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached
+│  ├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached
+│  └─ IdentityProviderUnavailable  the keys of the identity provider cannot be read
 └─ ModelError            the model's provider failed; see its subclasses
 """
 
@@ -244,24 +245,26 @@ class RouteNotServed(NotImplementedHere):
         super().__init__(f"NOT_IMPLEMENTED: {route} ({what.rstrip('.')}) {standing} docs/compatibility.md lists every route.")
 
 
-class ServerBusy(HibernautError):
-    """Too many requests of one kind are waiting. `retry_after`: seconds after which the same request may succeed."""
+class Unavailable(HibernautError):
+    """A part of the server cannot answer now. `retry_after`: seconds after which the same request may succeed."""
+
+    code = "unavailable"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+
+class ServerBusy(Unavailable):
+    """Too many requests of one kind are waiting."""
 
     code = "server_busy"
 
-    def __init__(self, detail: str, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(detail)
 
-
-class StoreUnavailable(HibernautError):
-    """The table did not respond in time. `retry_after`: seconds after which the same request may succeed."""
+class StoreUnavailable(Unavailable):
+    """The table did not respond in time."""
 
     code = "store_unavailable"
-
-    def __init__(self, detail: str, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(detail)
 
 
 class NewerFormat(StoreUnavailable):
@@ -278,34 +281,22 @@ class NewerFormat(StoreUnavailable):
         )
 
 
-class MasterKeyUnavailable(HibernautError):
-    """The key that protects stored secrets cannot be read or reached. `retry_after`: seconds after which the same request may succeed."""
+class MasterKeyUnavailable(Unavailable):
+    """The key that protects stored secrets cannot be read or reached."""
 
     code = "master_key_unavailable"
 
-    def __init__(self, detail: str, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(detail)
 
-
-class SecretsUnavailable(HibernautError):
-    """The store of provider keys did not respond, and no earlier values are cached. `retry_after` in seconds."""
+class SecretsUnavailable(Unavailable):
+    """The store of provider keys did not respond, and no earlier values are cached."""
 
     code = "secrets_unavailable"
 
-    def __init__(self, detail: str, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(detail)
 
-
-class IdentityProviderUnavailable(HibernautError):
-    """The keys that verify an identity provider's tokens cannot be read. `retry_after` in seconds."""
+class IdentityProviderUnavailable(Unavailable):
+    """The keys that verify an identity provider's tokens cannot be read."""
 
     code = "identity_provider_unavailable"
-
-    def __init__(self, detail: str, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(detail)
 
 
 class ModelError(HibernautError):
@@ -405,14 +396,3 @@ MODEL_CALL_ERRORS: tuple[type[HibernautError], ...] = (ModelError, NotFound, Inv
 """The errors of a model call: the provider's, of its handle or settings, or a missing feature. Errors of the table are not among
 them, because a run whose events cannot be written has not failed by its model.
 """
-
-
-def rebuilt(code: str, detail: str) -> HibernautError:
-    """The error with this code and text, restored from the record of a run; an unknown code gives the root class."""
-    pending = list(MODEL_CALL_ERRORS)
-    while pending:
-        kind = pending.pop()
-        if kind.code == code:
-            return kind(detail)
-        pending += kind.__subclasses__()
-    return HibernautError(detail)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hibernaut.rest.errors import NO_RETRY, UNAVAILABLE, body_of, headers_of, status_of, validation_body
+from hibernaut.rest.errors import NO_RETRY, body_of, headers_of, status_of, validation_body
 from hibernaut.schemas import errors
 from hibernaut.schemas.errors import HibernautError, ModelError
 
@@ -20,7 +20,9 @@ def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[Hibernaut
 def made(kind: type[HibernautError]) -> HibernautError:
     if kind in (errors.Busy, errors.ApprovalPending):
         return kind("busy", "run-1")  # type: ignore[call-arg]
-    if issubclass(kind, UNAVAILABLE):
+    if kind is errors.NewerFormat:
+        return errors.NewerFormat(2, 1)
+    if issubclass(kind, errors.Unavailable):
         return kind("busy", retry_after=1.5)
     if kind is errors.Unauthenticated:
         return errors.Unauthenticated("expired", "Ask for another one.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.signal import RunSignal
-from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound, rebuilt
+from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestDeltaMessage,
@@ -14,6 +14,7 @@ from hibernaut.schemas.messages.letta_message import (
     LettaStopReason,
     ToolCallDeltaMessage,
 )
+from hibernaut.schemas.rebuilt_error import rebuilt
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
