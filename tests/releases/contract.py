@@ -91,17 +91,15 @@ def _differences(old: JsonObject, new: JsonObject) -> Iterator[str]:
             if field in old["required"]:
                 yield f".{field}: the release before needs it"
         elif schema != new["fields"][field]:
-            yield f".{field}: its type changed"
+            yield f".{field}: its type or default changed"
     yield from (f".{field}: the release before does not write it" for field in sorted({*new["required"]} - {*old["fields"]}))
 
 
 def _shape(schema: Json) -> Json:
-    """A schema without what no reader refuses anything by."""
+    """A schema without its texts. A default is part of it, because a writer leaves out what a reader fills in (`store.table.codec`)."""
     match schema:
         case dict():
-            return {
-                key: _shape(part) for key, part in schema.items() if key not in ("title", "description", "default", "examples")
-            }
+            return {key: _shape(part) for key, part in schema.items() if key not in ("title", "description", "examples")}
         case list():
             return [_shape(part) for part in schema]
         case _:

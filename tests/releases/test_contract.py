@@ -80,7 +80,7 @@ def test_a_field_that_is_gone_or_of_another_type_is_a_breach(now: Any) -> None:
     del later["records"]["StoredBlock"]["fields"]["id"]
     assert breaches(now, later) == [
         "StoredBlock.id: the release before needs it",
-        "StoredBlock.value: its type changed",
+        "StoredBlock.value: its type or default changed",
     ]
 
 
