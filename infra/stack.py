@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from hibernaut import __version__
 from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
 from infra.constructs.alarms import Alarms
@@ -272,6 +273,7 @@ class HibernautStack(cdk.Stack):
             ("SecretsPath", self._settings.parameters),
             ("SecretsKeyArn", self._secrets.arn),
             ("DeadLettersUrl", self._letters.queue_url),
+            ("Version", __version__),
             *([("IndexFunction", indexer.function.function_name)] if indexer else []),
         ):
             cdk.CfnOutput(self, name, value=value)

@@ -14,15 +14,19 @@ from hibernaut.wiring import aws
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
-    """Sweep, or handle the run of a failed execution. Returns the numbers of restarted and closed runs.
+    """Sweep, handle the run of a failed execution, or restart all runs that wait (`restart`, by an operator). Returns the numbers of
+    restarted and closed runs.
 
     An exception counts for the alarm and becomes a dead letter; the next sweep follows within a minute.
     """
     sweep = sweep or aws.sweep()
     failed = event.get("detail")
-    if failed is None:
+    if "restart" in event:
+        swept = sweep.restart_waiting(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
+        fields: JsonObject = {"started": swept.started, "closed": swept.closed}
+    elif failed is None:
         swept = sweep.run(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
-        fields: JsonObject = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
+        fields = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
     else:
         run = Heartbeat.model_validate_json(failed["input"])
         swept = sweep.of(run.tenant).take_up_one(run.run_id, after=sweeps_of(failed["name"]))

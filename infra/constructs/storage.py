@@ -19,6 +19,11 @@ from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 
+KEPT_DAYS = 35
+"""Days for which deleted objects stay, as long as the table can be restored (DynamoDB: 35 days). A run is a day old at most, so bodies of runs
+need one day.
+"""
+
 
 class Storage(Construct):
     """The table and the bucket."""
@@ -53,10 +58,20 @@ class Storage(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             enforce_ssl=True,
             minimum_tls_version=1.2,
+            # A restore of the table to a moment needs the bodies that were deleted since.
+            versioned=True,
             lifecycle_rules=[
-                s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(1)),
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
+                    noncurrent_version_expiration=cdk.Duration.days(KEPT_DAYS),
+                    expired_object_delete_marker=True,
+                ),
                 # References to these have a time to live in the table; the sweep deletes other unreferenced objects.
-                s3.LifecycleRule(prefix=EPHEMERAL, expiration=cdk.Duration.days(EPHEMERAL_DAYS)),
+                s3.LifecycleRule(
+                    prefix=EPHEMERAL,
+                    expiration=cdk.Duration.days(EPHEMERAL_DAYS),
+                    noncurrent_version_expiration=cdk.Duration.days(1),
+                ),
             ],
             removal_policy=keep,
         )

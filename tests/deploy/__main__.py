@@ -114,8 +114,9 @@ class Rehearsal:
     def empty_bucket(self) -> None:
         """AWS deletes no bucket that contains objects (`docs/aws.md`, "Deleting a stack")."""
         s3, bucket = client(self._running, "s3"), self.outputs()["BucketName"]
-        for one in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
-            s3.delete_object(Bucket=bucket, Key=one["Key"])
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+            for one in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+                s3.delete_object(Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"])
 
     def gone(self) -> None:
         """Nothing that costs is left of the stack."""

@@ -53,6 +53,9 @@ def test_the_bucket_empties_what_expires_by_itself_and_nothing_else(prod: Templa
     rules = prod.only("AWS::S3::Bucket")["Properties"]["LifecycleConfiguration"]["Rules"]
     expiring = [(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules if "ExpirationInDays" in rule]
     assert expiring == [(EPHEMERAL, EPHEMERAL_DAYS)]
+    assert prod.only("AWS::S3::Bucket")["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
+    kept = {rule.get("Prefix", ""): rule["NoncurrentVersionExpiration"]["NoncurrentDays"] for rule in rules}
+    assert kept == {"": 35, EPHEMERAL: 1}
 
 
 def test_production_keeps_its_data(prod: Template) -> None:

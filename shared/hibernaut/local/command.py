@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
@@ -17,6 +17,7 @@ from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
 from hibernaut.local.budgets_options import add_budgets, run_budgets
 from hibernaut.local.keys_options import add_keys, run_keys
+from hibernaut.local.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
 from hibernaut.local.profiles import CannotServe, Dev
 from hibernaut.local.provider_help import provider_lines
 from hibernaut.wiring.settings import BadSetting
@@ -33,6 +34,8 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut models     check what your providers' models can do for agents
     hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
     hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
+    hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
+    hibernaut redrive    work up the dead letters of a deployed stack
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -58,6 +61,15 @@ examples:
 """
 
 
+OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
+    "keys": run_keys,
+    "budgets": run_budgets,
+    "doctor": run_doctor,
+    "redrive": run_redrive,
+}
+"""The commands that administer a data folder or a deployed stack. A function returns the exit code; None: 0."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
@@ -73,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _reindex(options)
     if options.command == "models":
         return _check_models(options)
-    if options.command in ("keys", "budgets"):
+    if options.command in OPERATIONS:
         return _administer(options)
     return _dev(Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume))
 
@@ -109,12 +121,11 @@ def _check_models(options: argparse.Namespace) -> int:
 
 def _administer(options: argparse.Namespace) -> int:
     try:
-        (run_keys if options.command == "keys" else run_budgets)(options)
+        return OPERATIONS[options.command](options) or 0
     except CannotServe as reason:
         return _sorry(reason.code, str(reason))
     except BadSetting as reason:
         return _sorry(2, str(reason))
-    return 0
 
 
 def _dev(options: Dev) -> int:
@@ -196,6 +207,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
     add_keys(commands, DATA_DIR)
     add_budgets(commands, DATA_DIR)
+    add_doctor(commands, DATA_DIR)
+    add_redrive(commands)
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

@@ -14,13 +14,16 @@ from hibernaut.local.profiles import CannotServe
 NO_BOTO3 = "a deployed stack needs boto3, which is not installed here: pip install boto3 (make dev in a checkout)"
 
 
-def outputs_of(stack: str) -> Mapping[str, str]:
-    """The outputs by name. Raises: CannotServe; BotoCoreError without a connection or credentials."""
+def outputs_of(stack: str, client: Any = None) -> Mapping[str, str]:
+    """The outputs by name. `client`: one of CloudFormation (None: of the user's region). Raises: CannotServe; BotoCoreError without a
+    connection or credentials.
+    """
     from botocore.config import Config
     from botocore.exceptions import ClientError
 
     try:
-        (found,) = aws_client("cloudformation", Config()).describe_stacks(StackName=stack)["Stacks"]
+        asked = client or aws_client("cloudformation", Config())
+        (found,) = asked.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         raise CannotServe(f"the stack {stack} cannot be described: {reason_of(error.response)}") from error
     return {str(output["OutputKey"]): str(output["OutputValue"]) for output in found.get("Outputs", ())}

@@ -84,6 +84,7 @@ def _table(properties: JsonObject, physical: str) -> Made:
 def _bucket(properties: JsonObject, physical: str) -> Made:
     bucket = properties.get("BucketName") or physical.lower()
     client("s3").create_bucket(Bucket=bucket)
+    client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration=properties["VersioningConfiguration"])
     return bucket, {"Arn": f"arn:aws:s3:::{bucket}"}
 
 

@@ -30,6 +30,10 @@ class Stack:
         """All resources of a type, in the template's order."""
         return [resource for resource in self._made.values() if resource.type == kind]
 
+    def all(self) -> list[Resource]:
+        """All resources, in the order of their creation."""
+        return list(self._made.values())
+
     def _resource(self, logical: str) -> Resource:
         if logical not in self._made:
             written = self._template["Resources"][logical]

@@ -69,6 +69,23 @@ class Sweep:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return SweepResult(started, closed)
 
+    def restart_waiting(self, *, time_left: TimeLeft | None = None) -> SweepResult:
+        """Take up every open run that no worker holds and that is due or waits for its next restart, because an operator has mended what made
+        its executions fail. Other due work is left to `run`.
+        """
+        now_ms, took = self._now_ms(), list[Took]()
+
+        def act(sweep: TenantSweep, item: DueItem) -> Took:
+            return sweep.take_up(item.key) if item.due_ms <= now_ms or sweep.waits(item.key) else "held"
+
+        for page in self._due.pages(None, PAGE):
+            runs = [item for item in _in_turn(page) if item.key.sk == keys.RUN]
+            found = self._each(act, runs, time_left)
+            took += [outcome for _, outcome in found]
+            if len(found) < len(runs):
+                break
+        return SweepResult(took.count("started"), took.count("closed"))
+
     def _each(self, act: Act, items: Sequence[DueItem], time_left: TimeLeft | None) -> list[tuple[DueItem, Took]]:
         """Apply `act` to the items until less than `MARGIN` is left. Returns the handled items with their outcomes."""
         found = in_parallel(

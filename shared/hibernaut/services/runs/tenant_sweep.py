@@ -79,6 +79,11 @@ class TenantSweep:
             self.clear_up(place)
         return SweepResult(int(took == "started"), int(took == "closed"))
 
+    def waits(self, place: Key) -> bool:
+        """Whether the sweep has restarted the run before, and no worker has taken it since."""
+        state = self._stores.runs.get(keys.last_part(place.pk))
+        return state is not None and state.restarts > 0
+
     def clear_up(self, place: Key) -> Took:
         """Make the callback of an ended run, continue the deletion of what a deleted conversation or agent has left, or mark
         agents of older data.

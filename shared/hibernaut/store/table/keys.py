@@ -87,8 +87,8 @@ PENDING = "PENDING"
 """The sort key of an approval that a run requests."""
 GONE = "GONE"
 """The sort key of the tombstone of a deletion that may be incomplete."""
-FILE = "FILE"
-"""The sort key of a file."""
+FILE, RUN = "FILE", "RUN"
+"""The sort keys of a file and of a run."""
 LAST_RUN = "LASTRUN"
 """The sort key of what is known of an agent's newest run."""
 LONGEST_NAME = 100
@@ -185,7 +185,7 @@ def otid(tenant: str, conversation: str, value: str) -> Key:
 
 
 def run(tenant: str, run_id: str) -> Key:
-    return Key(f"{checked(tenant)}#RUN#{run_id}", "RUN")
+    return Key(f"{checked(tenant)}#RUN#{run_id}", RUN)
 
 
 def journal(tenant: str, run_id: str) -> Key:

@@ -1,0 +1,55 @@
+"""`hibernaut doctor --env`: checks a deployed stack with the user's AWS credentials. It changes nothing and prints no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.doctor import data_checks, service_checks, stack_checks
+from hibernaut.local.doctor.findings import Check, Finding, aws_failure, findings_of
+from hibernaut.local.doctor.stack_checks import Result
+from hibernaut.local.profiles import CannotServe
+from hibernaut.ports.table import TableError
+from hibernaut.schemas.errors import HibernautError
+from hibernaut.wiring.inspection import Inspection, inspection_of_stack
+
+
+def _of_records(check: Callable[[Inspection], Iterator[Result]]) -> Callable[[DeployedResources], Iterator[Result]]:
+    def run(place: DeployedResources) -> Iterator[Result]:
+        yield from check(inspection_of_stack(place.output("TableName"), place.output("BucketName")))
+
+    return run
+
+
+CHECKS: tuple[Check[DeployedResources], ...] = (
+    Check("stack", stack_checks.stack),
+    Check("version", stack_checks.version),
+    Check("clock", stack_checks.clock),
+    Check("table", stack_checks.table),
+    Check("bucket", stack_checks.bucket),
+    Check("schedules", service_checks.schedules),
+    Check("dead letters", service_checks.dead_letters),
+    Check("alarms", service_checks.alarms),
+    Check("functions", service_checks.functions),
+    Check("executions", service_checks.workflow),
+    Check("secrets", service_checks.secrets),
+    Check("models", service_checks.models),
+    Check("index", service_checks.index),
+    Check("open runs", _of_records(data_checks.open_runs)),
+    Check("overdue work", _of_records(data_checks.overdue)),
+    Check("API keys", _of_records(data_checks.api_keys)),
+)
+
+
+def diagnosed(place: DeployedResources) -> list[Finding]:
+    """The findings of all checks. Raises: CannotServe if there is no such stack."""
+    _ = place.outputs
+    return findings_of(CHECKS, place, _failure)
+
+
+def _failure(error: Exception) -> str | None:
+    cause = error.__cause__  # The table translates the errors of AWS.
+    told = aws_failure(cause) if isinstance(cause, Exception) else None
+    if told is None and isinstance(error, CannotServe | TableError | HibernautError):
+        return f"not checked: {error}"
+    return told or aws_failure(error)
