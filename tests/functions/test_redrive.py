@@ -51,7 +51,7 @@ def letters(here: Deployment) -> None:
     _, ticket = here.ask(
         "POST", f"/v1/folders/{folder['id']}/upload-url", {"file_name": "a.txt", "file_size": 5, "content_type": "text/plain"}
     )
-    key = f"uploads/default/{ticket['id']}"
+    key = f"uploads/default/{ticket['file']['id']}"
     client("s3").put_object(Bucket=here.aws.stack.outputs["BucketName"], Key=key, Body=b"hello")
     here.aws.rules.wait()
     here.send(agent, "The harbour opens at nine.")

@@ -14,6 +14,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.deployment import DeployedResources
 from hibernaut.schemas.base import JsonObject
@@ -79,7 +80,8 @@ def asked_of_aws() -> Iterator[set[str]]:
 
     def noted(client: Any, operation: str, arguments: JsonObject) -> Any:
         service = client.meta.service_model.service_id.hyphenize()
-        asked.update(_permissions(SERVICES.get(service, service), operation, arguments))
+        if current_function() is None:  # Functions have roles of their own.
+            asked.update(_permissions(SERVICES.get(service, service), operation, arguments))
         return original(client, operation, arguments)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -124,9 +124,10 @@ def models(place: Home) -> Iterator[Result]:
 
     catalogue = Catalogue(EnvironmentSecrets(place.settings.providers), default_model=place.settings.default_model)
     known = {name: where for name, where in catalogue.providers().items() if name != "hibernaut"}
+    default = place.settings.default_model or "the first that is configured"
     yield (
         "ok",
-        f"providers: {', '.join(sorted(known)) or 'none; agents use the demo model'}; default {catalogue.default_handle()}",
+        f"providers: {', '.join(sorted(known))}; default model: {default}" if known else "no provider: agents use hibernaut/demo",
     )
     if not place.asks:
         yield (
