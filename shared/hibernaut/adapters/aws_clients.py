@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from botocore.config import Config
 
+_REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
+"""botocore reads AWS_DEFAULT_REGION alone. AWS's command line and its other SDKs read AWS_REGION, which comes first there too."""
+
 
 def aws_client(service: str, config: Config, *, region: str | None = None, endpoint_url: str | None = None) -> Any:
     """A thread-safe client. Its session is its own, because a session must not be shared by threads.
@@ -19,7 +22,7 @@ def aws_client(service: str, config: Config, *, region: str | None = None, endpo
     """
     from botocore.session import get_session  # at the first use: a process without AWS has no botocore
 
-    session = get_session()
+    session = get_session(_REGION)
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     return session.create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
 

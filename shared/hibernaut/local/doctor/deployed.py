@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hibernaut.local.deployment import DeployedResources
 from hibernaut.local.doctor import data_checks, service_checks, stack_checks
-from hibernaut.local.doctor.findings import Check, Finding, aws_failure, findings_of
+from hibernaut.local.doctor.findings import Examination, Finding, aws_failure, findings_of
 from hibernaut.local.doctor.stack_checks import Result
 from hibernaut.local.profiles import CannotServe
 from hibernaut.ports.table import TableError
@@ -21,23 +21,23 @@ def _of_records(check: Callable[[Inspection], Iterator[Result]]) -> Callable[[De
     return run
 
 
-CHECKS: tuple[Check[DeployedResources], ...] = (
-    Check("stack", stack_checks.stack),
-    Check("version", stack_checks.version),
-    Check("clock", stack_checks.clock),
-    Check("table", stack_checks.table),
-    Check("bucket", stack_checks.bucket),
-    Check("schedules", service_checks.schedules),
-    Check("dead letters", service_checks.dead_letters),
-    Check("alarms", service_checks.alarms),
-    Check("functions", service_checks.functions),
-    Check("executions", service_checks.workflow),
-    Check("secrets", service_checks.secrets),
-    Check("models", service_checks.models),
-    Check("index", service_checks.index),
-    Check("open runs", _of_records(data_checks.open_runs)),
-    Check("overdue work", _of_records(data_checks.overdue)),
-    Check("API keys", _of_records(data_checks.api_keys)),
+CHECKS: tuple[Examination[DeployedResources], ...] = (
+    Examination("stack", stack_checks.stack),
+    Examination("version", stack_checks.version),
+    Examination("clock", stack_checks.clock),
+    Examination("table", stack_checks.table),
+    Examination("bucket", stack_checks.bucket),
+    Examination("schedules", service_checks.schedules),
+    Examination("dead letters", service_checks.dead_letters),
+    Examination("alarms", service_checks.alarms),
+    Examination("functions", service_checks.functions),
+    Examination("executions", service_checks.workflow),
+    Examination("secrets", service_checks.secrets),
+    Examination("models", service_checks.models),
+    Examination("index", service_checks.index),
+    Examination("open runs", _of_records(data_checks.open_runs)),
+    Examination("overdue work", _of_records(data_checks.overdue)),
+    Examination("API keys", _of_records(data_checks.api_keys)),
 )
 
 

@@ -31,14 +31,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Generic[P]):
+class Examination(Generic[P]):
     """A check of a place. `run` yields pairs of level and text, or triples with an advice."""
 
     name: str
     run: Callable[[P], Iterator[tuple[Level, str] | tuple[Level, str, str]]]
 
 
-def findings_of(checks: Sequence[Check[P]], place: P, failed: Callable[[Exception], str | None]) -> list[Finding]:
+def findings_of(checks: Sequence[Examination[P]], place: P, failed: Callable[[Exception], str | None]) -> list[Finding]:
     """All findings. `failed` explains an exception that a check may raise; None: it is a defect of the check, which is raised."""
     found: list[Finding] = []
     for check in checks:

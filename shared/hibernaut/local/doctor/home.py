@@ -18,7 +18,7 @@ from hibernaut import __version__
 from hibernaut.adapters.table.sqlite_check import FileDamaged, faults_of, format_of
 from hibernaut.adapters.table.sqlite_rows import FORMAT
 from hibernaut.local.doctor import data_checks
-from hibernaut.local.doctor.findings import Check, Finding, findings_of
+from hibernaut.local.doctor.findings import Examination, Finding, findings_of
 from hibernaut.local.doctor.stack_checks import Result
 from hibernaut.local.server import listening
 from hibernaut.ports.table import TableError
@@ -193,16 +193,16 @@ def _of_records(check: Callable[[Inspection], Iterator[Result]]) -> Callable[[Ho
     return run
 
 
-CHECKS: tuple[Check[Home], ...] = (
-    Check("engine", engine),
-    Check("folder", folder),
-    Check("table", table),
-    Check("open runs", _of_records(data_checks.open_runs)),
-    Check("waiting work", _of_records(waiting)),
-    Check("API keys", _of_records(api_keys)),
-    Check("models", models),
-    Check("port", port),
-    Check("on AWS", on_aws),
+CHECKS: tuple[Examination[Home], ...] = (
+    Examination("engine", engine),
+    Examination("folder", folder),
+    Examination("table", table),
+    Examination("open runs", _of_records(data_checks.open_runs)),
+    Examination("waiting work", _of_records(waiting)),
+    Examination("API keys", _of_records(api_keys)),
+    Examination("models", models),
+    Examination("port", port),
+    Examination("on AWS", on_aws),
 )
 
 
