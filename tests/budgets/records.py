@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hibernaut.domain.files.piece_ids import piece_id
 from hibernaut.ports.table import Change, Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
@@ -18,7 +19,7 @@ from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.schemas.memory.file import FileStatus, StoredFile
 from hibernaut.schemas.memory.folder import CreateFolder
-from hibernaut.schemas.memory.passage import CreateArchive
+from hibernaut.schemas.memory.passage import CreateArchive, Passage
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
@@ -46,6 +47,7 @@ class Records:
     all_services: PerTenant[Services]
     services: Services
     ids: dict[str, str]
+    _pieces: list[str] = field(default_factory=list)
     _messages: list[str] = field(default_factory=list)
     """Those of conversations other than the agents' own."""
 
@@ -88,7 +90,8 @@ class Records:
                 *self._log(head.model_copy(update={"agent_id": ids["agent"]}), ids["agent"]),
                 *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
                 *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
-                *stores.files.create(self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
+                *stores.files.create(file := self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
+                *stores.files.pieces(file, [self._piece(file)])[:1],
                 *stores.folders.create(copied(folder, ids["folder"], self._now(), name=f"folder {number}"), "t"),
                 *stores.passages.make(copied(stored_archive, ids["archive"], self._now(), name=f"archive {number}")),
                 *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:-1],
@@ -99,7 +102,7 @@ class Records:
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
-            if len(changes) > AT_ONCE - 26:
+            if len(changes) > AT_ONCE - 27:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
@@ -130,6 +133,7 @@ class Records:
             "step_id": f"step-{unknown}",
             "message_id": f"message-{unknown}",
             "provider_id": f"provider-{unknown}",
+            "middle piece": self._pieces[len(self._pieces) // 2],
             "middle message": self._messages[len(self._messages) // 2],
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
@@ -163,9 +167,14 @@ class Records:
             media_type="text/plain",
             size=1,
             status=FileStatus.COMPLETED,
+            readable=True,
             created_at=now,
             updated_at=now,
         )
+
+    def _piece(self, file: StoredFile) -> Passage:
+        self._pieces.append(piece_id(file.id, 0))
+        return Passage(id=self._pieces[-1], text="x", source_id=file.folder_id, file_id=file.id, created_at=self._now())
 
     def _new(self, prefix: str) -> str:
         return self.embedded.host.ids.new(prefix)

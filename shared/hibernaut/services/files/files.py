@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from operator import itemgetter
 from typing import IO
 
 from hibernaut.domain.files.file_texts import free_name, kind_of, plain_name
-from hibernaut.domain.wire.listing import Page, page
+from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.ingest import Ingest
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
@@ -174,10 +173,7 @@ class Files:
     def passages(self, folder_id: str, asked: Page) -> Sequence[Passage]:
         """A page of the pieces of all files of a folder, in the order of the files and of their texts. Raises: NotFound."""
         self._records.folder(folder_id)
-        files = [row.file_id for row in self._files.rows(folder_id)]
-        each = self._pieces.piece_ids(files)
-        places = [(file_id, piece_id) for file_id, ids in zip(files, each, strict=True) for piece_id in ids]
-        return self._pieces.pieces_of(page(places, asked, id_of=itemgetter(1), place=itemgetter(1)))
+        return self._pieces.pieces_of([(place.file_id, place.id) for place in self._pieces.of_folders.page(folder_id, asked)])
 
     def delete(self, folder_id: str, file_id: str) -> None:
         """Delete a file with its pieces and blobs. Raises: NotFound."""

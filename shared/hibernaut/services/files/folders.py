@@ -72,10 +72,11 @@ class Folders:
 
     def list(self, name: str | None, asked: Page) -> Sequence[StoredFolder]:
         """A page of the folders (`name`: only the one with this name), by creation time. Raises: NotFound for a cursor."""
-        rows = self._records.folders.listed().page(
-            asked, lambda rows: [row for row in rows if name is None or row["name"] == name]
-        )
-        ids = [str(row["sk"]) for row in rows]
+        if name is not None:
+            named = self._records.folders.by_name(name) if 0 < len(name) <= LONGEST_NAME else None
+            folder = self._records.folders.get(named) if named else None
+            return page([folder] if folder else [], asked, id_of=lambda one: one.id, place=lambda one: one.id)
+        ids = [str(row["sk"]) for row in self._records.folders.listed().page(asked)]
         found = self._records.folders.get_many(ids)
         return [found[folder_id] for folder_id in ids if folder_id in found]
 

@@ -7,7 +7,6 @@ reason, and does not delay other files.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,11 @@ from datetime import timedelta
 
 from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import Unreadable, kind_of, lines_of, parts_of
+from hibernaut.domain.files.piece_ids import piece_id
 from hibernaut.domain.search.chunking import Chunk, chunks
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
 from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
-from hibernaut.schemas.ids import compose, order_of
 from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.memory.passage import Passage
@@ -192,7 +191,7 @@ class Ingestion:
         """
         if not job.file.written:
             return None
-        (piece,) = self._stores.passages.pieces(job.file.id, [_piece_id(job.file, job.file.written - 1)])
+        (piece,) = self._stores.passages.pieces(job.file.id, [piece_id(job.file.id, job.file.written - 1)])
         start = int((piece.metadata or {})["start"])
         return Chunk(piece.text, start, start + len(piece.text))
 
@@ -266,17 +265,10 @@ def _estimated(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _piece_id(file: StoredFile, index: int) -> str:
-    """The id of a piece, derived from the file and the piece's index, so that a repeated attempt writes the same id."""
-    milliseconds, _ = order_of(file.id)
-    hashed = int.from_bytes(hashlib.sha256(f"{file.id}#{index}".encode()).digest()[:8]) >> 9
-    return compose("passage", milliseconds + (index >> 12), index & 0xFFF, hashed)
-
-
 def _piece(file: StoredFile, folder: StoredFolder, index: int, chunk: Chunk) -> Passage:
     """A piece as a passage. It is not validated again: its parts are valid, and a file has thousands of pieces."""
     return Passage.model_construct(
-        id=_piece_id(file, index),
+        id=piece_id(file.id, index),
         text=chunk.text,
         source_id=file.folder_id,
         file_id=file.id,

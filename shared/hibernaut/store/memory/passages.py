@@ -12,6 +12,7 @@ from math import ceil
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.store.memory.folder_pieces import FolderPieces
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
@@ -34,6 +35,7 @@ class PassageStore:
         self._tenant = table.tenant
         self._codec = codec
         self._unindexed = unindexed
+        self.of_folders = FolderPieces(table)
 
     def make(self, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
         """The changes that create an archive and its list row. Condition: the id is free. `count`: the number of passages that
