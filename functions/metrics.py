@@ -58,6 +58,14 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "sweep stopped in time": (Metric("ItemsLeft", field="items_left"),),
     "run could not be swept": (Metric("SweepFailures"),),
     "blobs could not be collected": (Metric("SweepFailures"),),
+    "webhook called": (
+        Metric("WebhookCalls", by="outcome"),
+        Metric("WebhookLatency", "Milliseconds", "call_ms"),
+        Metric("EventAge", "Milliseconds", "age_ms"),
+    ),
+    "event is dead": (Metric("DeadEvents"),),
+    "event not passed on": (Metric("EventFailures"),),
+    "webhook disabled": (Metric("WebhooksDisabled", by="reason"),),
     "memory indexed": (
         Metric("IndexLag", "Milliseconds", "lag_ms"),
         Metric("PointersIndexed", field="done"),

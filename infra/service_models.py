@@ -11,7 +11,7 @@ import json
 import shutil
 from pathlib import Path
 
-SERVICES = ("bedrock-runtime", "dynamodb", "dynamodbstreams", "kms", "lambda", "s3", "ssm", "stepfunctions")
+SERVICES = ("bedrock-runtime", "dynamodb", "dynamodbstreams", "events", "kms", "lambda", "s3", "ssm", "stepfunctions")
 """The services whose clients the functions create, by botocore's names."""
 
 

@@ -23,6 +23,7 @@ from infra.release_kind import ReleaseKind, release_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
 SearchKind = Literal["none", "domain", "serverless"]
+EventsKind = Literal["none", "bus"]
 
 GATEWAY_SECONDS = 29
 """Seconds of API Gateway's time limit for a buffered response: of every route that calls no model."""
@@ -62,6 +63,7 @@ class Sizes:
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
     close_run: Size = Size(512, 60)
+    deliver_events: Size = Size(512, 180)
     index_memory: Size = Size(1024, 900)
     ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
@@ -134,7 +136,8 @@ class Settings:
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
-    set (empty: none). `identity`: the variables that tell the API whose tokens it accepts.
+    set (empty: none). `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
+    all tenants go to an event bus of EventBridge; webhooks work with either.
     """
 
     name: EnvironmentName
@@ -162,6 +165,7 @@ class Settings:
     tool_seconds: int | None = None
     tenant_budget: str = ""
     identity: tuple[tuple[str, str], ...] = ()
+    events: EventsKind = "none"
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -217,6 +221,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         bedrock_models=bedrock_models,
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
         identity=identity_variables_in(context),
+        events=_events(str(context.get("events", "none"))),
     )
 
 
@@ -288,6 +293,12 @@ def _told(told: str) -> str:
             f"alarms must be an e-mail address or a topic's ARN like arn:aws:sns:eu-central-1:123456789012:name, not {told!r}"
         )
     return told
+
+
+def _events(kind: str) -> EventsKind:
+    if kind not in get_args(EventsKind):
+        raise ValueError(f"events must be one of {', '.join(get_args(EventsKind))}, not {kind!r}")
+    return kind  # type: ignore[return-value]  # one of them, as was checked
 
 
 def _key(arn: str) -> str:

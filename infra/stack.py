@@ -17,6 +17,7 @@ from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
 from infra.constructs.collection import MemoryCollection
 from infra.constructs.dashboard import Dashboard
+from infra.constructs.events import EventFeed, TenantEventBus
 from infra.constructs.failures import OnFailure
 from infra.constructs.feed import MemoryFeed, embedding_access
 from infra.constructs.findings import Grant
@@ -56,6 +57,7 @@ class Functions:
     run_tool: OurFunction
     sweep_runs: OurFunction
     ingest_file: OurFunction
+    deliver_events: OurFunction
     index_memory: OurFunction | None
     """None: memory is not indexed."""
 
@@ -70,7 +72,7 @@ class Functions:
         return [function for name, function in self.by_name().items() if name != "run_tool"]
 
 
-UNAWAITED = ("sweep_runs", "ingest_file")
+UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "stream", "advance_turn", "index_memory")
 """The functions that use the memory index, and so run in its VPC if it has one."""
@@ -105,6 +107,7 @@ class HibernautStack(cdk.Stack):
         OnFailure(self, "OnFailure", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
         OnUpload(self, "OnUpload", bucket=self._storage.blobs, ingest_file=functions.ingest_file, letters=self._letters)
         self._index(functions)
+        self._events(functions)
         Alarms(
             self,
             "Alarms",
@@ -200,6 +203,14 @@ class HibernautStack(cdk.Stack):
         late = settings.search.kind == "serverless"
         MemoryFeed(self, "MemoryFeed", table=self._storage.table, index_memory=writer, letters=self._letters, late=late)
 
+    def _events(self, functions: Functions) -> None:
+        """What passes events on. Every function that writes for tenants knows of the bus, if there is one."""
+        f = functions
+        table, letters = self._storage.table, self._letters
+        EventFeed(self, "EventFeed", table=table, deliver_events=f.deliver_events, sweep_runs=f.sweep_runs, letters=letters)
+        if self._settings.events == "bus":
+            TenantEventBus(self, "Events", name=self._settings.stack_name, deliver_events=f.deliver_events, writers=f.knowing)
+
     def _index_variables(self, writer: OurFunction, readers: Sequence[OurFunction]) -> dict[str, str]:
         """Make the index, and return the variables that tell of it."""
         settings = self._settings
@@ -215,15 +226,18 @@ class HibernautStack(cdk.Stack):
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
         the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by the
         two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
-        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models decrypt them. Models are called by
+        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them. Models are called by
         steps, by summaries, and by the routes of `stream`; the API resolves handles.
         """
         f = functions
         storage, settings = self._storage, self._settings
         for function in f.knowing:
-            function.allow(*storage.table_access(), *storage.blob_access())
-            if function not in (f.request_approval, f.close_run, f.sweep_runs):
+            function.allow(*storage.table_access())
+            if function is not f.deliver_events:
+                function.allow(*storage.blob_access())
+            if function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
                 function.allow(self._secret_access())
+        self._secrets.allow(f.deliver_events, sealing=False)
         for function in (f.api, f.stream, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
             function.allow(start_access(self, settings))
         for function in (f.api, f.stream, f.sweep_runs):

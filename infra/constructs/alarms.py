@@ -72,6 +72,8 @@ class Alarms(Construct):
             1,
             "A budget is used up: its subject gets 429 and its runs end.",
         )
+        dead = self._own("DeadEvents")
+        self._alarm("DeadEvents", dead, 1, "Events could not be delivered to a webhook for more than a day, or it is gone.")
         if "index_memory" in functions:
             self._index(functions["index_memory"])
 

@@ -135,6 +135,8 @@ class Records:
             "provider_id": f"provider-{unknown}",
             "middle piece": self._pieces[len(self._pieces) // 2],
             "middle message": self._messages[len(self._messages) // 2],
+            "webhook_id": f"webhook-{unknown}",
+            "event_id": f"evt-{unknown}",
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 

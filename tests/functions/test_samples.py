@@ -31,6 +31,8 @@ ANSWERS: dict[tuple[str, str], Json] = {
     ("api", "root"): 307,
     ("api", "unknown_agent"): 404,
     ("close_run", "timed_out"): RUN,
+    ("deliver_events", "due"): {"done": 2, "left": 0},
+    ("deliver_events", "written"): {"done": 1, "left": 0},
     ("index_memory", "build_anew"): {"records": 0},
     ("index_memory", "every_five_minutes"): {"done": 0, "left": 0},
     ("index_memory", "is_it_built"): {"whole": True, "left": 0},

@@ -69,6 +69,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "systemPrompt=recompiled",
         "jwtIssuer=https://id.example.com/pool",
         "jwtAudience=hibernaut",
+        "events=bus",
         "tenantBudget=tokens_per_day=1000000,cost_per_month=50",
         f"secretsKey={OWN_KEY}",
         "bedrockModels=eu.anthropic.claude-sonnet-5-5, amazon.nova-lite-v1:0, us.anthropic.*",

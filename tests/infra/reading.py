@@ -29,6 +29,20 @@ class Template:
             for resource in self.of_type("AWS::Lambda::Function").values()
         }
 
+    def feed_of(self, function: str) -> JsonObject:
+        """The event source mapping of a function."""
+        names = {
+            name
+            for name, resource in self.of_type("AWS::Lambda::Function").items()
+            if re.split(r"[./]", resource["Properties"]["Handler"])[1] == function
+        }
+        (feed,) = (
+            resource["Properties"]
+            for resource in self.of_type("AWS::Lambda::EventSourceMapping").values()
+            if resource["Properties"]["FunctionName"]["Ref"] in names
+        )
+        return dict(feed)
+
     def statements(self, role: str) -> list[JsonObject]:
         """What the role's policies say."""
         return [

@@ -125,7 +125,7 @@ def test_whoever_writes_knows_that_there_is_a_collection(sleeping: Template) -> 
 
 
 def test_the_stream_does_not_tell_of_pointers_that_are_written_already(sleeping: Template) -> None:
-    (one,) = sleeping.only("AWS::Lambda::EventSourceMapping")["Properties"]["FilterCriteria"]["Filters"]
+    (one,) = sleeping.feed_of("index_memory")["FilterCriteria"]["Filters"]
     pattern = json.loads(one["Pattern"])
     keys = {"pk": {"S": "t#TAIL#a"}, "sk": {"S": "NEW#message-1"}}
     told = {"eventName": "MODIFY", "dynamodb": {"Keys": keys, "NewImage": keys}}

@@ -62,7 +62,7 @@ def test_nobody_scans_the_table_or_touches_it_as_a_whole(dev: Template) -> None:
     items = {"GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
     stream = {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}
     assert actions == {f"dynamodb:{name}" for name in (*items, "Query", *stream)}
-    assert who_may(dev, "dynamodb:GetRecords") == {"index_memory"}
+    assert who_may(dev, "dynamodb:GetRecords") == {"index_memory", "deliver_events"}
 
 
 def who_may(dev: Template, action: str) -> set[str]:
@@ -84,12 +84,12 @@ def test_who_answers_denies_or_withdraws_an_approval_ends_its_wait(dev: Template
 
 
 def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) -> None:
-    functions = set(dev.functions()) - {"run_tool", "request_approval", "index_memory", "ingest_file"}
+    functions = set(dev.functions()) - {"run_tool", "request_approval", "index_memory", "ingest_file", "deliver_events"}
     assert who_may(dev, "states:StartExecution") == functions
 
 
 def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) -> None:
-    without = {"run_tool", "request_approval", "close_run", "sweep_runs"}
+    without = {"run_tool", "request_approval", "close_run", "sweep_runs", "deliver_events"}
     assert who_may(dev, "ssm:GetParametersByPath") == set(dev.functions()) - without
 
 
@@ -106,9 +106,9 @@ def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> Non
     assert {name: condition for name, condition in trusting.items() if condition != own} == {}
 
 
-def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_embed(dev: Template) -> None:
+def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_webhooks(dev: Template) -> None:
     assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
-    openers = {"api", "stream", "advance_turn", "summarize", "index_memory"}
+    openers = {"api", "stream", "advance_turn", "summarize", "index_memory", "deliver_events"}
     assert who_may(dev, "kms:Decrypt") == openers, "index_memory embeds by keys of tenants' own; ingest_file embeds nothing"
     (key,) = dev.of_type("AWS::KMS::Key")
     for function in openers:

@@ -34,6 +34,7 @@ FUNCTIONS = {
     "sweep_runs",
     "index_memory",
     "ingest_file",
+    "deliver_events",
 }
 
 

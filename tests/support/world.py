@@ -113,7 +113,7 @@ class World:
     """One process. `wrap` wraps its table. `alone`: every other holder of a lease counts as dead.
 
     `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is an index
-    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews.
+    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews. `host`: further ports of its host.
     """
 
     def __init__(
@@ -132,6 +132,7 @@ class World:
         tenant_budget: SetBudget | None = None,
         lease: float | None = None,
         meter: Meter = NO_METER,
+        host: Mapping[str, object] = {},
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
@@ -150,6 +151,7 @@ class World:
             system_prompt=system_prompt,
             tenant_budget=tenant_budget,
             meter=meter,
+            **host,  # type: ignore[arg-type]
         )
         self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
         self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())

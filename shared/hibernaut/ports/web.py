@@ -1,7 +1,8 @@
-"""Outbound HTTP: the callbacks at the end of a run, and public pages that agents read."""
+"""Outbound HTTP: the callbacks at the end of a run, webhooks, and public pages that agents read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,12 @@ class Web(Protocol):
         Raises: WebFailure.
         """
 
+    def deliver(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
+        """Send these bytes once, as `post` does.
+
+        Raises: WebFailure.
+        """
+
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:
         """Read a page of the public internet: at most `most` bytes, within `seconds`, over a few redirects. Non-public addresses
         are refused.
@@ -43,6 +50,9 @@ class NoWeb:
     """The web of a deployment without outbound access: every call raises WebFailure."""
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:  # noqa: ARG002 - the port names them
+        raise WebFailure("this deployment reaches nothing outside")
+
+    def deliver(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:  # noqa: ARG002 - the port names them
         raise WebFailure("this deployment reaches nothing outside")
 
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:  # noqa: ARG002 - the port names them

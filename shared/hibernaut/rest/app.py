@@ -24,7 +24,7 @@ from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
 from hibernaut.rest.routers.agents import agent_blocks, agent_files, agent_tools, agents, direct_calls, tags
 from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
-from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools
+from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools, webhooks
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
 from hibernaut.rest.routers.runs import jobs, runs, steps, streams, usage
 from hibernaut.rest.sockets.middleware import WebSockets
@@ -62,6 +62,7 @@ ROUTERS = (
     usage,
     api_keys,
     budgets,
+    webhooks,
 )
 """If two routes match a path, the router that comes first here has precedence."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hibernaut.services.access.agent_access import AgentAccess
     from hibernaut.services.agents.agents import Agents
     from hibernaut.services.conversations.conversations import Conversations
+    from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.files.agent_files import AgentFiles
     from hibernaut.services.files.files import Files
     from hibernaut.services.files.folders import Folders
@@ -83,6 +84,7 @@ class Services:
     archives: Archives
     passages: Passages
     searches: SearchApi
+    webhooks: Webhooks
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,11 @@ READING_POSTS = frozenset(
     }
 )
 """POST routes that change nothing: searches, and streams of runs that exist."""
-ADMINISTRATION = ("/v1/api-keys", "/v1/budgets")
+WEBHOOKS = "/v1/webhooks"
+ADMINISTRATION = ("/v1/api-keys", "/v1/budgets", WEBHOOKS)
 """The prefixes of the routes that need the scope admin."""
+WITHOUT_KEYS = (WEBHOOKS,)
+"""The prefixes of those that work on a server without keys too, whose callers are on its own machine."""
 
 OF_EVERYONE = frozenset({*HEALTH, "/v1/models", "/v1/models/embedding"})
 """Routes without data of a tenant."""
@@ -101,6 +104,8 @@ async def check(asgi: AsgiScope, path: str) -> None:
     """Check a request to a route. Raises: ScopeTooNarrow, NoKeysConfigured; ServerBusy, and what keeps the table from being read."""
     principal: Principal = asgi["state"][PRINCIPAL]
     method, needed = asgi["method"], scope_of(asgi["method"], path)
+    if principal.key_id is None and path.startswith(WITHOUT_KEYS):
+        return
     if needed is Scope.ADMIN and principal.key_id is None:
         raise NoKeysConfigured(
             "NO_KEYS: This server has no API keys. The command `hibernaut keys create --scope admin` creates the first one."

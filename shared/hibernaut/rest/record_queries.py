@@ -14,6 +14,7 @@ from pydantic import Field
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import Caller
 from hibernaut.schemas.base import Schema, Whole
+from hibernaut.schemas.events.webhook import DeliveryState, EventId
 from hibernaut.schemas.models.provider import ProviderType
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
@@ -159,6 +160,14 @@ class BudgetList(Schema):
     limit: int = Field(default=50, ge=1, le=100)
 
 
+class DeliveryList(Schema):
+    """A page of deliveries, newest event first. `after`: the event of the last delivery of the page before."""
+
+    after: EventId | None = None
+    state: DeliveryState | None = None
+    limit: int = Field(default=50, ge=1, le=200)
+
+
 class ArchiveList(_List):
     """A page of archives, newest first. `name` must match the whole name."""
 
@@ -244,6 +253,7 @@ BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
 ApiKeyListQuery = Annotated[ApiKeyList, Query()]
 BudgetListQuery = Annotated[BudgetList, Query()]
+DeliveryListQuery = Annotated[DeliveryList, Query()]
 ProviderListQuery = Annotated[ProviderList, Query()]
 ArchiveListQuery = Annotated[ArchiveList, Query()]
 AgentPassageListQuery = Annotated[AgentPassageList, Query()]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock, Ids
+from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
 from hibernaut.ports.file_reader import NO_READER, FileReader
 from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.meter import NO_METER, Meter
@@ -30,6 +32,7 @@ class Host:
     worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
     model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
     items that a sweep handles at once.
+    `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the workers that pass events on.
     `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS.
     """
 
@@ -48,5 +51,8 @@ class Host:
     web: Web = NO_WEB
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST
+    cipher: Cipher = NO_CIPHER
+    public_only: bool = False
+    event_delivery: EventDelivery = NO_EVENT_DELIVERY
     tenant_budget: SetBudget | None = None
     meter: Meter = NO_METER

@@ -27,6 +27,7 @@ from hibernaut.store.conversations.conversation_records import ConversationRecor
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.window_ids import WindowIds
 from hibernaut.store.deletion import Deletion
+from hibernaut.store.events.outbox import EventOutbox, WantedReading
 from hibernaut.store.memory.archives import ArchiveStore
 from hibernaut.store.memory.blocks import BlockStore
 from hibernaut.store.memory.files import FileStore
@@ -61,6 +62,7 @@ class Records:
     folders: FolderStore
     files: FileStore
     archives: ArchiveStore
+    events: EventOutbox
     clock: Clock
     ids: Ids
 
@@ -85,9 +87,9 @@ class Records:
             raise no_conversation(conversation_id)
         return record
 
-    def block(self, block_id: str) -> StoredBlock:
-        """Raises: NotFound."""
-        block = self.blocks.get(block_id) if is_id(block_id, "block") else None
+    def block(self, block_id: str, events: WantedReading | None = None) -> StoredBlock:
+        """The block. `events`: read in the same request. Raises: NotFound."""
+        block = self.blocks.get(block_id, events) if is_id(block_id, "block") else None
         if block is None:
             raise NotFound(f"Block with id '{block_id}' not found")
         return block
@@ -207,6 +209,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         folders=stores.folders,
         files=stores.files,
         archives=stores.archives,
+        events=stores.events,
         clock=clock,
         ids=ids,
     )

@@ -7,6 +7,7 @@ discarded at any time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from hibernaut.domain.files.file_views import FileWindow
 from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Table
+from hibernaut.ports.table import Change, Table
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.access.rates import RateStore, TenantRates
@@ -31,6 +32,7 @@ from hibernaut.store.conversations.messages import MessageStore
 from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex
+from hibernaut.store.events.outbox import EventOutbox, EventSignal, wanted_cache
 from hibernaut.store.memory.archives import ArchiveStore
 from hibernaut.store.memory.blocks import BlockStore
 from hibernaut.store.memory.files import FileStore
@@ -53,6 +55,7 @@ from hibernaut.store.table.writer import Writer
 
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
+    from hibernaut.store.events.webhooks import WebhookStore
 
 FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
@@ -84,6 +87,7 @@ class TenantStores:
     resends: IdempotencyStore
     approvals: ApprovalStore
     budgets: BudgetStore
+    events: EventOutbox
     transactions: Transactions
     writer: Writer
     deletion: Deletion
@@ -99,25 +103,34 @@ class Stores:
     """The parts over one table and its blobs that all tenants share. Thread-safe.
 
     `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
-    unreferenced blobs. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
+    unreferenced blobs. `event_signal`: notifies those who deliver events in this process. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
     """
 
-    def __init__(self, engine: Table, blobs: Blobs, clock: Clock, *, indexed: bool = False, random: Random | None = None) -> None:
-        """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `random`: the source of the backoff's
-        jitter.
+    def __init__(
+        self,
+        engine: Table,
+        blobs: Blobs,
+        clock: Clock,
+        *,
+        indexed: bool = False,
+        all_events: bool = False,
+        random: Random | None = None,
+    ) -> None:
+        """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which wants the events of all
+        tenants. `random`: the source of the backoff's jitter.
         """
         self._policy = RetryPolicy(clock, random)
         self._table = RetryingTable(VersionedTable(engine), self._policy)
         self._blobs = blobs
         self.clock = clock
-        self._indexed = indexed
+        self._indexed, self._all_events = indexed, all_events
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
-        self._budgets = budget_cache()
+        self._budgets, self._wanted = budget_cache(), wanted_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
         self.due = DueIndex(self._table, self._policy)
         self.rates = RateStore(self._table)
         self.writer = Writer(self._table, self._policy)
-        self.outbox = OutboxSignal()
+        self.outbox, self.event_signal = OutboxSignal(), EventSignal()
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
 
     @cached_property
@@ -130,16 +143,28 @@ class Stores:
         """The limits on requests per second of a tenant's subjects."""
         return TenantRates(self.rates, self.writer, tenant)
 
+    def webhooks_of(self, tenant: str) -> WebhookStore:
+        """The webhooks of a tenant. Raises: InvalidArgument for an invalid tenant name."""
+        from hibernaut.store.events.webhooks import WebhookStore  # at the first use: a step has none
+
+        table = TenantTable(self._table, tenant)
+        return WebhookStore(table, Codec(TenantBlobs(self._blobs, tenant), table))
+
+    def _written(self, changes: Sequence[Change]) -> None:
+        self.outbox.written(changes)
+        self.event_signal.written(changes)
+
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""
         table, blobs = TenantTable(self._table, tenant), TenantBlobs(self._blobs, tenant)
         codec, unindexed = Codec(blobs, table), SearchOutbox(table, enabled=self._indexed)
-        writer = Writer(table, self._policy, self.outbox.written, blobs)
+        writer = Writer(table, self._policy, self._written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
         runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec), ApprovalStore(table, codec)
         blocks, tools, records = BlockStore(table, codec), ToolStore(table, codec), ConversationRecordStore(table, codec)
         passages = PassageStore(table, codec, unindexed)
         budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
+        events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
         return TenantStores(
             tenant=tenant,
             agents=agents,
@@ -168,6 +193,7 @@ class Stores:
             resends=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,
             budgets=budgets,
+            events=events,
             transactions=Transactions(
                 tenant,
                 codec=codec,
@@ -176,6 +202,7 @@ class Stores:
                 agents=agents,
                 approvals=approvals,
                 budgets=budgets,
+                events=events,
             ),
             writer=writer,
             deletion=Deletion(table, blobs, writer, unindexed, conversations.logs, self.rates_of(tenant)),

@@ -124,4 +124,5 @@ def services_over(
         jobs=Jobs(runs=runs, termination=chain.termination),
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),
+        webhooks=chain.webhooks,
     )

@@ -27,6 +27,7 @@ from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
 from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import NO_PROVIDERS, Models
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from hibernaut.adapters.workflow.caller_thread import CallerThread
+    from hibernaut.services.events.relay_worker import RelayWorker
     from hibernaut.services.files.ingestion import Ingestion
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
@@ -135,12 +137,12 @@ def compose(
             only_configured=True,
         )
     runner = overrides.runner or LambdaRunner(settings.run_tool)
-    own, cipher = _own_models(settings, stores, secrets, host.clock)
+    own = _own_models(settings, stores, secrets, host.cipher)
     search = SearchEngines(overrides.index or index_of(settings), embedders, own)
     engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search, own)
     if driver is not None:
         driver.bind(partial(_advanced, engines))
-    return Composition(settings, host, stores, models, embedders, engines, cipher)
+    return Composition(settings, host, stores, models, embedders, engines, host.cipher)
 
 
 def _caller_thread(settings: AwsSettings, host: Host) -> CallerThread | None:
@@ -186,13 +188,24 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     return PerTenant(lambda tenant: Ingestion(stores.of(tenant), host, own.embedders(tenant, embedders), indexed=indexed))
 
 
-def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, clock: Clock) -> tuple[OwnModels, Cipher]:
-    """The providers of tenants' own, and the cipher of their keys."""
-    cipher = KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock)
+def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, cipher: Cipher) -> OwnModels:
+    """The providers of tenants' own, whose keys the cipher opens."""
     connections = OwnProviders(
         secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks, embedder=own_embedder
     )
-    return OwnModels(stores, cipher, connections), cipher
+    return OwnModels(stores, cipher, connections)
+
+
+def relaying(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> RelayWorker:
+    """What passes events on, which needs neither models nor tools."""
+    from hibernaut.adapters.events.event_bridge import EventBridgeBus
+    from hibernaut.ports.event_bus import NO_EVENT_BUS
+    from hibernaut.services.events.relay_worker import RelayWorker
+    from hibernaut.wiring.event_relays import relays_of
+
+    host, stores = _base(settings, overrides, in_execution=True)
+    bus = EventBridgeBus(settings.event_bus) if settings.event_bus else NO_EVENT_BUS
+    return RelayWorker(relays_of(stores, host, bus))
 
 
 def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
@@ -224,12 +237,15 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
         reader=ChildFileReader(),
         ingest=_ingest(settings),
+        cipher=KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock),
+        public_only=not settings.private_callbacks,
+        event_delivery=_event_delivery(settings),
         sweep_threads=SWEEP_THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
         meter=AwsMeter(clock, settings.memory),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
-    return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed)
+    return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed, all_events=bool(settings.event_bus))
 
 
 def _ingest(settings: AwsSettings) -> Ingest:
@@ -238,6 +254,14 @@ def _ingest(settings: AwsSettings) -> Ingest:
     from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 
     return LambdaIngest(settings.ingest_file)
+
+
+def _event_delivery(settings: AwsSettings) -> EventDelivery:
+    if not settings.deliver_events:
+        return NO_EVENT_DELIVERY
+    from hibernaut.adapters.events.lambda_function import LambdaEventDelivery
+
+    return LambdaEventDelivery(settings.deliver_events)
 
 
 def _indexed(settings: AwsSettings, overrides: AwsOverrides) -> bool:
@@ -262,6 +286,11 @@ def sweep() -> Sweep:
 def feed() -> IndexFeed:
     """For `index_memory`."""
     return _feed(AwsSettings.from_environment())
+
+
+def event_worker() -> RelayWorker:
+    """For `deliver_events`."""
+    return _relaying(AwsSettings.from_environment())
 
 
 def ingestion() -> PerTenant[Ingestion]:
@@ -321,6 +350,11 @@ def _in_execution(settings: AwsSettings) -> Composition:
 @cache
 def _feed(settings: AwsSettings) -> IndexFeed:
     return feeding(settings)
+
+
+@cache
+def _relaying(settings: AwsSettings) -> RelayWorker:
+    return relaying(settings)
 
 
 @cache

@@ -17,6 +17,7 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.events.threads import EventThreads
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
@@ -48,8 +49,10 @@ from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
 from hibernaut.wiring.embedding import own_embedder
+from hibernaut.wiring.event_relays import relays_of
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -90,6 +93,8 @@ class Embedded:
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
         self.ingest = IngestThreads()
+        self.events = EventThreads()
+        self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
         self.host = Host(
             clock,
             ids,
@@ -102,10 +107,11 @@ class Embedded:
             web=HttpWeb(),
             reader=ChildFileReader(),
             ingest=self.ingest,
+            cipher=self.cipher,
+            event_delivery=self.events,
             tenant_budget=tenant_budget_of(settings.tenant_budget),
         )
         self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
-        self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
         self.access = Access(
             self.stores,
             self.cipher,
@@ -142,6 +148,9 @@ class Embedded:
         self.reindexing = Reindexing(self.stores, self._index)
         ingestion = PerTenant(lambda tenant: Ingestion(self.stores.of(tenant), self.host, own.embedders(tenant, self.embedders)))
         self.ingest.bind(lambda tenant, file_id: ingestion.of(tenant).process(file_id))
+        relays = relays_of(self.stores, self.host)
+        self.events.bind(lambda place: relays.of(keys.tenant_of(place.pk)).take(place))
+        self.stores.event_signal.listener = self.events.start
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -184,6 +193,7 @@ class Embedded:
         self.ingest.close()
         self.workflow.close()
         self.pump.close()
+        self.events.close()
         if self._ticker.is_alive():
             self._ticker.join()
         self._index.close()

@@ -25,6 +25,7 @@ from hibernaut.store.stores import Stores, TenantStores
 
 if TYPE_CHECKING:
     from hibernaut.services.budgets.budget_checks import BudgetChecks
+    from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.repairs import Repairs
@@ -89,7 +90,7 @@ class SearchEngines:
 @dataclass(frozen=True, slots=True)
 class RunResources:
     """The ports that the run engines of all tenants share. `models`: those of the deployment; `own`: the providers of tenants' own;
-    `threads`: those of model calls.
+    `threads`: those of model calls. `stores`: those of all tenants.
     """
 
     host: Host
@@ -99,6 +100,7 @@ class RunResources:
     limits: ToolLimits
     search: SearchEngines
     threads: CallThreads
+    stores: Stores
 
 
 class LazyLookupTools:
@@ -259,6 +261,12 @@ class RunEngine:
         return BudgetChecks(self._stores, self._host)
 
     @cached_property
+    def webhooks(self) -> Webhooks:
+        from hibernaut.services.events.webhooks import Webhooks
+
+        return Webhooks(self._stores, self._shared.stores.webhooks_of(self._stores.tenant), self._host)
+
+    @cached_property
     def _lease(self) -> StepLease:
         from hibernaut.services.steps.step_lease import StepLease
 
@@ -292,7 +300,7 @@ class RunEngines:
     ) -> None:
         """`own` None: this deployment stores no providers of tenants."""
         own = own or OwnModels(stores, NO_CIPHER, NO_PROVIDERS)
-        shared = RunResources(host, models, own, runner, limits, search or SearchEngines(), CallThreads())
+        shared = RunResources(host, models, own, runner, limits, search or SearchEngines(), CallThreads(), stores)
         self._stores = stores
         self._host = host
         self._engines = PerTenant(lambda tenant: RunEngine(stores.of(tenant), shared))

@@ -154,6 +154,8 @@ class AwsSettings:
     state_machine: str = ""
     run_tool: str = ""
     ingest_file: str = ""
+    deliver_events: str = ""
+    event_bus: str = ""
     opensearch: str = ""
     opensearch_service: OpenSearchService = "es"
     opensearch_replicas: int = 0
@@ -190,6 +192,8 @@ class AwsSettings:
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
+            deliver_events=variables.get("HIBERNAUT_DELIVER_EVENTS", ""),
+            event_bus=variables.get("HIBERNAUT_EVENT_BUS", ""),
             opensearch=address_in(variables, "HIBERNAUT_OPENSEARCH"),
             opensearch_service=_service(variables),
             opensearch_replicas=copies_in(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),

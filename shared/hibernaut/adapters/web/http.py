@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,8 +47,15 @@ class HttpWeb:
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:
         """As the port says. `seconds` limits the whole request: the look-up of the name, connecting, and the response."""
 
+        return self._sent(url, seconds, json=body)
+
+    def deliver(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
+        """As the port says. `seconds` limits the whole request, as for `post`."""
+        return self._sent(url, seconds, content=body, headers=dict(headers))
+
+    def _sent(self, url: str, seconds: float, **request: Any) -> int:
         def sent(client: Client) -> int:
-            with self._answer(client, self._posts, "POST", url, json=body) as answer:
+            with self._answer(client, self._posts, "POST", url, **request) as answer:
                 status: int = answer.status_code
                 return status
 

@@ -34,6 +34,7 @@ SOURCES = (
     "shared/hibernaut/schemas/messages/frozen_prompt.py",
     "shared/hibernaut/schemas/models/model_call.py",
     "shared/hibernaut/services/host.py",
+    "shared/hibernaut/store/events/event_keys.py",
     "shared/hibernaut/store/memory/search_outbox.py",
     "shared/hibernaut/store/table/blob_keys.py",
     "shared/hibernaut/wiring/memory_index.py",

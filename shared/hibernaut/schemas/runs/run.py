@@ -80,6 +80,7 @@ class StoredRun(Stored, Run):
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
     the request. `budgets`: those that apply to the run; None: none do. `aws`: what the run used of AWS; None: not on AWS.
+    `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
     """
 
     options: RunOptions
@@ -102,6 +103,7 @@ class StoredRun(Stored, Run):
     key_id: str | None = None
     budgets: RunBudgets | None = None
     aws: AwsUse | None = None
+    event_types: list[str] | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

@@ -9,6 +9,7 @@ from datetime import datetime
 from hibernaut.domain.budgets import BudgetCrossing, BudgetStanding, BudgetWindow, crossings
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.budget import scope_of
+from hibernaut.schemas.events.facts import BudgetCrossed
 from hibernaut.store.stores import TenantStores
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ class BudgetCrossings:
     def __init__(self, stores: TenantStores) -> None:
         self._tenant = stores.tenant
         self._budgets = stores.budgets
+        self._events = stores.events
         self._writer = stores.writer
 
     def report(self, standings: Iterable[BudgetStanding], now: datetime) -> None:
@@ -31,14 +33,17 @@ class BudgetCrossings:
                     self._raise(crossing)
 
     def _is_first(self, crossing: BudgetCrossing, window: BudgetWindow, now: datetime) -> bool:
+        mark, types = crossing.mark(window), self._events.types()
+        token = f"{self._tenant}.{crossing.subject}.{window.month}.{mark}"
+        event = self._events.put([_fact(crossing)], types, token, now)
         try:
-            self._writer.write(self._budgets.told(crossing.subject, crossing.mark(window), now))
+            self._writer.write(self._budgets.told(crossing.subject, mark, now), *event)
         except ConditionFailed:
             return False
         return True
 
     def _raise(self, crossing: BudgetCrossing) -> None:
-        """The one place where the event "budget crossed" is raised."""
+        """Tell the log. The event was written together with the mark of the crossing."""
         logger.warning(
             "budget crossed",
             extra={
@@ -51,3 +56,16 @@ class BudgetCrossings:
                 "used": str(crossing.used),
             },
         )
+
+
+def _fact(crossing: BudgetCrossing) -> BudgetCrossed:
+    scope = scope_of(crossing.subject)
+    return BudgetCrossed(
+        subject=crossing.subject,
+        scope=scope,
+        budget=crossing.limit_name,
+        level=crossing.level,
+        limit=str(crossing.limit),
+        used=str(crossing.used),
+        agent_id=crossing.subject if scope == "agent" else None,
+    )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Item
+from hibernaut.ports.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import tags_match
@@ -71,6 +73,9 @@ class BlockFilter:
         return not self.connected_eq or agents in self.connected_eq
 
 
+EventTypes = Sequence[str] | None
+
+
 class Blocks:
     """The use cases of blocks. Agents attach and detach them (`agent_updates`)."""
 
@@ -110,23 +115,41 @@ class Blocks:
         found = self._records.blocks.get_many([str(row["sk"]) for row in rows])
         return [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, part)]
 
-    def update(self, block_id: str, request: BlockUpdate, *, user: str | None = None) -> StoredBlock:
-        """Apply the fields that are not null. Raises: NotFound, Conflict if an agent has another block with the new label."""
+    def update(self, block_id: str, request: BlockUpdate, *, user: str | None = None, agent_id: str | None = None) -> StoredBlock:
+        """Apply the fields that are not null. `agent_id`: the agent whose route was used. Raises: NotFound, Conflict if an agent has another block with the new label."""
         changes = given(request)
         if not changes:
             return self._records.block(block_id)
 
         def attempt() -> StoredBlock:
-            before = self._records.block(block_id)
+            events = self._records.events.reading()
+            before = self._records.block(block_id, events)
             if changes.get("label", before.label) != before.label:
                 self._refuse_taken(before, changes["label"])
-            touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            now = self._records.clock.now()
+            touched = {"updated_at": now, "last_updated_by_id": user or before.last_updated_by_id}
             after = before.model_copy(update={**changes, **touched})
             token = self._records.ids.token()
-            self._records.writer.write(*self._records.blocks.change(before, after, token), token=token)
+            event = self._event(after, "updated", agent_id, events.types(), token)
+            self._records.writer.write(*self._records.blocks.change(before, after, token), *event, token=token)
             return after
 
         return self._records.until_settled(attempt)
+
+    def _event(
+        self,
+        block: StoredBlock,
+        change: Literal["updated", "deleted"],
+        agent_id: str | None,
+        types: EventTypes,
+        token: str,
+    ) -> Sequence[Change]:
+        """The change that leaves the event of a changed block. Its agents are read only if somebody wants to hear of them."""
+        if types is None or MemoryChanged.type not in types:
+            return []
+        agents = self._records.blocks.agents_of(block.id)[:MOST_AGENTS_TOLD]
+        told = MemoryChanged(block.id, block.label, change, "api", agent_id, tuple(agents), None)
+        return self._records.events.put([told], types, token, self._records.clock.now())
 
     def _refuse_taken(self, block: StoredBlock, label: str) -> None:
         agents = self._records.agents.get_many(self._records.blocks.agents_of(block.id))
@@ -138,8 +161,10 @@ class Blocks:
         """Delete the block first, so that it cannot be attached any more, then detach it from its agents. Raises: NotFound,
         Conflict.
         """
-        block = self._records.block(block_id)
-        self._records.writer.write(*self._records.blocks.delete(block))
+        events = self._records.events.reading()
+        block = self._records.block(block_id, events)
+        event = self._event(block, "deleted", None, events.types(), self._records.ids.token())
+        self._records.writer.write(*self._records.blocks.delete(block), *event)
         for agent_id in self._records.blocks.agents_of(block_id):
             leave(self._records, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]})
             self._records.writer.write(self._records.blocks.detach(block_id, agent_id))

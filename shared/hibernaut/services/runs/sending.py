@@ -121,8 +121,10 @@ class Sending:
         subjects = subjects_of(request.agent_id, request.key_id)
         for attempt in range(TRIES):
             conversation = request.conversation_id or request.agent_id
-            budgets = self._budgets.reading(subjects)
-            head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, budgets=budgets)
+            budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
+            head, known = self._stores.resends.look(
+                conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events
+            )
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
@@ -139,6 +141,7 @@ class Sending:
             interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
             admitted = self._budgets.admit(budgets, replaces=interrupts)
             arrival = self._arrival(head, request, inputs, known.marks, admitted)
+            arrival.run.event_types = events.types()
             try:
                 accepted = self._met(arrival)
             except ConditionFailed:

@@ -23,6 +23,7 @@ from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
@@ -38,8 +39,8 @@ PROMPT_RESTARTS = 3
 """
 LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
-Took = Literal["started", "closed", "ended", "held", "left"]
-"""What became of an item. "ended": `clear_up` must handle it. "held": a worker holds the run. "left": nothing was done."""
+Took = Literal["started", "closed", "ended", "events", "held", "left"]
+"""What became of an item. "ended": `clear_up` must handle it. "events": it must be passed on. "held": a worker holds the run. "left": nothing was done."""
 
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ class TenantSweep:
     def take_up(self, place: Key) -> Took:
         """Restart or close an overdue run, restart a file's ingestion, or deny an overdue approval."""
         run_id = keys.last_part(place.pk)
+        if is_event_work(place):
+            return "events"
         if place.sk == keys.FILE:
             self._host.ingest.start(self._tenant, run_id)
             return "left"

@@ -4,15 +4,25 @@ tools.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal, NamedTuple
 
 from hibernaut.ports.table import Change
-from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.events.facts import MemoryChanged
+from hibernaut.schemas.memory.block import Block, StoredBlock
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import TenantStores
 
 _EDITABLE = ("value", "label", "description")
+
+
+class MemoryEdits(NamedTuple):
+    """The changes of a step beside the log, each with its own condition, and what events tell of them."""
+
+    changes: list[Change]
+    facts: tuple[MemoryChanged, ...]
 
 
 class MemoryChanges:
@@ -25,31 +35,32 @@ class MemoryChanges:
         self._records = stores.conversation_records
         self._ids = host.ids
 
-    def of(self, work: StepWork, now: datetime, token: str) -> list[Change]:
+    def of(self, work: StepWork, now: datetime, token: str) -> MemoryEdits:
         """The changes that write the blocks and the open files as the step's tools left them. Each edit has a condition on the
         version.
         """
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
-        changes: list[Change] = []
+        changes, facts = list[Change](), list[MemoryChanged]()
         for block_id, old in before.items():
             edits = {name: getattr(after[block_id], name) for name in _EDITABLE} if block_id in after else {}
             edits = {name: value for name, value in edits.items() if value != getattr(old, name)}
             if edits:
                 changes += self._blocks.change(old, old.model_copy(update={**edits, "updated_at": now}), token)
+                facts.append(_fact(work, after[block_id], "updated"))
         gone = [block_id for block_id in before if block_id not in after]
-        return [*changes, *self._links(work, now, token, gone=gone), *self._desk(work, token)]
+        made = self._made(work, now)
+        facts += [_fact(work, block, "created") for block in made] + [_fact(work, before[each], "detached") for each in gone]
+        return MemoryEdits([*changes, *self._links(work, token, made=made, gone=gone), *self._desk(work, token)], tuple(facts))
 
     def _desk(self, work: StepWork, token: str) -> list[Change]:
         """The change of the agent's open files; empty if the step did not change them."""
         desk = work.effects.desk
         return [] if desk is None else [self._files.put_desk(work.agent.id, desk.before, desk.after, token)]
 
-    def _links(self, work: StepWork, now: datetime, token: str, *, gone: list[str]) -> list[Change]:
-        """The changes that create and attach new blocks, and detach removed ones. Detached blocks remain in the table, except
-        private blocks of the conversation.
-        """
-        made = [
+    def _made(self, work: StepWork, now: datetime) -> list[StoredBlock]:
+        """The blocks that a tool created, with ids."""
+        return [
             StoredBlock(
                 id=self._ids.new("block"),
                 label=block.label,
@@ -61,6 +72,11 @@ class MemoryChanges:
             for block in work.effects.blocks
             if not block.id
         ]
+
+    def _links(self, work: StepWork, token: str, *, made: Sequence[StoredBlock], gone: list[str]) -> list[Change]:
+        """The changes that create and attach new blocks, and detach removed ones. Detached blocks remain in the table, except
+        private blocks of the conversation.
+        """
         if not made and not gone:
             return []
         agent = work.agent
@@ -86,3 +102,8 @@ class MemoryChanges:
         for block in private:
             changes += self._blocks.delete(block)
         return changes
+
+
+def _fact(work: StepWork, block: Block, change: Literal["created", "updated", "detached"]) -> MemoryChanged:
+    run = work.state.run
+    return MemoryChanged(block.id, block.label, change, "run", run.agent_id, (run.agent_id,), run.id)

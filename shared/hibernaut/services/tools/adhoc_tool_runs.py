@@ -101,9 +101,12 @@ class AdhocToolRuns:
 
     def _commit(self, work: StepWork, effects: ToolEffects) -> None:
         now, token = self._records.clock.now(), self._records.ids.token()
-        changes = self._memory.of(replace(work, effects=effects), now, token)
+        changes, facts = self._memory.of(replace(work, effects=effects), now, token)
         if effects.passages:
             changes += self._archives.insert(work.agent, effects.passages, token)
+        if facts:
+            told = [replace(fact, by="api", run_id=None) for fact in facts]
+            changes += self._records.events.put(told, self._records.events.types(), token, now)
         if changes:
             self._records.writer.write(*changes, token=token)
 

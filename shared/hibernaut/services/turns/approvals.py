@@ -126,6 +126,7 @@ class ApprovalAnswers:
             options=asking.run.options.model_copy(update={"stream_tokens": False}),
             key_id=asking.run.key_id,
             budgets=asking.run.budgets.model_copy(update={"slots": []}) if asking.run.budgets else None,
+            event_types=asking.run.event_types,
         )
         try:
             self.deny(head, run, (), how="deadline", reason=decisions.OVERDUE)

@@ -21,7 +21,7 @@ from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refus
 from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.domain.turn.turn_machine import absorb
 from hibernaut.domain.turn.turn_values import Asked, Interrupted, Replayed, Turn
-from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
+from hibernaut.ports.table import MAX_CHANGES, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
@@ -36,7 +36,7 @@ from hibernaut.services.steps.model_step import StepTiming, reply_of
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_records import ended, events_of, step_record
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
-from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges, MemoryEdits
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
@@ -46,9 +46,9 @@ from hibernaut.store.runs.transaction_values import INPUT_PAGE, ApprovalConsumpt
 from hibernaut.store.stores import TenantStores
 
 TRIES = 20
-AROUND = 15
-"""The number of changes in the transaction that ends a run, without its rows, the marks of a newcomer, its conditions on calls,
-and the counters of budgets.
+AROUND = 16
+"""The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of a newcomer, its conditions on
+calls, and the counters of budgets.
 """
 MOST_EDITS = 10
 """The maximum number of memory changes in that transaction, from calls with a recorded result. If there are more, none is
@@ -188,25 +188,25 @@ class RunTermination:
             step = step_record(work, turn.stepped, StepTiming.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
             spent = Spending.of(journal.usage, steps=1)
-            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent)
+            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent, beside.facts)
             if work.system is not None:  # the reply stands behind what its model was told
-                beside.append(self._conversations.put_message(head.id, work.system, rewrite=True))
+                beside.changes.append(self._conversations.put_message(head.id, work.system, rewrite=True))
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        self._units.write(UnitOfWork(head, ended_head, after, written, beside, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, ended_head, after, written, beside.changes, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""
-        resolution, now, beside = before.run.resolve, self._clock.now(), list[Change]()
+        resolution, now, beside = before.run.resolve, self._clock.now(), MemoryEdits([], ())
         rows: list[Message] = []
         events: list[RunEvent] = []
         with suppress(NotFound):
             work = self._loader.load(before)
             head = work.head
             room = _room(before, newcomer) - len(before.run.input)
-            results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), [])
+            results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), beside)
             tool_id = self._ids.new("message", after=head.last_message)
             stamp = Stamp(
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
@@ -217,34 +217,34 @@ class RunTermination:
         rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
-        written = StepWrites(rows, None, events)
-        self._units.write(UnitOfWork(head, head, after, written, beside, before, newcomer=newcomer))
+        written = StepWrites(rows, None, events, facts=beside.facts)
+        self._units.write(UnitOfWork(head, head, after, written, beside.changes, before, newcomer=newcomer))
 
     def _journaled(
         self, state: RunState, after: StoredRun, room: int, token: str
-    ) -> tuple[StepWork | None, Turn | None, Journal | None, list[Change]]:
+    ) -> tuple[StepWork | None, Turn | None, Journal | None, MemoryEdits]:
         """The turn of the journaled reply, ended as `after` states. Each call has its recorded result, or an error that says that
         the call may have been made.
 
         The returned changes belong to the same transaction: the memory changes of recorded results, and the conditions that the
         calls reported as not made are still unclaimed. All parts are empty if there is no journal or the agent no longer exists.
         """
-        journal = self._runs.journal_of(state)
+        journal, nothing = self._runs.journal_of(state), MemoryEdits([], ())
         if journal is None:
-            return None, None, None, []
+            return None, None, None, nothing
         try:
             work = answered_by(self._loader.load(state), journal.stamp.fallback)
         except NotFound:
-            return None, None, None, []
+            return None, None, None, nothing
         turn = absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
         if not isinstance(turn.state, Asked):
-            return None, None, None, []
+            return None, None, None, nothing
         results, beside = self._claimed(work, turn.state.calls, room, token)
         return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, beside
 
     def _claimed(
         self, work: StepWork, calls: Sequence[Call], room: int, token: str
-    ) -> tuple[tuple[CallResult, ...], list[Change]]:
+    ) -> tuple[tuple[CallResult, ...], MemoryEdits]:
         """The results of calls that may have begun, their memory changes, and a condition for each call that is reported as not
         made.
 
@@ -253,19 +253,19 @@ class RunTermination:
         state = work.state
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
         edits, refused = self._edits(work, calls, claims, token)
-        kept = len(edits) <= min(MOST_EDITS, max(0, room))
-        edits = edits if kept else []
+        kept = len(edits.changes) <= min(MOST_EDITS, max(0, room))
+        edits = edits if kept else MemoryEdits([], ())
         # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
         begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
-        room = max(0, room - len(edits))
+        room = max(0, room - len(edits.changes))
         sure, unsure = begun[:room], begun[room:]
         unclaimed = [self._runs.unclaimed(state, call_id) for call_id in sure]
         results = tuple(_told(call, claims[call.id], refused.get(call.id), unsure=call.id in unsure, kept=kept) for call in calls)
-        return results, [*edits, *unclaimed]
+        return results, MemoryEdits([*edits.changes, *unclaimed], edits.facts)
 
     def _edits(
         self, work: StepWork, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
-    ) -> tuple[list[Change], dict[str, CallResult]]:
+    ) -> tuple[MemoryEdits, dict[str, CallResult]]:
         """The memory changes of the calls with a recorded result. Calls whose changes are not allowed have their error results,
         by call id.
         """

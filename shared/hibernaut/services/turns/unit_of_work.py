@@ -117,7 +117,8 @@ class StepCommits:
 
     def _unit(self, work: StepWork, turn: Turn, stepped: Stepped, timing: StepTiming, now: datetime) -> UnitOfWork:
         token = f"{work.state.token}.commit"
-        written = self._written(work, stepped, timing, now)
+        memory = self._memory.of(work, now, token)
+        written = replace(self._written(work, stepped, timing, now), facts=memory.facts)
         run = progressed(work, stepped, now)
         if written.rows:
             run.last_message = written.rows[-1].id
@@ -126,7 +127,7 @@ class StepCommits:
             after=measured(work, turn),
             state=replace(work.state, run=run, lease=0, journal="", token=token),
             written=written,
-            edits=self._edits(work, token),
+            edits=self._edits(work, memory.changes, token),
             asks=approval_of(work, stepped, now) if stepped.waiting else None,
         )
 
@@ -140,9 +141,9 @@ class StepCommits:
         inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
 
-    def _edits(self, work: StepWork, token: str) -> list[Change]:
+    def _edits(self, work: StepWork, memory: Sequence[Change], token: str) -> list[Change]:
         """The step's changes beside the log: memory, passages, and the system message that was compiled for this run."""
-        changes = self._memory.of(work, self._clock.now(), token)
+        changes = list(memory)
         if work.effects.passages:
             changes += self._archives.insert(work.agent, work.effects.passages, token)
         if work.system is not None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.row_lists import RowList
@@ -27,9 +28,15 @@ class BlockStore:
         self._tenant = table.tenant
         self._codec = codec
 
-    def get(self, block_id: str) -> StoredBlock | None:
-        """The block, or None."""
-        item = self._table.get(keys.block(self._tenant, block_id))
+    def get(self, block_id: str, events: WantedReading | None = None) -> StoredBlock | None:
+        """The block, or None. `events`: read in the same request."""
+        key = keys.block(self._tenant, block_id)
+        if events is None or not events.keys:
+            item = self._table.get(key)
+        else:
+            found = self._table.get_many([key, *events.keys])
+            events.take(found)
+            item = found.get(key)
         return self.read(item) if item else None
 
     def get_many(self, block_ids: Sequence[str]) -> dict[str, StoredBlock]:

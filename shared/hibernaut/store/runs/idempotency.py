@@ -13,6 +13,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.access.budgets import BudgetReading
 from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.runs.transaction_values import IdempotencyMark
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
@@ -61,13 +62,14 @@ class IdempotencyStore:
         *,
         anew: bool = False,
         budgets: BudgetReading | None = None,
+        events: WantedReading | None = None,
     ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
 
         The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
         hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
         re-sends; 0 for the first send. `anew`: the run that the otids name accepted other content, so this request is new and
-        replaces its marks. `budgets`: read in the same request.
+        replaces its marks. `budgets`, `events`: read in the same request.
 
         Raises: InvalidArgument if a message with an otid was accepted and another message is new.
         """
@@ -76,9 +78,10 @@ class IdempotencyStore:
         places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in named}
         print_key = keys.fingerprint(self._tenant, conversation, digest)
         head_key = keys.head(self._tenant, conversation)
-        found = self._table.get_many([head_key, *places.values(), print_key, *(budgets.keys if budgets else ())])
-        if budgets:
-            budgets.take(found)
+        beside = [reading for reading in (budgets, events) if reading is not None]
+        found = self._table.get_many([head_key, *places.values(), print_key, *(key for each in beside for key in each.keys)])
+        for reading in beside:
+            reading.take(found)
         if head_key not in found:
             return None, KnownRequest(None)
         head = self._conversations.read_head(found[head_key])

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hibernaut.domain.budgets import NOTHING_SPENT, Spending
 from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.events.facts import Fact
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.events import RunEvent
@@ -37,7 +38,8 @@ class IdempotencyMark:
 class StepWrites:
     """The output of a step: rows of the log, the record of the step, and events for the run's event log.
 
-    `system`: the new system message, if the same transaction rewrites it. `spent`: what the model calls behind it have used.
+    `system`: the new system message, if the same transaction rewrites it. `spent`: what the model calls behind it have used. `facts`: what events tell of
+    it.
     """
 
     rows: Sequence[Message] = ()
@@ -45,6 +47,7 @@ class StepWrites:
     events: Sequence[RunEvent] = ()
     system: Message | None = None
     spent: Spending = NOTHING_SPENT
+    facts: Sequence[Fact] = ()
 
 
 @dataclass(frozen=True, slots=True)

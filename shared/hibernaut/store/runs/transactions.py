@@ -15,8 +15,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
+from hibernaut.domain.events import approval_requested, run_finished
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.events.facts import Fact
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import DoneEvent, ErrorEvent, RunEvent, StopEvent, UsageEvent
 from hibernaut.schemas.runs.run import StoredRun
@@ -28,6 +30,7 @@ from hibernaut.store.access.budgets import BudgetStore
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.conversations.conversation_records import message_sent, run_ended
 from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.events.outbox import EventOutbox
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
 from hibernaut.store.runs.steps import bare
@@ -56,6 +59,7 @@ class Transactions:
         agents: AgentStore,
         approvals: ApprovalStore,
         budgets: BudgetStore,
+        events: EventOutbox,
     ) -> None:
         self._tenant = tenant
         self._codec = codec
@@ -64,6 +68,7 @@ class Transactions:
         self._agents = agents
         self._approvals = approvals
         self._budgets = budgets
+        self._events = events
 
     def accept(
         self,
@@ -197,6 +202,7 @@ class Transactions:
             *([self._put_step(written.step)] if written.step else []),
             *([self._runs.put_events(state.run.id, first_seq, written.events, now)] if written.events else []),
             *self._budgets.spent(state.run.budgets, state.run.id, written.spent, now),
+            *self._events.put(written.facts, state.run.event_types, state.token, now),
         ]
 
     def last_step(
@@ -239,6 +245,7 @@ class Transactions:
                 state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),
             *run_ended(self._tenant, state.run, now, followed=succession.fresh is not None),
+            *self._told(ending, written.facts, now),
             *self._succeed(before, succession, state.token, now),
         ]
 
@@ -255,6 +262,7 @@ class Transactions:
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
             *self._budgets.given_back(state.run.budgets),
+            *self._told(ending, (), now),
         ]
 
     def end_alone(self, ending: RunEnding, now: datetime) -> list[Change]:
@@ -267,6 +275,7 @@ class Transactions:
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
             *self._budgets.given_back(state.run.budgets),
+            *self._told(ending, (), now),
         ]
 
     def mend(self, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
@@ -297,6 +306,12 @@ class Transactions:
             self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),
             self._runs.end_row(state.run),
         ]
+
+    def _told(self, ending: RunEnding, facts: Sequence[Fact], now: datetime) -> list[Change]:
+        """The change that leaves the events of a run's end, and of what its last step made true."""
+        run = ending.state.run
+        asked = [approval_requested(ending.asks)] if ending.asks else []
+        return self._events.put([*facts, *asked, run_finished(run, now)], run.event_types, ending.state.token, now)
 
     def _put_step(self, step: StoredStep) -> Put:
         key = keys.step(self._tenant, step.run_id or "", step.id)

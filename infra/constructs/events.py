@@ -1,0 +1,91 @@
+"""Events: the change stream as the source of `deliver_events`, the sweep as its fall-back, and an event bus by setting.
+
+Nothing here costs while no event happens: Lambda reads the stream for free and invokes the function for matching records only, and a bus is billed by event.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from hibernaut.store.events.event_keys import PROMPT
+from infra.constructs.findings import ANYTHING, Grant
+from infra.constructs.functions import OurFunction
+
+AT_ONCE = 10
+TRIES = 2
+LONGEST_SECONDS = 3600
+"""Seconds after which a record is left to the sweep."""
+WORK = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {PROMPT: {"BOOL": [True]}}}}
+"""Outbox items as they are written, and deliveries that are replayed."""
+
+
+class EventFeed(Construct):
+    """The event source mapping of `deliver_events`, and the permission of the sweep to invoke it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        table: dynamodb.Table,
+        deliver_events: OurFunction,
+        sweep_runs: OurFunction,
+        letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, id)
+        stream = str(table.table_stream_arn)
+        reading = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        deliver_events.allow(
+            Grant(iam.PolicyStatement(actions=reading, resources=[stream])),
+            Grant(
+                iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
+                ANYTHING,
+                "Listing streams takes no resource.",
+            ),
+            Grant(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn])),
+        )
+        self.mapping = lambda_.CfnEventSourceMapping(
+            self,
+            "Stream",
+            event_source_arn=stream,
+            function_name=deliver_events.function.function_name,
+            starting_position="TRIM_HORIZON",
+            batch_size=AT_ONCE,
+            parallelization_factor=4,
+            maximum_retry_attempts=TRIES,
+            maximum_record_age_in_seconds=LONGEST_SECONDS,
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(WORK))]
+            ),
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=letters.queue_arn)
+            ),
+        )
+        # When the mapping is created, Lambda accesses the stream with the function's permissions.
+        self.mapping.node.add_dependency(deliver_events.role)
+        deliver_events.allow_invoke_by(sweep_runs.role)
+        sweep_runs.function.add_environment("HIBERNAUT_DELIVER_EVENTS", deliver_events.function.function_name)
+
+
+class TenantEventBus(Construct):
+    """The event bus. All `writers` are told of it, because their transactions leave events for it; `deliver_events` alone sends."""
+
+    def __init__(
+        self, scope: Construct, id: str, *, name: str, deliver_events: OurFunction, writers: Sequence[OurFunction]
+    ) -> None:
+        super().__init__(scope, id)
+        self.bus = events.EventBus(self, "Bus", event_bus_name=name)
+        sending = iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn])
+        deliver_events.allow(Grant(sending))
+        for function in writers:
+            function.function.add_environment("HIBERNAUT_EVENT_BUS", name)
+        cdk.CfnOutput(cdk.Stack.of(self), "EventBusName", value=self.bus.event_bus_name)

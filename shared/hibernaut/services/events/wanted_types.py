@@ -1,0 +1,22 @@
+"""The event types that a tenant's webhooks want, as one item that every acceptance of a message reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hibernaut.ports.table import Change
+from hibernaut.schemas.events.facts import EVENT_TYPES
+from hibernaut.schemas.events.webhook import StoredWebhook
+from hibernaut.store.events.outbox import EventOutbox
+from hibernaut.store.events.webhooks import WebhookStore
+
+
+def want_changes(webhooks: WebhookStore, outbox: EventOutbox, changed: Mapping[str, StoredWebhook | None]) -> list[Change]:
+    """The change of the wanted types for a transaction that changes webhooks; empty if they stay. `changed`: the webhooks as they will be, by
+    id; None: it is deleted. Condition: no other transaction has changed the wanted types since they were read.
+    """
+    before = outbox.read()
+    after = {webhook.id: webhook for webhook in webhooks.all()} | dict(changed)
+    enabled = [webhook for webhook in after.values() if webhook is not None and webhook.enabled]
+    types = {each for webhook in enabled for each in webhook.types or EVENT_TYPES}
+    return [outbox.want([each for each in EVENT_TYPES if each in types], before)]
