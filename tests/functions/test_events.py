@@ -15,10 +15,11 @@ from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.store.events import event_keys
 from hibernaut.store.stores import Stores
-from tests.functions.test_alarms import firing, watched
 from tests.functions.test_memory_pipeline import Memory
+from tests.support.alarm_stories import firing, watched
 from tests.support.blobs import MemoryBlobs
 from tests.support.hook_server import HookServer
+from tests.workflows.deployment import Deployment
 
 BUS = "hibernaut-dev"
 
@@ -26,6 +27,7 @@ BUS = "hibernaut-dev"
 @pytest.fixture(scope="module")
 def aws() -> Iterator[OfflineAws]:
     with OfflineAws(time_scale=0.001, variables={"HIBERNAUT_EVENT_BUS": BUS}) as running:
+        client("events").create_event_bus(Name=BUS)
         yield running
 
 
@@ -34,7 +36,6 @@ def queue(aws: OfflineAws) -> str:
     """A queue that a rule of the bus feeds; its address."""
     url = str(client("sqs").create_queue(QueueName="heard")["QueueUrl"])
     events = client("events")
-    events.create_event_bus(Name=BUS)
     pattern = {"source": ["hibernaut"], "detail-type": ["run.finished"]}
     events.put_rule(Name="finished", EventBusName=BUS, EventPattern=json.dumps(pattern))
     target = {"Id": "queue", "Arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:heard"}
@@ -95,7 +96,7 @@ def test_a_dead_event_fires_its_alarm(aws: OfflineAws) -> None:
         asked.ask("POST", f"/v1/agents/{asked.agent()}/messages", {"input": "hello"})
         aws.wait_for_all()
         receiver.answers = 410
-        with watched() as metrics:
+        with watched(Deployment(aws)) as metrics:
             aws.pump()
         assert firing(aws, metrics) == {"DeadEvents"}
         assert metrics.sum("WebhookCalls", env="dev", outcome="dead") == 1

@@ -151,12 +151,6 @@ def _rule(properties: JsonObject, physical: str) -> Made:
     return name, {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"}
 
 
-def _event_bus(properties: JsonObject, physical: str) -> Made:
-    name = properties.get("Name") or physical
-    arn = client("events").create_event_bus(Name=name)["EventBusArn"]
-    return name, {"Arn": arn, "Name": name}
-
-
 def _mapping(properties: JsonObject, physical: str) -> Made:
     """Not created in moto, which would invoke the function within each write; `feeds` reads the mapping from the template."""
     return f"{physical}-of-{properties['FunctionName']}", {}
@@ -185,7 +179,6 @@ MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::ApiGateway::RestApi": _of_the_front,
     "AWS::ApiGateway::Stage": _of_the_front,
     "AWS::DynamoDB::Table": _table,
-    "AWS::Events::EventBus": _event_bus,
     "AWS::Events::Rule": _rule,
     "AWS::IAM::Role": _role,
     "AWS::KMS::Key": _key,

@@ -1,7 +1,8 @@
 """Passes events on: what a transaction left in the outbox becomes a delivery for each webhook that wants it, and goes to the event bus.
 
-1. A worker reads an outbox item, sends its events to the bus, calls the webhooks once, writes the outcome of each call as a delivery, and removes the item. If it
-   dies in between, the item stays, and the sweep hands it over again: an event is delivered at least once, under the same id.
+1. A worker reads an outbox item, calls the webhooks once, writes the outcome of each call as a delivery, sends the events to the bus, and removes the item. If it
+   dies in between, the item stays, and the sweep hands it over again: an event is delivered at least once, under the same id. The second worker leaves out
+   the deliveries that exist.
 2. A failed delivery is due again after a pause. The worker that takes it postpones it first, so that no second one takes it too.
 3. A webhook that fails several times in a row is given a rest. Its deliveries wait meanwhile, and a receiver that hangs costs one call in a while and not one
    for each event.
@@ -71,15 +72,19 @@ class EventRelay:
         if found is None:
             return
         events, due_ms, at = found
-        if due_ms <= now.timestamp() * 1000:  # its first worker did not get to the end
+        again = due_ms <= now.timestamp() * 1000  # its first worker did not get to the end
+        if again:
             self._writer.write(self._outbox.claim(place, at, now))
-        self._bus.put(events)
         webhooks = [webhook for webhook in self._webhooks.all() if webhook.enabled]
         pairs = [(webhook, event) for event in events for webhook in self._hearing(webhooks, event)]
+        if again:
+            known = self._webhooks.known([(webhook.id, event.id) for webhook, event in pairs])
+            pairs = [(webhook, event) for webhook, event in pairs if (webhook.id, event.id) not in known]
         made = in_parallel(AT_ONCE, lambda pair: self._first_try(*pair), pairs)
         written = [self._webhooks.put(delivery, self._clock.now()) for delivery in made]
         for first in range(0, len(written), MAX_CHANGES):
             self._writer.write(*written[first : first + MAX_CHANGES])
+        self._bus.put(events)
         self._writer.write(self._outbox.handled(place))
 
     def _hearing(self, webhooks: Sequence[StoredWebhook], event: OutboundEvent) -> list[StoredWebhook]:

@@ -89,6 +89,11 @@ class WebhookStore:
         item = self._table.get(event_keys.delivery(self._tenant, webhook_id, event_id))
         return _delivery(item) if item is not None and not expired(item, now) else None
 
+    def known(self, pairs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """The pairs of a webhook and an event for which there is a delivery."""
+        found = self._table.get_many([event_keys.delivery(self._tenant, *pair) for pair in pairs])
+        return {event_keys.ids_of(place) for place in found}
+
     def due(self, place: Key) -> tuple[Delivery, int, str, bool] | None:
         """A delivery that waits, when it is due in milliseconds since 1970, its place in the index, and whether it is to be tried at once; None if
         it does not wait.

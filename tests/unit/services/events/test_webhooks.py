@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.events import signature
+from hibernaut.ports.event_bus import BusFailure
 from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import Conflict, InvalidArgument, ModelAuthentication, NotFound
@@ -348,14 +349,15 @@ def test_what_waits_for_a_deleted_webhook_is_dropped(tmp_path: Path) -> None:
     assert (len(world.receiver.calls), world.all_stores.due.all()) == (1, [])
 
 
-def test_a_bus_that_takes_nothing_gets_the_events_later(tmp_path: Path) -> None:
+def test_a_bus_that_takes_nothing_keeps_no_webhook_waiting_and_gets_the_events_later(tmp_path: Path) -> None:
     bus = Bus(down=True)
     world = hooked(tmp_path, bus=bus)
     world.hook()
     world.send(world.make_agent(), "hello")
-    with pytest.raises(Exception, match="throttled"):
+    with pytest.raises(BusFailure, match="throttled"):
         world.relay()
+    assert len(world.receiver.calls) == 1
     bus.down = False
     world.later(120)
-    assert [event.type for event in bus.events] == ["run.finished"]
     assert world.receiver.ids() == [event.id for event in bus.events]
+    assert world.all_stores.due.all() == []
