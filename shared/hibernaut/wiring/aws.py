@@ -170,7 +170,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
     host, stores = _base(settings, overrides, in_execution=True)
     secrets = _secrets(settings, host.clock)
     embedders = overrides.embedders or LazyEmbedders(settings, secrets)
-    own, _ = _own_models(settings, stores, secrets, host.clock)
+    own = _own_models(settings, stores, secrets, host.cipher)
     feeding = IndexStreamWorker(indexing_of(stores, index, embedders, own), host.clock)
     return IndexFeed(feeding, Reindexing(stores, index))
 
