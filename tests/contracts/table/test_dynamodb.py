@@ -16,7 +16,9 @@ from hibernaut.ports.table import (
     Index,
     Key,
     OutcomeUnknown,
+    PartlyRead,
     Put,
+    Query,
     Table,
     TableError,
     TooLarge,
@@ -218,3 +220,10 @@ def test_a_range_asks_for_no_more_than_its_limit_and_its_two_ends(table: Table, 
     (_, both), (_, after) = aws.asked
     assert both["Limit"] == 5
     assert after["KeyConditionExpression"].endswith("#n1 > :v1")
+
+
+def test_queries_that_are_sent_together_fail_one_by_one(table: Table, aws: SpokenAws) -> None:
+    aws.answers = [error("ThrottlingException"), Says({"Items": [STANDING], "Count": 1})]
+    with pytest.raises(PartlyRead) as failure:
+        table.query_many([Query("T#a"), Query("T#b")])
+    assert list(failure.value.found.values()) == [[{"pk": "T#a", "sk": "2", "n": 7}]]

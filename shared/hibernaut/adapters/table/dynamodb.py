@@ -21,7 +21,7 @@ from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
 from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
-from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, Query, Record
+from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, PartlyRead, Query, Record
 
 if TYPE_CHECKING:
     from botocore.config import Config
@@ -114,7 +114,18 @@ class DynamoDbTable:
         self._dynamodb()
         # Each query runs in the caller's context, so that what observes calls knows whose they are.
         contexts = [copy_context() for _ in queries]
-        return list(self._executor().map(lambda context, one: context.run(one.run, self.query), contexts, queries))
+        outcomes = list(self._executor().map(lambda context, one: context.run(self._tried, one), contexts, queries))
+        refused = [outcome for outcome in outcomes if isinstance(outcome, Contended)]
+        found = {place: outcome for place, outcome in enumerate(outcomes) if not isinstance(outcome, Contended)}
+        if refused:
+            raise PartlyRead(str(refused[0]), found) from refused[0]
+        return list(found.values())
+
+    def _tried(self, one: Query) -> list[Item] | Contended:
+        try:
+            return one.run(self.query)
+        except Contended as error:
+            return error
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         expression = Expression()

@@ -15,7 +15,7 @@ from hibernaut.ports.table import Change, Put, Update
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
-from hibernaut.store.table.codec import json_of
+from hibernaut.store.table.codec import INLINE_BYTES, json_of
 
 ENTRY = 1
 """Units of a new entry in an index."""
@@ -33,7 +33,7 @@ BESIDE_END = BESIDE_STEP + SMALL + (SMALL + 2 * ENTRY)
 
 def acceptance_units(run: StoredRun) -> float:
     """The units of the transaction that creates this run with the messages of its input."""
-    return BESIDE_ACCEPTANCE + _of_run(run) + _of_rows(run.input)
+    return BESIDE_ACCEPTANCE + _of_run(run.model_copy(update={"input": []})) + _of_rows(run.input)
 
 
 def commit_units(
@@ -46,11 +46,17 @@ def commit_units(
 
 def _of_run(run: StoredRun) -> float:
     """The units of a run that moves in the index of due items, or leaves two indexes."""
-    return _in_transaction(RUN_BYTES + len(json_of(run))) + 2 * ENTRY
+    return _in_transaction(RUN_BYTES + _inline(run)) + 2 * ENTRY
 
 
 def _of_rows(rows: Sequence[BaseModel]) -> float:
-    return sum(_in_transaction(ROW_BYTES + len(json_of(row))) + ENTRY for row in rows)
+    return sum(_in_transaction(ROW_BYTES + _inline(row)) + ENTRY for row in rows)
+
+
+def _inline(record: BaseModel) -> int:
+    """The characters of a body that stays in its item; a larger one is a blob."""
+    length = len(json_of(record))
+    return length if length <= INLINE_BYTES else 0
 
 
 def _of_edit(change: Change) -> float:

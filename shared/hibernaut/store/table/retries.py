@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUnknown, Query, Record, Table
+from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUnknown, PartlyRead, Query, Record, Table
 from hibernaut.schemas.errors import StoreUnavailable
 
 BUDGET = 5.0
@@ -93,7 +93,22 @@ class RetryingTable:
         )
 
     def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
-        return self._policy.run(lambda: self._table.query_many(queries))
+        """`Table.query_many` with retries, of the failed queries only: many together hardly ever succeed at once while the table is
+        throttled. Raises: StoreUnavailable, TableError.
+        """
+        found: dict[int, list[Item]] = {}
+
+        def attempt() -> None:
+            left = [place for place in range(len(queries)) if place not in found]
+            try:
+                answers = self._table.query_many([queries[place] for place in left])
+            except PartlyRead as part:
+                found.update({left[place]: items for place, items in part.found.items()})
+                raise
+            found.update(zip(left, answers, strict=True))
+
+        self._policy.run(attempt)
+        return [found[place] for place in range(len(queries))]
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         """`Table.count` with retries. Raises: StoreUnavailable, TableError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -10,13 +10,25 @@ import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import ConditionFailed, Contended, Key, OutcomeUnknown, Put, TableError, TooLarge
+from hibernaut.ports.table import (
+    ConditionFailed,
+    Contended,
+    Item,
+    Key,
+    OutcomeUnknown,
+    PartlyRead,
+    Put,
+    Query,
+    Table,
+    TableError,
+    TooLarge,
+)
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.retries import BUDGET, FIRST_DELAY, LONGEST_DELAY, RETRY_AFTER, RetryingTable, RetryPolicy
 from hibernaut.store.table.writer import Writer
 from tests.support.clocks import ManualClock
-from tests.support.tables import CountingTable, LosesResponses
+from tests.support.tables import CountingTable, LosesResponses, PassesOn
 
 KEY = Key("tenant#AGENTS", "agent-1")
 ITEM = {"pk": KEY.pk, "sk": KEY.sk, "name": "one"}
@@ -156,3 +168,34 @@ def test_a_writer_who_never_hears_is_told_that_nobody_knows(tmp_path: Path, lost
     with pytest.raises(StoreUnavailable, match=told):
         Writer(table, RetryPolicy(NotingClock(), Random(1))).write(Put(ITEM))
     engine.close()
+
+
+class ThrottledQueries(PassesOn):
+    """Answers as the engine behind a network: each query fails by itself, every seventh one, and the others are told."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.asked = 0
+
+    def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
+        found = {}
+        for place, one in enumerate(queries):
+            self.asked += 1
+            if self.asked % 7:
+                found[place] = one.run(self._table.query)
+        if len(found) < len(queries):
+            raise PartlyRead("throttled", found)
+        return [found[place] for place in range(len(queries))]
+
+
+def test_of_queries_that_are_sent_together_only_the_failed_ones_are_sent_again(tmp_path: Path) -> None:
+    """A sweep asks 64 shards at once: all of them would hardly ever succeed together while the table is throttled."""
+    engine = SqliteTable(tmp_path / "table.db")
+    for shard in range(64):
+        engine.write(Put({"pk": f"T#{shard}", "sk": "1", "n": shard}))
+    clock = NotingClock()
+    throttled = ThrottledQueries(engine)
+    table = RetryingTable(throttled, RetryPolicy(clock, Random(1)))
+    found = table.query_many([Query(f"T#{shard}") for shard in range(64)])
+    assert [[item["n"] for item in items] for items in found] == [[shard] for shard in range(64)]
+    assert throttled.asked == 64 + 9 + 1
