@@ -1,7 +1,8 @@
 """The service models of botocore that a layer carries: those that the functions call.
 
 botocore has a folder for each of AWS's 440 services. For each client it looks into all of them, and reads the endpoints of all services: 3,600
-calls of the file system and a parse of 1.2 MB of JSON at every cold start.
+calls of the file system and a parse of 1.2 MB of JSON at every cold start. Three quarters of a service's model are the text of its documentation, which
+only Python's `help` shows.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import json
 import shutil
 from pathlib import Path
 
+from hibernaut.schemas.base import Json
+
 SERVICES = ("bedrock-runtime", "dynamodb", "dynamodbstreams", "events", "kms", "lambda", "s3", "ssm", "stepfunctions")
 """The services whose clients the functions create, by botocore's names."""
 
 
 def keep_called_services(packages: Path) -> None:
-    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one.
+    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one, and the documentation from
+    those that stay.
 
     Raises: FileNotFoundError if botocore knows a service of `SERVICES` no more.
     """
@@ -27,11 +31,31 @@ def keep_called_services(packages: Path) -> None:
     for folder in data.iterdir():
         if folder.is_dir() and folder.name not in SERVICES:
             shutil.rmtree(folder)
+    for model in data.glob("*/*/*.json.gz"):
+        model.write_bytes(_without_documentation(model.read_bytes()))
     endpoints = data / "endpoints.json"
     known = json.loads(endpoints.read_text(encoding="utf-8"))
     for partition in known["partitions"]:
         partition["services"] = {name: found for name, found in partition["services"].items() if name in prefixes}
     endpoints.write_text(json.dumps(known, separators=(",", ":")), encoding="utf-8")
+
+
+def _without_documentation(model: bytes) -> bytes:
+    """The same model without texts for readers. The bytes depend on the model alone, so that an unchanged layer stays the same."""
+    found = json.loads(gzip.decompress(model))
+    return gzip.compress(json.dumps(_undocumented(found), separators=(",", ":")).encode(), mtime=0)
+
+
+def _undocumented(value: Json) -> Json:
+    """Without members `documentation` that are texts: a shape may have a member of this name, which is an object."""
+    match value:
+        case dict():
+            texts = {name for name, each in value.items() if name == "documentation" and isinstance(each, str)}
+            return {name: _undocumented(each) for name, each in value.items() if name not in texts}
+        case list():
+            return [_undocumented(each) for each in value]
+        case _:
+            return value
 
 
 def _endpoint_prefix(service: Path) -> str:

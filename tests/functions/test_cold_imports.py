@@ -117,9 +117,15 @@ def test_vendors_wait_for_their_first_use(function: str) -> None:
     assert loaded_by(f"import functions.{function}.handler", ROOT) & AT_FIRST_USE == set()
 
 
-def test_a_step_needs_neither_boto3_nor_the_script_of_the_demo() -> None:
-    """boto3's resources, and a script that few agents use, cost CPU time at every cold start."""
-    assert not {word for word in loaded_by(FIRST_STEP, ROOT) if word.startswith(("boto3", "hibernaut.adapters.model.demo.demo_"))}
+def test_a_step_needs_nothing_of_models_that_it_does_not_call() -> None:
+    """boto3's resources, a script that few agents use, and the table of Claude's models cost CPU time at every cold start."""
+    needless = (
+        "boto3",
+        "hibernaut.adapters.model.demo.demo_",
+        "hibernaut.domain.models.anthropic_models",
+        "hibernaut.adapters.embedder.own",
+    )
+    assert not {word for word in loaded_by(FIRST_STEP, ROOT) if word.startswith(needless)}
 
 
 SNAPSHOT = """

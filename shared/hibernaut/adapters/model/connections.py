@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ class Connections(Generic[C]):
         self._dial = dial
         self._lock = threading.Lock()
         self._free: list[Connection[C]] = []
-        self._tls: SSLContext | None = None
 
     @contextmanager
     def call(self) -> Iterator[Line[C]]:
@@ -129,9 +129,8 @@ class Connections(Generic[C]):
         with self._lock:
             if self._free:
                 return self._free.pop()
-            tls = self._tls = self._tls or certificates()
         sockets = Sockets()
-        return Connection(self._dial(sockets.watch, tls), sockets)
+        return Connection(self._dial(sockets.watch, certificates()), sockets)
 
     def _give_back(self, line: Connection[C]) -> None:
         """Return a line. The most recently used line is reused first, so that unneeded ones become idle."""
@@ -144,8 +143,11 @@ class Connections(Generic[C]):
             each.close()
 
 
+@cache
 def certificates() -> SSLContext:
-    """The TLS certificates that servers are checked by."""
+    """The TLS certificates that servers are checked by. All providers of a process share them: OpenSSL 3 parses the list for 30 ms of CPU time
+    (python/cpython#95031).
+    """
     from httpx2 import create_ssl_context
 
     return create_ssl_context()

@@ -26,26 +26,24 @@ from hibernaut.schemas.errors import (
 from hibernaut.schemas.models.model_call import Exchange
 
 _LONGEST_MESSAGE = 300
-_SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
-_TOO_LONG = re.compile(
+_LIKE_A_KEY = r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}"
+_TOO_LONG = (
     r"context[ _](?:length|window|size|limit)|maximum context|(?:maximum|longer than the|exceeds? max(?:imum)?) (?:prompt|model) length"
     r"|prompt (?:is|contains|exceeds|token count).*(?:too long|too large|max length|exceeds)|too many (?:input )?tokens|model token limit"
     r"|input is too long|reduce the length of|token count .*(?:exceeds the maximum|only supports up to)"
-    r"|`inputs` (?:tokens \+|must have less)|too large for model|exceed_context",
-    re.IGNORECASE,
+    r"|`inputs` (?:tokens \+|must have less)|too large for model|exceed_context"
 )
 """How providers say that a prompt is too long. `tests/contracts/model/test_refusals.py` has the texts with their sources."""
-_PER_MINUTE = re.compile(r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit", re.IGNORECASE)
-_NO_CREDIT = re.compile(
+_PER_MINUTE = r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit"
+_NO_CREDIT = (
     r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits|credits are depleted"
-    r"|invalid_payment_instrument",
-    re.IGNORECASE,
+    r"|invalid_payment_instrument"
 )
-_AGAIN_IN = re.compile(r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s\b", re.IGNORECASE)
+_AGAIN_IN = r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s\b"
 """What tells a limit of the rate from an empty account, which Gemini names by the same words."""
-_BAD_KEY = re.compile(r"(?:invalid|incorrect) api key|api key not valid", re.IGNORECASE)
+_BAD_KEY = r"(?:invalid|incorrect) api key|api key not valid"
 """How Gemini and xAI refuse a key with the status 400."""
-_NO_STREAMS = re.compile(r"\bstream(?:s|ed|ing|_options)?\b", re.IGNORECASE)
+_NO_STREAMS = r"\bstream(?:s|ed|ing|_options)?\b"
 _STATUS_OF_KIND = {
     "authentication_error": 401,
     "billing_error": 402,
@@ -79,8 +77,18 @@ _BAD_CREDENTIALS = frozenset(
     }
 )
 """How AWS refuses a signature (docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html). Its text may repeat what was signed."""
-_BAD_MODEL = re.compile(r"model identifier is invalid", re.IGNORECASE)
+_BAD_MODEL = r"model identifier is invalid"
 """How Bedrock refuses an unknown model with the status 400."""
+
+
+def _found(pattern: str, text: str) -> re.Match[str] | None:
+    """Where a text has the pattern. Patterns are compiled at the first refusal: a cold process pays for none of them."""
+    return re.search(pattern, text, re.IGNORECASE)
+
+
+def _hidden(text: str) -> str:
+    """The text without what looks like a key."""
+    return re.sub(_LIKE_A_KEY, "***", text, flags=re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ def read_refusal(provider: str, status: int, body: Json, headers: Mapping[str, s
         message, kind, code = error if isinstance(error, str) else "", "", ""
     code = code or headers.get("x-amzn-errortype", "").partition(":")[0]
     after = retry_after(headers)
-    if after is None and (again := _AGAIN_IN.search(message)):
+    if after is None and (again := _found(_AGAIN_IN, message)):
         after = float(again[1])
     return Refusal(provider, status, message, kind, code, after, None if code in _BAD_CREDENTIALS else _without_keys(body))
 
@@ -179,7 +187,7 @@ def _advice(kind: type[ModelError], refusal: Refusal) -> str:
 
 def refuses_streams(error: ModelBadRequest) -> bool:
     """Whether the provider rejected the request only because it asked for a stream."""
-    return _NO_STREAMS.search(error.detail) is not None
+    return _found(_NO_STREAMS, error.detail) is not None
 
 
 def _kind(refusal: Refusal) -> type[ModelError]:
@@ -187,15 +195,15 @@ def _kind(refusal: Refusal) -> type[ModelError]:
     if refusal.code in _BAD_CREDENTIALS:
         return ModelAuthentication
     words = f"{refusal.code} {refusal.message}"
-    if status == 402 or (400 <= status < 500 and _NO_CREDIT.search(words) and not _AGAIN_IN.search(words)):
+    if status == 402 or (400 <= status < 500 and _found(_NO_CREDIT, words) and not _found(_AGAIN_IN, words)):
         return ModelCredits
-    if status == 400 and _BAD_KEY.search(words):
+    if status == 400 and _found(_BAD_KEY, words):
         return ModelAuthentication
-    if status == 400 and _BAD_MODEL.search(words):
+    if status == 400 and _found(_BAD_MODEL, words):
         return ModelNotFound
-    if status == 413 and _PER_MINUTE.search(words):
+    if status == 413 and _found(_PER_MINUTE, words):
         return ModelRateLimit  # Groq refuses so what a minute's tokens do not suffice for
-    if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):
+    if status == 413 or (status in (400, 422) and _found(_TOO_LONG, words)):
         return ContextWindowExceeded
     fixed: dict[int, type[ModelError]] = {
         401: ModelAuthentication,
@@ -223,14 +231,14 @@ def _status(refusal: Refusal) -> int:
 
 def _without_keys(body: Json) -> Json:
     try:
-        clean: Json = json.loads(_SECRET.sub("***", json.dumps(body)))
+        clean: Json = json.loads(_hidden(json.dumps(body)))
     except RecursionError:
         return None
     return clean
 
 
 def _shown(message: str) -> str:
-    clean = _SECRET.sub("***", " ".join(message.split()))
+    clean = _hidden(" ".join(message.split()))
     return clean if len(clean) <= _LONGEST_MESSAGE else f"{clean[:_LONGEST_MESSAGE]}…"
 
 

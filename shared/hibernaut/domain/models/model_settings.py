@@ -7,9 +7,8 @@ Knows the mapping between the forms and which models can reason; does not know w
 from __future__ import annotations
 
 import re
-from typing import Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
-from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.models.llm_config import LLMConfig, ModelDescription
@@ -38,6 +37,9 @@ from hibernaut.schemas.models.model_settings import (
     XAISettings,
     ZaiSettings,
 )
+
+if TYPE_CHECKING:
+    from hibernaut.domain.models.anthropic_models import AnthropicTraits
 
 SMALLEST_BUDGET = 1024
 CHEAP_MODELS = {
@@ -213,9 +215,20 @@ def _with_native(config: LLMConfig, *, native: bool) -> LLMConfig:
         case "google_ai" | "google_vertex" if _GEMINI_FORCED.search(config.model):
             return _with_budget(config.model_copy(update={"enable_reasoner": True}))
         case _ if native and config.enable_reasoner:
+            from hibernaut.domain.models.anthropic_models import (
+                traits_of,
+            )  # at its first use: the table of Claude's models takes milliseconds
+
             return _with_budget(config.model_copy(update={"effort": config.effort or traits_of(config.model).usual_effort}))
         case _:
             return _without_reasoning(config)
+
+
+def _claude(model: str) -> AnthropicTraits:
+    """What a model of Claude takes. The table is imported at its first use: it takes milliseconds, and other models need none."""
+    from hibernaut.domain.models.anthropic_models import traits_of
+
+    return traits_of(model)
 
 
 def _with_budget(config: LLMConfig) -> LLMConfig:
@@ -231,7 +244,7 @@ def _has_reasoning(config: LLMConfig) -> bool:
         case "openai":
             return is_openai_reasoning(config.model)
         case "anthropic" | "bedrock":
-            return traits_of(config.model).reasons
+            return _claude(config.model).reasons
         case "google_ai" | "google_vertex":
             return bool(_GEMINI_REASONING.search(config.model))
         case kind:
