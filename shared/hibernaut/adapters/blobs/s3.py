@@ -16,6 +16,8 @@ from hibernaut.ports.blobs import BlobEntry
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+ATTEMPTS = 3
+"""How often a request is sent. Each may be repeated: a key is written once, and always with the same bytes."""
 TIMEOUT_S = 20.0
 """Seconds that one request may take: far above what a blob of a few megabytes needs, far below a worker's time."""
 
@@ -33,8 +35,8 @@ class S3Blobs:
             return self._given
         from botocore.config import Config
 
-        once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=TIMEOUT_S)
-        return cast("S3Client", aws_client("s3", once))
+        config = Config(retries={"total_max_attempts": ATTEMPTS, "mode": "standard"}, connect_timeout=5, read_timeout=TIMEOUT_S)
+        return cast("S3Client", aws_client("s3", config))
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  all of S3 is durable
         """Write; durable when it returns. Raises: OSError."""

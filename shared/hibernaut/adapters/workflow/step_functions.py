@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 ARN_PARTS = 7
 """The parts of a machine's ARN. An alias of its versions is an eighth one."""
+ATTEMPTS = 3
+"""How often a request is sent. Each may be repeated: an execution has a name, and an ended wait or execution stays ended."""
 log = logging.getLogger(__name__)
 
 
 class StepFunctions:
     """Starts and stops executions. Thread-safe.
 
-    Starting is a fast path: the table lists the run as open, so if Step Functions fails, the failure is logged and the sweep
-    starts the run later. No exception is raised, because the request has already been accepted. `stops`: False in functions that
+    Starting is a fast path: the table lists the run as open, so if Step Functions fails each time, the failure is logged and the sweep
+    starts the run one or two minutes later. No exception is raised, because the request has already been accepted. `stops`: False in functions that
     an execution itself calls, because that execution is waiting for them. The ARN of an alias starts the version that the alias names; the
     execution belongs to the machine.
     """
@@ -42,8 +44,8 @@ class StepFunctions:
             return self._given
         from botocore.config import Config
 
-        once = Config(retries={"total_max_attempts": 1}, connect_timeout=3, read_timeout=10)
-        return cast("SFNClient", aws_client("stepfunctions", once))
+        config = Config(retries={"total_max_attempts": ATTEMPTS, "mode": "standard"}, connect_timeout=3, read_timeout=10)
+        return cast("SFNClient", aws_client("stepfunctions", config))
 
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
         """Start the execution `name` (default: the run id). An execution with this name, running or ended, counts as success."""
