@@ -28,7 +28,7 @@ from tests.support.world import World, data_in
 
 OURS = "ours"
 LARGE = "x" * 200_000
-NOT_ENDED = {("runs", "journal_of"), ("file_windows", "keep")}
+NOT_ENDED = {("runs", "journal_of"), ("file_windows", "keep"), ("events", "remember")}
 """They want more of their arguments than types say."""
 
 

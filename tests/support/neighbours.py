@@ -21,6 +21,8 @@ SECRET = "striped-7f3a91"
 """A word of their texts that no request contains: whoever reads it has read what is theirs."""
 REFUSED = frozenset({400, 403, 404, 405, 409, 410, 422, 501})
 """The statuses of a request for what is not there, or not the caller's."""
+NOBODY = "http://127.0.0.1:9"
+"""An address on which nobody listens."""
 NAMES_OF_CURSORS = ("before", "after", "starting_after")
 DRAWN = 6
 """Drawn requests for each operation, beside the systematic ones."""
@@ -36,7 +38,7 @@ class HttpClient(Protocol):
 class Stock:
     """One thing of everything that a caller owns; `things` are ids and names by the names of parameters.
 
-    `administers`: the key has the scope `admin`. Without it the caller sets no budget.
+    `administers`: the key has the scope `admin`. Without it the caller sets no budget and has no webhook.
     """
 
     client: HttpClient
@@ -60,8 +62,12 @@ class Stock:
         source = f'def f_{agent[-8:]}() -> str:\n    """{text}"""\n    return ""\n'
         conversation = self._made(f"/v1/conversations?agent_id={agent}", {"summary": text})
         self.request("PATCH", f"/v1/agents/{agent}/folders/attach/{folder}")
+        webhook = f"webhook-{agent[6:]}"
         if self.administers:
             self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
+            # It hears of nothing that is done here, so that nothing is written in the background.
+            hook = {"name": text, "url": f"{NOBODY}/{name}", "types": ["webhook.disabled"]}
+            webhook = self._made("/v1/webhooks", hook)
         self.things = {
             "agent_id": agent,
             "folder_id": folder,
@@ -80,6 +86,8 @@ class Stock:
                 "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
             ),
             "conversation_id": conversation,
+            "webhook_id": webhook,
+            "event_id": f"evt-{agent[6:]}",
             "tool_id": self._made("/v1/tools", {"source_code": source}),
             "tool_name": f"f_{agent[-8:]}",
             "block_label": "human",
