@@ -220,7 +220,7 @@ def compact(life: Life, agent: str) -> None:
 
 
 def bring_a_key(life: Life) -> None:
-    """A provider of the user's own answers, by the API's functions and by those of a run."""
+    """A provider of the user's own answers, by the API's functions and by those of a run, and embeds by the one that feeds the index."""
     fields = {"name": "mine", "provider_type": "openai", "api_key": "sk-own", "base_url": life.provider.url}
     provider = life.ask("POST", "/v1/providers/", fields)["id"]
     life.ask("POST", f"/v1/providers/{provider}/check")
@@ -229,6 +229,11 @@ def bring_a_key(life: Life) -> None:
     life.aws.wait_for_all()
     for _ in range(5):
         life.send(own, {"role": "user", "content": "long " * 1000})
+    config = {"handle": "mine/e", "embedding_model": "e", "embedding_endpoint_type": "openai", "embedding_dim": 8}
+    archive = life.ask("POST", "/v1/archives/", {"name": "own", "embedding_config": config})["id"]
+    life.ask("POST", f"/v1/archives/{archive}/passages", {"text": "The key hangs behind the clock."})
+    life.aws.pump()
+    assert [asked.headers["authorization"] for asked in life.provider.embedded] == ["Bearer sk-own"]
     life.ask("DELETE", f"/v1/providers/{provider}")
 
 
@@ -266,7 +271,7 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     assert {"kms:GenerateDataKey", "kms:Decrypt"} <= watch.by("api")
     assert "kms:Decrypt" in watch.by("advance_turn")
     assert "dynamodb:Query" in watch.by("sweep_runs")
-    assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem"} <= watch.by("index_memory")
+    assert {"dynamodb:BatchGetItem", "dynamodb:DeleteItem", "kms:Decrypt"} <= watch.by("index_memory")
     assert {"s3:GetObject", "s3:PutObject", "dynamodb:UpdateItem"} <= watch.by("ingest_file")
 
 
