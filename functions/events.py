@@ -81,6 +81,7 @@ class LambdaContext(Protocol):
     """The part of Lambda's context that the handlers use."""
 
     aws_request_id: str
+    invoked_function_arn: str
 
     def get_remaining_time_in_millis(self) -> int: ...
 

@@ -14,7 +14,18 @@ from pathlib import Path
 
 from hibernaut.schemas.base import Json
 
-SERVICES = ("bedrock-runtime", "dynamodb", "dynamodbstreams", "events", "kms", "lambda", "s3", "ssm", "stepfunctions")
+SERVICES = (
+    "apigatewaymanagementapi",
+    "bedrock-runtime",
+    "dynamodb",
+    "dynamodbstreams",
+    "events",
+    "kms",
+    "lambda",
+    "s3",
+    "ssm",
+    "stepfunctions",
+)
 """The services whose clients the functions create, by botocore's names."""
 
 

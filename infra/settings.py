@@ -57,7 +57,7 @@ class Sizes:
     """One size per function. A step may include a model call of 12 minutes, so `advance_turn` has Lambda's maximum of 15; so has
     `run_tool`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
     without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
-    next invocation continues unfinished work. `ingest_file` processes one whole file.
+    next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file.
     """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
@@ -68,6 +68,7 @@ class Sizes:
     ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
     run_tool: Size = Size(1769, 900)
+    socket: Size = Size(1024, STREAM_SECONDS)
     stream: Size = Size(1024, STREAM_SECONDS)
     summarize: Size = Size(1024, 400)
     sweep_runs: Size = Size(512, 55)
@@ -129,7 +130,7 @@ class Settings:
     domains, in addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
-    stays frozen for a window. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
+    stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
     `release`: how new code gets the traffic.
@@ -156,6 +157,7 @@ class Settings:
     prompt_cache: CacheLife = "5m"
     system_prompt: PromptMode = "frozen"
     dashboard: bool = False
+    websockets: bool = False
     alarms: str = ""
     snap_start: bool = False
     release: ReleaseKind = "all-at-once"
@@ -214,6 +216,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=_wished(context, "dashboard"),
+        websockets=_wished(context, "websockets"),
         alarms=_told(str(context.get("alarms", ""))),
         snap_start=_wished(context, "snapStart"),
         release=release_in(context),

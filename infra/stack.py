@@ -28,6 +28,7 @@ from infra.constructs.releases import GradualRelease
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.search import MemoryDomain, zones_of
 from infra.constructs.secrets import SecretsKey
+from infra.constructs.sockets import Sockets
 from infra.constructs.storage import Storage
 from infra.constructs.uploads import OnUpload
 from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, started_arn, stop_access
@@ -60,6 +61,13 @@ class Functions:
     deliver_events: OurFunction
     index_memory: OurFunction | None
     """None: memory is not indexed."""
+    socket: OurFunction | None = None
+    """None: there is no WebSocket API."""
+
+    @property
+    def waiting(self) -> list[OurFunction]:
+        """The functions that drive the runs of waiting callers."""
+        return [self.stream] if self.socket is None else [self.stream, self.socket]
 
     def by_name(self) -> dict[str, OurFunction]:
         """The existing functions, by folder."""
@@ -74,7 +82,7 @@ class Functions:
 
 UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
-NEAR_THE_INDEX = ("api", "stream", "advance_turn", "index_memory")
+NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
 """The functions that use the memory index, and so run in its VPC if it has one."""
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
 """The functions that the state machine calls."""
@@ -103,6 +111,8 @@ class HibernautStack(cdk.Stack):
         self._grant(functions)
         workflow = RunStateMachine(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
         gateway = Gateway(self, "Gateway", settings=settings, api=functions.api, stream=functions.stream)
+        if functions.socket is not None:
+            self._sockets(gateway, functions.socket)
         EveryMinute(self, "EveryMinute", sweep_runs=functions.sweep_runs, letters=self._letters)
         OnFailure(self, "OnFailure", workflow=workflow, sweep_runs=functions.sweep_runs, letters=self._letters)
         OnUpload(self, "OnUpload", bucket=self._storage.blobs, ingest_file=functions.ingest_file, letters=self._letters)
@@ -144,7 +154,8 @@ class HibernautStack(cdk.Stack):
         run_tool = OurFunction(self, "run_tool", code=cage, settings=settings, environment={}, caged=True)
         environment = self._environment(run_tool)
         stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
-        names = ("api", "advance_turn", "summarize", "request_approval", "close_run", *UNAWAITED, *self._indexer)
+        sockets = ("socket",) if settings.websockets else ()
+        names = ("api", "advance_turn", "summarize", "request_approval", "close_run", *UNAWAITED, *self._indexer, *sockets)
         made = {
             name: OurFunction(
                 self,
@@ -158,6 +169,12 @@ class HibernautStack(cdk.Stack):
         }
         indexer = made.pop("index_memory", None)
         return Functions(**made, stream=stream, run_tool=run_tool, index_memory=indexer)
+
+    def _sockets(self, gateway: Gateway, socket: OurFunction) -> None:
+        """The WebSocket API. Its function knows the names and origins that the REST API knows."""
+        sockets = Sockets(self, "Sockets", settings=self._settings, socket=socket, account=gateway.account)
+        gateway.name(socket, self._settings)
+        cdk.CfnOutput(self, "SocketUrl", value=sockets.address(self._settings, "wss"))
 
     def _environment(self, run_tool: OurFunction) -> dict[str, str]:
         settings = self._settings
@@ -192,7 +209,7 @@ class HibernautStack(cdk.Stack):
         settings, writer, f = self._settings, functions.index_memory, functions
         if writer is None:
             return
-        readers = (f.api, f.stream, f.advance_turn)
+        readers = (f.api, *f.waiting, f.advance_turn)
         for name, value in self._index_variables(writer, readers).items():
             for function in f.knowing:
                 function.function.add_environment(name, value)
@@ -238,23 +255,23 @@ class HibernautStack(cdk.Stack):
             if function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
                 function.allow(self._secret_access())
         self._secrets.allow(f.deliver_events, sealing=False)
-        for function in (f.api, f.stream, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
+        for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
             function.allow(start_access(self, settings))
-        for function in (f.api, f.stream, f.sweep_runs):
+        for function in (f.api, *f.waiting, f.sweep_runs):
             function.allow(stop_access(self, settings))
-        for function in (f.api, f.stream, f.advance_turn, f.request_approval, f.sweep_runs):
+        for function in (f.api, *f.waiting, f.advance_turn, f.request_approval, f.sweep_runs):
             function.allow(end_wait_access(self, settings))
-        for function in (f.api, f.stream, f.advance_turn):
+        for function in (f.api, *f.waiting, f.advance_turn):
             f.run_tool.allow_invoke_by(function.role)
         for function in (f.api, f.sweep_runs):
             f.ingest_file.allow_invoke_by(function.role)
             function.function.add_environment("HIBERNAUT_INGEST_FILE", f.ingest_file.function.function_name)
 
-        for function in (f.api, f.stream, f.advance_turn, f.summarize):
+        for function in (f.api, *f.waiting, f.advance_turn, f.summarize):
             self._secrets.allow(function, sealing=function in (f.api, f.stream))
             if settings.bedrock_models:
                 function.allow(list_access())
-        for function in (f.stream, f.advance_turn, f.summarize):
+        for function in (*f.waiting, f.advance_turn, f.summarize):
             function.allow(*invoke_access(self, settings.bedrock_models))
 
     def _secret_access(self) -> Grant:

@@ -11,7 +11,7 @@ import json
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_iam as iam
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
@@ -108,10 +108,15 @@ class Gateway(Construct):
                 templates={"application/json": json.dumps({"detail": detail})},
             )
         for function in (api, stream):
-            self._name(function, settings)
+            self.name(function, settings)
         self._accepted()
 
-    def _name(self, function: OurFunction, settings: Settings) -> None:
+    @property
+    def account(self) -> IConstruct:
+        """What lets API Gateway write logs in this account."""
+        return self.rest.node.find_child("Account")
+
+    def name(self, function: OurFunction, settings: Settings) -> None:
         """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/origin_policy.py`)."""
         stack = cdk.Stack.of(self)
         own = f"{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}"

@@ -28,6 +28,12 @@ GAPS = (
         "every call of a handler is compared with the statements of its role; tests read the template's policies",
     ),
     Gap(
+        "websocket-quotas",
+        "API Gateway's quotas of a WebSocket: two hours, ten idle minutes, frames of 32 KB from clients, its own close codes and throttling",
+        "the local gateway keeps a connection open and reads a message of several frames as one",
+        "posts over 32 KB and posts to connections that are gone are refused as by AWS; no test waits for the quotas of time",
+    ),
+    Gap(
         "index-lag",
         "Indexes that lag behind the table, and a change stream that lags for long",
         "moto's indexes are always up to date, and its stream delivers at once",

@@ -42,6 +42,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({}, {"dashboard": "true"}),
     ({}, {"snapStart": "true"}),
     ({}, {"release": "canary"}, {"release": "linear"}),
+    ({}, {"websockets": "true"}),
     ({}, {"rate": "10", "burst": "20", "followers": "5", "toolTime": "300", "defaultModel": "openai/gpt-5.4"}),
     (
         {},

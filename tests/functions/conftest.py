@@ -16,8 +16,9 @@ EVENTS = Path(__file__).resolve().parents[2] / "events"
 NAMED = {
     "HIBERNAUT_ALLOWED_HOSTS": "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com",
     "HIBERNAUT_CORS_ORIGINS": "http://localhost:3000",
+    "HIBERNAUT_CALLERS": "192.0.2.0/24",
 }
-"""The API's name in the samples, and the page of the preflight."""
+"""The APIs' name in the samples, the page of the preflight, and whence WebSockets come."""
 
 
 def sample(function: str, name: str) -> JsonObject:

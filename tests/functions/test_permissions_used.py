@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from botocore.client import BaseClient
+from websockets.exceptions import ConnectionClosed
 
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import current_function
@@ -21,12 +22,14 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from tests.infra.reading import listed
 from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.web_sockets import LONGEST, conversing
 
 SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
 WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
 
 
 MACHINE = "the machine whose task the token names"
+SOCKETS = "the stage of the WebSocket API"
 
 
 class Call(NamedTuple):
@@ -71,7 +74,11 @@ def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str
             resource = {"StartExecution": "stateMachineArn", "StopExecution": "executionArn"}.get(operation)
             yield f"states:{operation}", asked[resource] if resource else MACHINE
         case "lambda", "Invoke":
-            yield "lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{asked['FunctionName']}"
+            name = asked["FunctionName"]
+            yield "lambda:InvokeFunction", name if ":" in name else f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
+        case "apigatewaymanagementapi", _:
+            verb = {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[operation]
+            yield "execute-api:ManageConnections", f"{SOCKETS}/{verb}/@connections/{asked['ConnectionId']}"
         case "ssm", "GetParametersByPath":
             yield "ssm:GetParametersByPath", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{asked['Path']}"
         case "kms", _:
@@ -89,7 +96,7 @@ def allowed(aws: OfflineAws, call: Call) -> bool:
     """Whether the role of the function allows it, by the statements of the loaded template."""
     address = aws.lambdas.of(call.function).arn
     (function,) = (one for one in aws.stack.of_type("AWS::Lambda::Function") if one.attributes["Arn"] == address)
-    wanted = aws.state_machine if call.resource == MACHINE else call.resource
+    wanted = aws.state_machine if call.resource == MACHINE else call.resource.replace(SOCKETS, stage_of_sockets(aws))
     role = function.properties["Role"].rsplit("/", 1)[1]
     statements = [
         statement
@@ -103,6 +110,12 @@ def allowed(aws: OfflineAws, call: Call) -> bool:
         and any(fnmatchcase(wanted, resource) for resource in listed(statement["Resource"]))
         for statement in statements
     )
+
+
+def stage_of_sockets(aws: OfflineAws) -> str:
+    (api,) = aws.stack.of_type("AWS::ApiGatewayV2::Api")
+    (stage,) = aws.stack.of_type("AWS::ApiGatewayV2::Stage")
+    return f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{api.ref}/{stage.ref}"
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +202,7 @@ def live(aws: OfflineAws, provider: ScriptedOpenAI) -> None:
     compact(life, agent)
     remember(life, agent)
     bring_a_key(life)
+    converse(life)
     assert not aws.fire_schedule().failed
     aws.invoke("close_run", {"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000001", "error": "X"})
     life.ask("DELETE", f"/v1/agents/{agent}")
@@ -255,6 +269,22 @@ def remember(life: Life, agent: str) -> None:
     aws.pump()
 
 
+def converse(life: Life) -> None:
+    """A conversation over a WebSocket: a message, an approval, a cancel, and a message after the connection's end was reported."""
+    guarded = life.agent(tool_rules=[{"type": "requires_approval", "tool_name": "knock"}])
+    with conversing(life.aws.url) as socket:
+        assert socket.whole("send", agent_id=guarded, body={"input": "Anybody?", "stream_tokens": True})[-1]["type"] == "done"
+        call = {"type": "approval", "tool_call_id": "call_1", "approve": True}
+        assert socket.whole("approve", agent_id=guarded, approvals=[call])[-1]["type"] == "done"
+        assert socket.ask("cancel", agent_id=guarded)["code"] == "conflict"
+        (held,) = life.aws.sockets.connections()
+        about = {"connectionId": held, "eventType": "DISCONNECT"}
+        life.aws.invoke("socket", {"requestContext": about})
+        socket.send("ping")
+        with pytest.raises(ConnectionClosed):
+            socket.connection.recv(LONGEST)
+
+
 def test_every_call_that_a_handler_makes_is_allowed_to_it(watched: tuple[OfflineAws, Watch]) -> None:
     aws, watch = watched
     assert sorted(call for call in watch.calls if not allowed(aws, call)) == []
@@ -268,6 +298,7 @@ def test_the_life_that_was_watched_used_what_roles_are_for(watched: tuple[Offlin
     assert {"dynamodb:UpdateItem", "lambda:InvokeFunction", "ssm:GetParametersByPath", "s3:GetObject"} <= watch.by("advance_turn")
     assert "dynamodb:UpdateItem" in watch.by("request_approval")
     assert {"dynamodb:UpdateItem", "dynamodb:PutItem"} <= watch.by("summarize")
+    assert {"execute-api:ManageConnections", "lambda:InvokeFunction", "dynamodb:PutItem"} <= watch.by("socket")
     assert {"kms:GenerateDataKey", "kms:Decrypt"} <= watch.by("api")
     assert "kms:Decrypt" in watch.by("advance_turn")
     assert "dynamodb:Query" in watch.by("sweep_runs")

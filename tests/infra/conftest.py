@@ -64,6 +64,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "dashboard=true",
         "snapStart=true",
         "release=canary",
+        "websockets=true",
         "alarms=arn:aws:sns:eu-central-1:123456789012:on-call",
         "promptCache=1h",
         "systemPrompt=recompiled",

@@ -84,6 +84,7 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
         "dashboard",
         "snapStart",
         "release",
+        "websockets",
         "alarms",
         "bundle",
         "check",

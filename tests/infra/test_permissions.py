@@ -10,6 +10,7 @@ from tests.infra.reading import Template, listed, texts
 BY_RUN_TIME = (
     {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     {"states:StopExecution"},
+    {"execute-api:ManageConnections"},
     {"es:ESHttpGet"},
     {f"es:ESHttp{verb}" for verb in ("Get", "Post", "Put", "Delete")},
 )
@@ -75,11 +76,11 @@ def who_may(dev: Template, action: str) -> set[str]:
 
 
 def test_an_execution_is_stopped_from_outside_only(dev: Template) -> None:
-    assert who_may(dev, "states:StopExecution") == {"api", "stream", "sweep_runs"}
+    assert who_may(dev, "states:StopExecution") == {"api", "stream", "socket", "sweep_runs"}
 
 
 def test_who_answers_denies_or_withdraws_an_approval_ends_its_wait(dev: Template) -> None:
-    functions = {"api", "stream", "advance_turn", "request_approval", "sweep_runs"}
+    functions = {"api", "stream", "socket", "advance_turn", "request_approval", "sweep_runs"}
     assert who_may(dev, "states:SendTaskSuccess") == functions
 
 
@@ -108,7 +109,7 @@ def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> Non
 
 def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_webhooks(dev: Template) -> None:
     assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
-    openers = {"api", "stream", "advance_turn", "summarize", "index_memory", "deliver_events"}
+    openers = {"api", "stream", "socket", "advance_turn", "summarize", "index_memory", "deliver_events"}
     assert who_may(dev, "kms:Decrypt") == openers, "index_memory embeds by keys of tenants' own; ingest_file embeds nothing"
     (key,) = dev.of_type("AWS::KMS::Key")
     for function in openers:
@@ -118,7 +119,7 @@ def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_we
         assert dev.functions()[function]["Environment"]["Variables"]["HIBERNAUT_SECRETS_KEY"] == statement["Resource"]
 
 
-def test_tools_are_run_by_three(dev: Template) -> None:
+def test_tools_are_run_by_four(dev: Template) -> None:
     cage = next(
         name for name, made in dev.of_type("AWS::Lambda::Function").items() if "run_tool" in made["Properties"]["Handler"]
     )
@@ -128,7 +129,23 @@ def test_tools_are_run_by_three(dev: Template) -> None:
         for statement in dev.statements(dev.role_of(function))
         if "lambda:InvokeFunction" in listed(statement["Action"]) and [cage, "Arn"] in nested(statement["Resource"])
     }
-    assert callers == {"api", "stream", "advance_turn"}
+    assert callers == {"api", "stream", "socket", "advance_turn"}
+
+
+def test_connections_are_managed_by_the_function_that_has_them(dev: Template) -> None:
+    assert who_may(dev, "execute-api:ManageConnections") == {"socket"}
+    (api,) = dev.of_type("AWS::ApiGatewayV2::Api")
+    statements = [
+        one for one in dev.statements(dev.role_of("socket")) if "execute-api:ManageConnections" in listed(one["Action"])
+    ]
+    places = [text for statement in statements for text in texts(statement["Resource"])]
+    assert {"Ref": api} in [part for statement in statements for part in parts(statement["Resource"])]
+    assert sorted(text for text in places if "@connections" in text) == ["/dev/DELETE/@connections/*", "/dev/POST/@connections/*"]
+
+
+def parts(resource: Any) -> list[Any]:
+    """The pieces of joined ARNs."""
+    return [part for one in listed(resource) for part in one["Fn::Join"][1]]
 
 
 def nested(value: Any) -> list[Any]:

@@ -55,8 +55,8 @@ def test_the_domain_lets_in_nobody_but_the_roles_that_feed_and_search_it(dev: Te
         for statement in statements
         if (statement["Effect"], set(statement["Principal"])) == ("Allow", {"AWS"})
     }
-    assert allowed == {dev.role_of(name) for name in ("api", "stream", "advance_turn", "index_memory")}
-    assert len(statements) == 7
+    assert allowed == {dev.role_of(name) for name in ("api", "stream", "socket", "advance_turn", "index_memory")}
+    assert len(statements) == 9
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_larger_domain_is_spread_over_zones_and_has_its_copies(large: Template
 
 def test_in_a_network_of_its_own_only_those_who_speak_with_the_domain_are_beside_it(large: Template, dev: Template) -> None:
     inside = {name for name, made in large.functions().items() if "VpcConfig" in made}
-    assert inside == {"api", "stream", "advance_turn", "index_memory"}
+    assert inside == {"api", "stream", "socket", "advance_turn", "index_memory"}
     assert len(domain_of(large)["VPCOptions"]["SubnetIds"]) == 2
     (ingress,) = large.of_type("AWS::EC2::SecurityGroupIngress").values()
     assert (ingress["Properties"]["FromPort"], ingress["Properties"]["ToPort"]) == (443, 443)
@@ -160,7 +160,7 @@ def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, d
         for statement in large.statements(large.role_of(name))
         if listed(statement["Action"]) == ["bedrock:InvokeModel"]
     }
-    assert set(asking) == {"api", "stream", "advance_turn", "index_memory"}
+    assert set(asking) == {"api", "stream", "socket", "advance_turn", "index_memory"}
     granted = json.dumps(large.document)
     assert "::foundation-model/amazon.titan-embed-text-v2:0" in granted
     assert "foundation-model/*" not in granted
@@ -176,6 +176,7 @@ def test_the_one_model_of_bedrock_is_asked_by_those_who_embed(large: Template, d
         ({"search": "domain", "searchVolume": "ten"}, "searchVolume must be a whole number from 1"),
         ({"search": "domain", "searchVpc": "yes"}, "searchVpc must be true or false, not 'yes'"),
         ({"dashboard": "1"}, "dashboard must be true or false, not '1'"),
+        ({"websockets": "wss"}, "websockets must be true or false, not 'wss'"),
         ({"snapStart": "api"}, "snapStart must be true or false, not 'api'"),
         ({"callers": "203.0.113.7, office"}, "callers must be address ranges like 203.0.113.0/24, not 'office'"),
         ({"callers": "203.0.113.7/24"}, "not '203.0.113.7/24': 203.0.113.7/24 has host bits set"),

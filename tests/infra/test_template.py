@@ -35,6 +35,7 @@ FUNCTIONS = {
     "index_memory",
     "ingest_file",
     "deliver_events",
+    "socket",
 }
 
 
@@ -111,7 +112,7 @@ def test_the_streaming_server_runs_behind_the_web_adapter(dev: Template) -> None
 
 def test_followers_in_production_have_room_of_their_own(dev: Template, prod: Template) -> None:
     reserved = {name: made.get("ReservedConcurrentExecutions") for name, made in prod.functions().items()}
-    assert reserved == {**dict.fromkeys(FUNCTIONS - {"index_memory"}), "stream": FOLLOWERS}
+    assert reserved == {**dict.fromkeys(FUNCTIONS - {"index_memory", "socket"}), "stream": FOLLOWERS}
     # An account may have room for ten in all: a trial must not ask for more.
     assert dev.functions()["stream"].get("ReservedConcurrentExecutions") is None
 
@@ -355,7 +356,7 @@ def test_the_system_message_is_recompiled_at_each_run_where_the_deployment_wishe
     assert (mode(dev), mode(large)) == (None, "recompiled")
 
 
-def test_the_two_functions_that_check_requests_know_the_identity_provider(dev: Template, large: Template) -> None:
+def test_the_functions_that_check_requests_know_the_identity_provider(dev: Template, large: Template) -> None:
     def issuers(template: Template) -> dict[str, object]:
         made = {name: properties["Environment"]["Variables"] for name, properties in template.functions().items()}
         return {
@@ -363,7 +364,7 @@ def test_the_two_functions_that_check_requests_know_the_identity_provider(dev: T
         }
 
     assert issuers(dev) == {}
-    assert issuers(large) == dict.fromkeys(("api", "stream"), "https://id.example.com/pool")
+    assert issuers(large) == dict.fromkeys(("api", "stream", "socket"), "https://id.example.com/pool")
     with pytest.raises(BadSetting, match="HIBERNAUT_JWT_AUDIENCE must name the audience"):
         settings_in({"jwtIssuer": "https://id.example.com"})
 

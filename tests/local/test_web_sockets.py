@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,12 +11,10 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from hibernaut.local.server import LocalServer, Patience, address, listening
-from hibernaut.rest.app import create_app
-from hibernaut.wiring.api_services import services_of
+from hibernaut.local.server import Patience
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
-from tests.support.web_sockets import LONGEST, conversing
+from tests.support.web_sockets import LONGEST, conversing, served_on_loopback
 
 USUAL = Patience()
 PAGE = Path(__file__).parents[2] / "docs" / "websockets.md"
@@ -25,17 +22,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "websockets.md"
 
 @contextmanager
 def served(data: Path, patience: Patience = USUAL) -> Iterator[str]:
-    with Embedded(EmbeddedSettings(data)) as house:
-        app = create_app(services_of(house.stores, house.host, house.engines), access=house.access)
-        listener = listening("127.0.0.1", 0)
-        server = LocalServer(app, listener, patience=patience)
-        thread = threading.Thread(target=server.serve, daemon=True)
-        thread.start()
-        try:
-            yield address(listener)
-        finally:
-            server.stop()
-            thread.join()
+    with Embedded(EmbeddedSettings(data)) as house, served_on_loopback(house, patience=patience) as url:
+        yield url
 
 
 def test_the_time_for_a_request_does_not_end_a_connection(tmp_path: Path) -> None:
@@ -54,6 +42,15 @@ def test_a_stop_of_the_server_tells_its_connections(tmp_path: Path) -> None:
             client.connection.recv(LONGEST)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1012
+
+
+def test_a_binary_message_ends_the_connection(tmp_path: Path) -> None:
+    with served(tmp_path) as url, conversing(url) as client:
+        client.connection.send(b"\x00")
+        with pytest.raises(ConnectionClosed) as closed:
+            client.connection.recv(LONGEST)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1003
 
 
 def test_another_path_has_no_web_socket(tmp_path: Path) -> None:

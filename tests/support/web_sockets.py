@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
+
+from hibernaut.local.server import LocalServer, Patience, address, listening
+from hibernaut.rest.app import create_app
+from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.embedded import Embedded
 
 LONGEST = 60.0
 """Seconds after which an answer that does not come is a failure."""
@@ -52,6 +58,22 @@ class Conversing:
     def whole(self, action: str, **fields: Any) -> list[Message]:
         """Send an action; all messages for it."""
         return self.until(self.send(action, **fields))
+
+
+@contextmanager
+def served_on_loopback(house: Embedded, **options: Any) -> Iterator[str]:
+    """The embedded server on a free port; its address. `options`: of the app, and `patience` of the server."""
+    patience = options.pop("patience", Patience())
+    app = create_app(services_of(house.stores, house.host, house.engines), access=house.access, **options)
+    listener = listening("127.0.0.1", 0)
+    server = LocalServer(app, listener, patience=patience)
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
+    try:
+        yield address(listener)
+    finally:
+        server.stop()
+        thread.join()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import pytest
 
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
+from hibernaut.wiring.sockets import callers_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 
 
@@ -145,3 +146,12 @@ def test_the_index_is_in_a_domain_unless_it_is_said_to_be_in_a_collection() -> N
     assert (domain.visible_after, late.visible_after) == (0, 120)
     with pytest.raises(BadSetting, match="must be es or aoss, not 's3'"):
         AwsSettings.from_environment({**given, "HIBERNAUT_OPENSEARCH_SERVICE": "s3"})
+
+
+def test_the_addresses_that_may_open_web_sockets_are_nobody_unless_they_are_named() -> None:
+    assert (callers_in(""), callers_in("none"), callers_in("public")) == ((), (), None)
+    found = callers_in("203.0.113.0/24, 2001:db8::/32")
+    assert found is not None
+    assert [str(each) for each in found] == ["203.0.113.0/24", "2001:db8::/32"]
+    with pytest.raises(BadSetting, match="HIBERNAUT_CALLERS"):
+        callers_in("203.0.113.7/24")

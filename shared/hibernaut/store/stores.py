@@ -55,6 +55,7 @@ from hibernaut.store.table.writer import Writer
 
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
+    from hibernaut.store.access.connections import ConnectionStore
     from hibernaut.store.events.webhooks import WebhookStore
 
 FILE_CHARACTERS = 8_000_000
@@ -142,6 +143,13 @@ class Stores:
     def rates_of(self, tenant: str) -> TenantRates:
         """The limits on requests per second of a tenant's subjects."""
         return TenantRates(self.rates, self.writer, tenant)
+
+    @cached_property
+    def connections(self) -> ConnectionStore:
+        """WebSocket connections that a gateway holds."""
+        from hibernaut.store.access.connections import ConnectionStore  # one function has such connections
+
+        return ConnectionStore(self._table)
 
     def webhooks_of(self, tenant: str) -> WebhookStore:
         """The webhooks of a tenant. Raises: InvalidArgument for an invalid tenant name."""

@@ -178,6 +178,8 @@ class AwsSettings:
     tenant_budget: str = ""
     identity: TokenRules | None = None
     memory: float = 1.0
+    sockets: str = ""
+    callers: str = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> AwsSettings:
@@ -216,6 +218,8 @@ class AwsSettings:
             tenant_budget=tenant_budget_in(variables),
             identity=identity_in(variables),
             memory=int(variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024) / 1024,
+            sockets=variables.get("HIBERNAUT_SOCKETS", ""),
+            callers=variables.get("HIBERNAUT_CALLERS", ""),
         )
 
 

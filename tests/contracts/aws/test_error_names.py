@@ -19,14 +19,17 @@ from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.ingest.lambda_function import LambdaIngest
 from hibernaut.adapters.secrets.ssm import SsmSecrets
+from hibernaut.adapters.sockets.api_gateway import GatewayConnections
+from hibernaut.adapters.sockets.lambda_worker import LambdaWorkers
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.sockets import ConnectionGone, NotPosted
 from hibernaut.ports.table import Delete, Key, Put, TableError, Update
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable
+from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, ServerBusy
 
 COMMON = (
     *("AccessDeniedException", "ExpiredTokenException", "IncompleteSignature", "InternalFailure", "InvalidClientTokenId"),
@@ -78,6 +81,14 @@ CALLS = (
     Call("stepfunctions", "SendTaskSuccess", lambda client: StepFunctions("m", client=client).end_wait(RUN, "token")),
     Call("lambda", "Invoke", lambda client: LambdaRunner("f", client).run(JOB), (OSError,)),
     Call("lambda", "Invoke", lambda client: LambdaIngest("f", client).start("default", "file-1")),
+    Call("lambda", "Invoke", lambda client: LambdaWorkers("f", client).start({}), (ServerBusy,)),
+    Call(
+        "apigatewaymanagementapi",
+        "PostToConnection",
+        lambda client: GatewayConnections("", client).post("c", ""),
+        (ConnectionGone, NotPosted),
+    ),
+    Call("apigatewaymanagementapi", "DeleteConnection", lambda client: GatewayConnections("", client).close("c"), (NotPosted,)),
     Call("kms", "GenerateDataKey", lambda client: cipher(client).seal(b"x", {"a": "b"}), (MasterKeyUnavailable, SealBroken)),
     Call("kms", "Decrypt", lambda client: cipher(client).unseal(SEALED, {"a": "b"}), (MasterKeyUnavailable, SealBroken)),
     Call(
@@ -152,6 +163,8 @@ def test_the_calls_are_those_that_the_functions_roles_allow() -> None:
         for service, action in asked
         if "Stream" not in action and action not in ("GetRecords", "GetShardIterator")
     }
+    managed = {("apigatewaymanagementapi", operation) for operation in ("PostToConnection", "DeleteConnection")}
+    asked = (asked - {("execute-api", "ManageConnections")}) | managed
     ours = {(call.service, call.operation) for call in CALLS}
     assert asked - ours == {("dynamodb", "ConditionCheckItem")}, "ConditionCheckItem is a part of TransactWriteItems"
     assert ours - asked == {("dynamodb", "TransactWriteItems")}

@@ -25,6 +25,7 @@ from hibernaut.local.aws_offline.gateway_events import (
 )
 from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, Lambdas, Reply
 from hibernaut.local.aws_offline.routes import Route, Routes
+from hibernaut.local.aws_offline.socket_gateway import SocketGateway
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams, with_contexts
 from hibernaut.schemas.base import JsonObject
@@ -50,7 +51,8 @@ class Way(NamedTuple):
 class OfflineGateway:
     """An ASGI app. Methods and gateway responses come from the loaded template."""
 
-    def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
+    def __init__(self, stack: Stack, lambdas: Lambdas, sockets: SocketGateway) -> None:
+        self._sockets = sockets
         (api,) = stack.of_type("AWS::ApiGateway::RestApi")
         (stage,) = stack.of_type("AWS::ApiGateway::Stage")
         self._lambdas = lambdas
@@ -172,6 +174,9 @@ class OfflineGateway:
         )
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._sockets(scope, receive, send)
+            return
         if scope["type"] != "http":
             raise ValueError(f"API Gateway does not take {scope['type']}")
         request = await _request(scope, receive)

@@ -13,6 +13,7 @@ from typing import Any
 
 from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
 from hibernaut.local.aws_offline.moto_objects import CreatedObjects
+from hibernaut.local.aws_offline.moto_sockets import OpenConnections
 
 MOTO_VERSION = "5.2.5"
 """The version whose internals are replaced. Another version needs a review of every fix."""
@@ -66,3 +67,10 @@ def told_of_objects(listener: Callable[[CreatedObjects], None]) -> AbstractConte
     from hibernaut.local.aws_offline import moto_objects
 
     return moto_objects.told_of_objects(listener)
+
+
+def connections_behind_moto(gateway: OpenConnections) -> AbstractContextManager[None]:
+    """Within the context, the management API of WebSocket connections reaches these connections."""
+    from hibernaut.local.aws_offline import moto_sockets
+
+    return moto_sockets.connections_behind_moto(gateway)

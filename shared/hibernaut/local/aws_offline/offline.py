@@ -26,12 +26,15 @@ from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
 from hibernaut.local.aws_offline.rules import Rules, invoke_unawaited
 from hibernaut.local.aws_offline.search_domain import search_domain
+from hibernaut.local.aws_offline.socket_gateway import SocketGateway
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
 
 INDEX = "HIBERNAUT_OPENSEARCH"
+CALLERS = {"HIBERNAUT_CALLERS": "127.0.0.0/8,::1/128"}
+"""Who may open WebSockets: this machine."""
 HOSTS, LOOPBACK = "HIBERNAUT_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]"
 """Clients reach the gateway by loopback names here, in place of the API's own name."""
 
@@ -110,7 +113,10 @@ class OfflineAws:
             environments = [function.properties["Environment"]["Variables"] for function in functions]
             index = {INDEX: starting.enter_context(search_domain())}
             hosts = {HOSTS: ",".join(filter(None, (LOOPBACK, self._variables.get(HOSTS))))}
-            starting.enter_context(exported({**union(environments), **index, **self._variables, **hosts}))
+            starting.enter_context(exported({**union(environments), **CALLERS, **index, **self._variables, **hosts}))
+            self.sockets = SocketGateway(self.stack, self.lambdas)
+            starting.callback(self.sockets.close_all)
+            starting.enter_context(moto_fixes.connections_behind_moto(self.sockets))
             self._put_secrets()
             self._running = starting.pop_all()
 
@@ -135,7 +141,7 @@ class OfflineAws:
 
     @cached_property
     def gateway(self) -> OfflineGateway:
-        gateway = OfflineGateway(self.stack, self.lambdas)
+        gateway = OfflineGateway(self.stack, self.lambdas, self.sockets)
         self._running.callback(gateway.close)
         return gateway
 

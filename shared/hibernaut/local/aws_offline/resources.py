@@ -172,12 +172,21 @@ def _empty_zip() -> bytes:
     return data.getvalue()
 
 
+def _of_the_sockets(properties: JsonObject, physical: str) -> Made:
+    """Parts of the WebSocket API, which `socket_gateway` reads from the template itself. An API's id is a part of host names."""
+    return properties.get("StageName") or physical.lower(), {}
+
+
 MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::ApiGateway::GatewayResponse": _of_the_front,
     "AWS::ApiGateway::Method": _of_the_front,
     "AWS::ApiGateway::Resource": _of_the_front,
     "AWS::ApiGateway::RestApi": _of_the_front,
     "AWS::ApiGateway::Stage": _of_the_front,
+    "AWS::ApiGatewayV2::Api": _of_the_sockets,
+    "AWS::ApiGatewayV2::Integration": _of_the_sockets,
+    "AWS::ApiGatewayV2::Route": _of_the_sockets,
+    "AWS::ApiGatewayV2::Stage": _of_the_sockets,
     "AWS::DynamoDB::Table": _table,
     "AWS::Events::Rule": _rule,
     "AWS::IAM::Role": _role,

@@ -18,7 +18,7 @@ import hibernaut
 from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
-CONTEXT = {"search": "domain", "bedrockModels": "none"}
+CONTEXT = {"search": "domain", "bedrockModels": "none", "websockets": "true"}
 """Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there."""
 # What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
@@ -31,12 +31,14 @@ SOURCES = (
     "shared/hibernaut/adapters/table/definition.py",
     "shared/hibernaut/domain/models/embedding_models.py",
     "shared/hibernaut/ports/table.py",
+    "shared/hibernaut/schemas/base.py",
     "shared/hibernaut/schemas/messages/frozen_prompt.py",
     "shared/hibernaut/schemas/models/model_call.py",
     "shared/hibernaut/services/host.py",
     "shared/hibernaut/store/events/event_keys.py",
     "shared/hibernaut/store/memory/search_outbox.py",
     "shared/hibernaut/store/table/blob_keys.py",
+    "shared/hibernaut/wiring/identity.py",
     "shared/hibernaut/wiring/memory_index.py",
     "shared/hibernaut/wiring/settings.py",
 )

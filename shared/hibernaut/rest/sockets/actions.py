@@ -59,9 +59,11 @@ class SocketActions:
             return KEYLESS
         return await self.lanes.run(ACCESS, partial(self._access.authentication.authenticate, presented))
 
-    def still(self, principal: Principal) -> Principal:
-        """The principal of a connection as it is now; blocks. Raises: Unauthenticated if its key was revoked; as `authenticated`."""
-        return self._access.authentication.again(principal.digest) if self._access is not None else principal
+    def still(self, digest: str) -> Principal:
+        """The principal of a connection as it is now, by the digest of its key; blocks. Raises: Unauthenticated if the key was revoked; as
+        `authenticated`.
+        """
+        return self._access.authentication.again(digest) if self._access is not None else KEYLESS
 
     async def used(self, principal: Principal) -> None:
         """Record the use of the principal's key, at most once a minute."""

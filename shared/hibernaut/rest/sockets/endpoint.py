@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -133,7 +134,7 @@ class _ClientConnection:
             value = messages.value_of(text)
             request_id = messages.request_id_of(value)
             action = messages.action_of(value)
-            self._principal = await self._actions.lanes.look(lambda: self._actions.still(self._principal))
+            self._principal = await self._actions.lanes.look(partial(self._actions.still, self._principal.digest))
             await self._perform(action)
         except (ConnectionClosed, asyncio.CancelledError):
             raise
@@ -196,7 +197,7 @@ class _ClientConnection:
             nonlocal checked
             if time.monotonic() - checked >= CHECK_EVERY:
                 checked = time.monotonic()
-                self._principal = self._actions.still(self._principal)
+                self._principal = self._actions.still(self._principal.digest)
 
         return keep
 

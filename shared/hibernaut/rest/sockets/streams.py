@@ -15,16 +15,19 @@ LINE = "\n"
 """Separates messages: their JSON has no line break."""
 
 
-async def stream(lanes: Lanes, followed: Followed, request_id: str, keep: Callable[[], None]) -> AsyncIterator[tuple[int, str]]:
+async def stream(
+    lanes: Lanes, followed: Followed, request_id: str, keep: Callable[[], None], *, greets: bool = True
+) -> AsyncIterator[tuple[int, str]]:
     """The messages from the position of the log to the end of its run: what follows, the events, and `done`. With each message comes the
     number of the last event that its receiver then has.
 
-    `keep` is called before each read, on the thread of the read; what it raises ends the stream.
+    `keep` is called before each read, on the thread of the read; what it raises ends the stream. `greets`: whether the stream says that it follows.
     """
     log = followed.log
     number = log.shown_seq
-    yield number, messages.following(request_id, log.run_id, number)
-    if followed.pings:
+    if greets:
+        yield number, messages.following(request_id, log.run_id, number)
+    if greets and followed.pings:
         yield _ping(log, request_id)
     async for lines in follow(followed.following, lanes, log, partial(_news, log, request_id, keep)):
         for line in filter(None, lines.split(LINE)):

@@ -44,6 +44,7 @@ its default conversation). Shards are two hex digits.
     t#REINDEX          STATE               the newest build of the index          searches
     COLLECTION         BLOBS               cursor of the blob collector           the collector (no tenant: it serves all)
     t#APIKEYS          key                 list row of an API key                 list, retrieve
+    t#SOCKETS          connection          an open WebSocket connection (ttl)     the number of a tenant's connections
     t#ARCH#archive     PASSAGE#passage     a passage                              archival search
     t#ARCHIVES         archive             list row of an archive                 list, searches of everything
     t#FILE#file        PASSAGE#passage     a piece of a file                      search in files
@@ -299,6 +300,10 @@ def doubles_collected(tenant: str) -> Key:
 
 def api_key_row(tenant: str, key_id: str) -> Key:
     return Key(f"{checked(tenant)}#APIKEYS", key_id)
+
+
+def socket_row(tenant: str, connection_id: str) -> Key:
+    return Key(f"{checked(tenant)}#SOCKETS", connection_id)
 
 
 def blob_collection() -> Key:
