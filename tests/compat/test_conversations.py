@@ -138,6 +138,15 @@ def test_lists_are_ordered_by_what_was_last_said_or_done(client: Letta, new_agen
     assert shown.last_message_at is not None
     assert shown.last_message_at > shown.created_at  # type: ignore[operator]
     assert client.conversations.retrieve(silent).last_message_at is None
+    other = client.conversations.create(agent_id=new_agent().id).id
+    say(client, other, "Hello")
+    ours = {first, second, silent, other}
+    for order in orders:
+        every = [one.id for one in client.conversations.list(order_by=order, limit=1000) if one.id in ours]
+        assert every == [other, first, second, silent], "those of all agents"
+        assert [one.id for one in client.conversations.list(order_by=order, limit=2, after=other)] == [first, second]
+    with pytest.raises(NotFoundError):
+        client.conversations.list(order_by="last_message_at", after=UNKNOWN)
 
 
 @pytest.mark.manifest("conversations.delete", "conversations.delete.busy")
