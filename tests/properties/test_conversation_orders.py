@@ -15,6 +15,7 @@ from hibernaut.ports.table import Delete, Index, Put, Update
 from hibernaut.schemas.agents.conversation_record import CreateConversation, UpdateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
+from hibernaut.services.conversations import conversation_lists
 from hibernaut.services.conversations.conversation_lists import ConversationQuery
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversation_records import message_sent, run_ended
@@ -159,3 +160,23 @@ def test_the_pages_by_a_time_are_those_of_all_rows(
         for at in ("some", ""):
             place, _ = keys.conversation_place(TENANT, noun, agent_id, "", at)
             assert house.table.query(place, index=index) == []
+
+
+def test_many_conversations_of_older_data_are_placed_in_slices(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation_lists, "PLACED_AT_ONCE", 2)
+    monkeypatch.setattr(conversation_lists, "PLACED", 3)
+    monkeypatch.setattr(conversation_lists, "SEEN", 5)
+    for row in house.stores.agents.rows():
+        house.services.agents.delete(str(row["sk"]))
+    agent_id, ids = house.agent().id, dict[str, str]()
+    for number in range(11):
+        act(house, [agent_id], ("create", "Tea", None), ids)
+        act(house, [agent_id], ("say", number, number % 3), ids)
+    aged(house, agent_id)
+    expected = sorted(ids, key=lambda one: (list(ids).index(one) % 3, one), reverse=True)
+    reached: list[str | None] = []
+    while not reached or reached[-1] is not None:
+        assert listed(house, ConversationQuery(order_by="last_message_at")) == expected
+        reached.append(house.stores.conversation_orders.placed_to())
+    assert len(reached) == 4, "11 conversations, and 3 at once"
+    assert listed(house, ConversationQuery(order_by="last_message_at")) == expected
