@@ -193,16 +193,19 @@ class SearchSources:
     def _walk(self, kind: Kind, places: Sequence[str] | None, limit: int) -> Iterator[tuple[str, str, Sequence[Record]]]:
         """Yields the place, the container of its records ("": each record names its own log), and its newest records."""
         if kind == "message":
-            for place in places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows()]:
-                yield place, "", self._stores.agent_logs.page(place, IdRange(), limit=limit, descending=True)
+            agents = places if places is not None else [str(row["sk"]) for row in self._stores.agents.rows()]
+            for place, messages in zip(agents, self._stores.agent_logs.newest(agents, limit), strict=True):
+                yield place, "", messages
             return
         if kind == "file":
             for place in places if places is not None else [str(row["sk"]) for row in self._stores.folders.rows()]:
-                for file in reversed(self._stores.files.rows(place)):
-                    yield place, file.file_id, self._stores.passages.first_pieces(file.file_id, limit)
+                files = [file.file_id for file in reversed(self._stores.files.rows(place))]
+                for file_id, pieces in zip(files, self._stores.passages.first_pieces(files, limit), strict=True):
+                    yield place, file_id, pieces
             return
-        for place in places if places is not None else self._stores.passages.archives():
-            yield place, place, self._stores.passages.newest(place, limit)
+        archives = places if places is not None else self._stores.passages.archives()
+        for place, passages in zip(archives, self._stores.passages.newest(archives, limit), strict=True):
+            yield place, place, passages
 
 
 def _log_of(record: Record) -> str:

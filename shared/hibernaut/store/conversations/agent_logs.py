@@ -6,8 +6,9 @@ A row that several forks share appears once. Rows that older versions wrote have
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from hibernaut.ports.table import PRESENT, Change, ConditionFailed, Query, Update
 from hibernaut.schemas.agents.conversation import Head
@@ -17,11 +18,13 @@ from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.placed_messages import PlacedMessages
-from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys, lists
+from hibernaut.store.table.logs import CHUNK, IdRange
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.writer import Writer
 
+AGENTS_AT_ONCE = 16
+"""Agents whose newest rows are read together."""
 LOGS_AT_ONCE = 32
 """The largest number of logs that are read together."""
 PLACED_AT_ONCE, MOST_PLACED = 90, 360
@@ -55,6 +58,20 @@ class AgentLogs:
                 self._writer.write(*changes)
         return rows
 
+    def newest(self, agent_ids: Sequence[str], limit: int) -> Iterator[list[Message]]:
+        """The newest rows of each agent, at most `limit`, newest first. Several agents are read together."""
+        for start in range(0, len(agent_ids), AGENTS_AT_ONCE):
+            some = agent_ids[start : start + AGENTS_AT_ONCE]
+            first = [self._first_other(agent_id) for agent_id in some]
+            own = [self._logs.asked(one, IdRange(), limit=min(limit, CHUNK), descending=True) for one in some]
+            found = self._table.query_many([*first, *own])
+            for agent_id, others, asked, items in zip(some, found, own, found[len(some) :], strict=False):
+                if others:
+                    yield self.page(agent_id, IdRange(), limit=limit, descending=True)
+                else:
+                    rows = lists.continued(self._table, asked, items, "sk")
+                    yield [self._logs.row(item) for item in islice(rows, limit)]
+
     def message(self, agent_id: str, message_id: str) -> Message | None:
         """A row by its id, from any of the agent's logs; None if there is no such row."""
         found = self._logs.first([agent_id], message_id)
@@ -68,10 +85,11 @@ class AgentLogs:
     def _others(self, agent_id: str) -> tuple[bool, str]:
         """Whether the agent has other conversations, and how far their rows have places."""
         own = keys.last_run(self._tenant, agent_id)
-        first, items = self._table.query_many(
-            [Query(own.pk, prefix="CONV#", limit=1, names=("sk",)), Query(own.pk, prefix=own.sk, limit=1)]
-        )
+        first, items = self._table.query_many([self._first_other(agent_id), Query(own.pk, prefix=own.sk, limit=1)])
         return bool(first), str(items[0].get(PLACED, "")) if items and items[0]["sk"] == own.sk else ""
+
+    def _first_other(self, agent_id: str) -> Query:
+        return Query(keys.agent(self._tenant, agent_id).pk, prefix="CONV#", limit=1, names=("sk",))
 
     # data of older versions
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import ceil
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
@@ -14,13 +15,15 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.store.memory.folder_pieces import FolderPieces
 from hibernaut.store.memory.search_outbox import SearchOutbox
-from hibernaut.store.table import keys
+from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec
 from hibernaut.store.table.logs import IdRange
 from hibernaut.store.table.tenant_table import TenantTable
 
 FEWEST, MOST_AT_ONCE = 10, 200
 """The smallest and the largest number of passages of one archive in one read of several archives."""
+TOGETHER = 16
+"""Archives, or files, whose first passages are read together."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -62,16 +65,22 @@ class PassageStore:
         asked = [Query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",)) for file_id in file_ids]
         return [[keys.last_part(str(row["sk"])) for row in rows] for rows in self._table.query_many(asked)]
 
-    def first_pieces(self, file_id: str, limit: int) -> list[Passage]:
-        """The first pieces of a file, at most `limit`, in the order of its text."""
-        items = self._table.query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", limit=limit)
-        return [self._codec.record(Passage, item) for item in items]
+    def first_pieces(self, file_ids: Sequence[str], limit: int) -> Iterator[list[Passage]]:
+        """The first pieces of each file, at most `limit`, in the order of its text. Several files are read together."""
+        return self._first_of([keys.file(self._tenant, file_id).pk for file_id in file_ids], limit, descending=False)
 
-    def newest(self, archive_id: str, limit: int) -> list[Passage]:
-        """The newest passages of an archive, at most `limit`, newest first."""
-        pk = keys.archive(self._tenant, archive_id).pk
-        items = self._table.query(pk, prefix="PASSAGE#", limit=limit, descending=True)
-        return [self._codec.record(Passage, item) for item in items]
+    def newest(self, archive_ids: Sequence[str], limit: int) -> Iterator[list[Passage]]:
+        """The newest passages of each archive, at most `limit`, newest first. Several archives are read together."""
+        return self._first_of([keys.archive(self._tenant, archive_id).pk for archive_id in archive_ids], limit, descending=True)
+
+    def _first_of(self, partitions: Sequence[str], limit: int, *, descending: bool) -> Iterator[list[Passage]]:
+        size = min(limit, MOST_AT_ONCE)
+        for start in range(0, len(partitions), TOGETHER):
+            some = partitions[start : start + TOGETHER]
+            asked = [Query(pk, prefix="PASSAGE#", limit=size, descending=descending) for pk in some]
+            for one, items in zip(asked, self._table.query_many(asked), strict=True):
+                whole = islice(lists.continued(self._table, one, items, "sk"), limit)
+                yield [self._codec.record(Passage, item) for item in whole]
 
     def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
         """The archives that exist among these, by id, including archives in deletion."""
