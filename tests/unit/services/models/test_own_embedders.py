@@ -149,9 +149,10 @@ def test_the_provider_of_another_tenant_is_never_asked(lab: Lab, server: Scripte
     assert (keys_of(server), lab.refused("ours")) == ([f"Bearer {KEY}"], 0)
 
 
-def test_two_tenants_with_equal_names_share_no_space_of_an_unknown_model(lab: Lab, server: ScriptedOpenAI) -> None:
+@pytest.mark.parametrize("other", [16, 24])
+def test_two_tenants_with_equal_names_share_no_space_of_an_unknown_model(lab: Lab, server: ScriptedOpenAI, other: int) -> None:
     """An index has vectors of one dimension: names alone, which anyone chooses, would break the one that comes second."""
-    for tenant, size in (("ours", 16), ("theirs", 24)):
+    for tenant, size in (("ours", 16), ("theirs", other)):
         services = lab.of(tenant)
         server.embeds = of_size(size)
         add(services, server)
