@@ -20,6 +20,7 @@ from hibernaut.local.keys_options import add_keys, run_keys
 from hibernaut.local.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
 from hibernaut.local.profiles import CannotServe, Dev
 from hibernaut.local.provider_help import provider_lines
+from hibernaut.local.restore_options import add_backups, run_backup, run_restore
 from hibernaut.wiring.settings import BadSetting
 
 PORT = 8283
@@ -36,6 +37,8 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
     hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
     hibernaut redrive    work up the dead letters of a deployed stack
+    hibernaut backup     write the backup of a data folder to a file
+    hibernaut restore    bring back a data folder from a file, or a deployed stack to a moment
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -66,6 +69,8 @@ OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "budgets": run_budgets,
     "doctor": run_doctor,
     "redrive": run_redrive,
+    "backup": run_backup,
+    "restore": run_restore,
 }
 """The commands that administer a data folder or a deployed stack. A function returns the exit code; None: 0."""
 
@@ -209,6 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     add_budgets(commands, DATA_DIR)
     add_doctor(commands, DATA_DIR)
     add_redrive(commands)
+    add_backups(commands, DATA_DIR)
     commands.add_parser("version", help="print the version", description="Print the version.")
     return parser
 

@@ -51,7 +51,7 @@ def reindex(deployed: Deployed) -> None:
     report = report_to(sys.stdout)
     try:
         function = deployed.function or _function_of(f"hibernaut-{deployed.env}")
-        build_anew(function, _lambda(), report)
+        build_anew(function, patient_lambda(), report)
     except BotoCoreError as error:
         raise CannotServe(f"AWS cannot be called: {error}") from error
     except KeyboardInterrupt as interrupt:
@@ -101,7 +101,7 @@ def _function_of(stack: str) -> str:
     return name
 
 
-def _lambda() -> Lambda:
+def patient_lambda() -> Lambda:
     """A client without retries: a retry would start the rebuild again."""
     from botocore.config import Config
 
