@@ -1,4 +1,5 @@
-"""A dashboard for operators, ordered by the path of a request. Knows metrics that AWS collects by itself and without extra cost.
+"""A dashboard for operators, ordered by the path of a request. Knows metrics that AWS collects by itself and without extra cost, and those that the
+functions embed in their log, which exist anyway.
 It has at most fifty metrics, so that an account's first three dashboards are free.
 """
 
@@ -13,6 +14,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from functions.metrics import ENVIRONMENT, NAMESPACE
 from infra.constructs.functions import OurFunction
 from infra.constructs.workflow import RunStateMachine
 from infra.settings import Settings
@@ -20,7 +22,7 @@ from infra.settings import Settings
 PERIOD = cdk.Duration.minutes(5)
 WIDTH = 12
 """Of the dashboard's 24 columns: two graphs are side by side."""
-SLOW = ("api", "advance_turn", "index_memory", "ingest_file")
+SLOW = ("api", "advance_turn", "index_memory")
 """The functions whose duration is shown; the others mostly wait for these, for a tool or for a summary."""
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
 """The functions that are throttled first under load."""
@@ -46,6 +48,7 @@ class Dashboard(Construct):
         page = cloudwatch.Dashboard(self, "Page", dashboard_name=settings.stack_name, default_interval=cdk.Duration.hours(3))
         page.add_widgets(*_requests(rest))
         page.add_widgets(*_runs(workflow))
+        page.add_widgets(*_steps(settings), *_sweep(settings))
         page.add_widgets(
             _graph("Errors of functions", _each(functions, "Errors", "Sum")),
             _graph("Refused, because too many ran at once", _each(crowded, "Throttles", "Sum")),
@@ -58,8 +61,9 @@ class Dashboard(Construct):
         page.add_widgets(_graph("Given up", [waiting]), _graph("The table refuses, or two meet", _refusals(table)))
         if "index_memory" in functions:
             lag = _each({"index_memory": functions["index_memory"]}, "IteratorAge", "Maximum")
-            index = [_graph("Index of memory", _domain(settings))] if settings.search.kind == "domain" else []
-            page.add_widgets(_graph("Change stream: age of what is told (ms)", lag), *index)
+            waiting = _own(settings, "PointerAge", "Maximum", "given up by the stream")
+            index = _domain(settings) if settings.search.kind == "domain" else _collection()
+            page.add_widgets(_graph("Lag of the index (ms)", [*lag, waiting]), _graph("Index of memory", index))
 
 
 def _requests(rest: apigateway.RestApi) -> list[cloudwatch.IWidget]:
@@ -81,8 +85,59 @@ def _runs(workflow: RunStateMachine) -> list[cloudwatch.IWidget]:
         machine.metric_timed_out(period=PERIOD, label="timed out"),
         machine.metric_aborted(period=PERIOD, label="stopped"),
     ]
-    times = [machine.metric_time(period=PERIOD, statistic=one, label=one) for one in ("p50", "p99")]
+    times = [machine.metric_time(period=PERIOD, statistic="p99", label="p99")]
     return [_graph("Executions", counts), _graph("Time of an execution, waits for approvals too (ms)", times)]
+
+
+def _steps(settings: Settings) -> list[cloudwatch.IWidget]:
+    """What callers wait for besides the model."""
+    times = {"QueueWait": "queue", "TimeToFirstToken": "first token", "StepOverhead": "a step without model and tools"}
+    waits = [_own(settings, name, "p95", label) for name, label in times.items()]
+    return [_graph("Slowest of twenty waits (ms)", waits)]
+
+
+def _sweep(settings: Settings) -> list[cloudwatch.IWidget]:
+    """Runs that lost their workers, and budgets that ended runs."""
+    counts = [
+        _own(settings, "RunsTakenUp", "Sum", "taken up by the sweep"),
+        _own(settings, "BudgetsCrossed", "Sum", "budgets used up", crossing="limit"),
+    ]
+    ages = [_own(settings, "OpenRunAge", "Maximum", "age of the oldest of them (ms)")]
+    return [
+        cloudwatch.GraphWidget(
+            title="Runs without a worker, and budgets",
+            left=counts,
+            right=ages,
+            width=WIDTH,
+            left_y_axis=cloudwatch.YAxisProps(min=0),
+        )
+    ]
+
+
+def _collection() -> list[cloudwatch.IMetric]:
+    """Compute units of all collections of the account: AWS counts them by no other dimension."""
+    return [
+        cloudwatch.Metric(
+            namespace="AWS/AOSS",
+            metric_name=name,
+            dimensions_map={"ClientId": cdk.Aws.ACCOUNT_ID},
+            period=PERIOD,
+            statistic="Sum",
+            label=label,
+        )
+        for name, label in {"IndexingOCU": "units for indexing", "SearchOCU": "units for search"}.items()
+    ]
+
+
+def _own(settings: Settings, name: str, statistic: str, label: str, **dimension: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=name,
+        dimensions_map={ENVIRONMENT: settings.name, **dimension},
+        period=PERIOD,
+        statistic=statistic,
+        label=label,
+    )
 
 
 def _refusals(table: dynamodb.Table) -> list[cloudwatch.IMetric]:
@@ -96,7 +151,6 @@ def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
     wanted = {
         "CPUUtilization": "processor (%)",
         "JVMMemoryPressure": "memory (%)",
-        "SearchLatency": "a search (ms)",
         "ClusterStatus.red": "not whole (1)",
         "ClusterIndexWritesBlocked": "writes refused (1)",
     }

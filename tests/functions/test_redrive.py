@@ -150,6 +150,8 @@ def test_the_end_of_an_execution_is_reported_again_and_runs_that_wait_are_restar
         ({"source": "aws.s3", "detail": {"object": {"key": "uploads/default/file-1"}}}, "ingest"),
         ({"source": "aws.states", "detail": {"input": "{}", "name": "run-1", "status": "FAILED"}}, "run"),
         ({"version": "1.0", "requestContext": {}, "DDBStreamBatchInfo": {"shardId": "s"}}, "stream"),
+        ({"requestContext": {"functionArn": "arn:…:x-DeliverEventsFunction1"}, "DDBStreamBatchInfo": {}}, "event"),
+        ({"places": [["pk", "sk"]]}, "event"),
         ({"source": "aws.s3", "detail": {}}, "unknown"),
         ([], "unknown"),
         (None, "unknown"),

@@ -7,8 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from hibernaut.schemas.base import JsonObject
+from infra.constructs.dashboard import _collection
 from infra.settings import settings_in
 from tests.infra.reading import Template
+from tests.support.native_metrics import undocumented
 
 KIND = "AWS::CloudWatch::Dashboard"
 FREE = 50
@@ -49,9 +51,24 @@ def test_the_page_shows_what_fails_waits_and_is_refused(large: Template) -> None
         *(("AWS/DynamoDB", name) for name in ("ReadThrottleEvents", "WriteThrottleEvents", "TransactionConflict")),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
         ("AWS/ES", "ClusterStatus.red"),
+        *(("Hibernaut", name) for name in ("QueueWait", "TimeToFirstToken", "StepOverhead", "RunsTakenUp", "OpenRunAge")),
+        *(("Hibernaut", name) for name in ("BudgetsCrossed", "PointerAge")),
     }
     (errors,) = (graph for graph in graphs(large) if graph["title"] == "Errors of functions")
     assert {row[-1]["label"] for row in errors["metrics"]} == set(large.functions())
+
+
+def test_the_page_names_documented_metrics(large: Template) -> None:
+    for row in metrics(large):
+        given = row[-1]
+        names = [value for value in row[2:] if isinstance(value, str)][::2]
+        assert undocumented(row[0], row[1], frozenset(names), given.get("stat", "Average")) == "", row
+
+
+def test_a_collection_shows_its_compute_units() -> None:
+    shown = [(one.namespace, one.metric_name, set(one.dimensions or {}), one.statistic) for one in _collection()]
+    assert [undocumented(space, name, frozenset(names), statistic) for space, name, names, statistic in shown] == ["", ""]
+    assert {name for _, name, _, _ in shown} == {"IndexingOCU", "SearchOCU"}
 
 
 def test_the_page_is_among_the_free_ones(large: Template) -> None:

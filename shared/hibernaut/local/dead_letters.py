@@ -16,15 +16,18 @@ from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
 
-Kind = Literal["sweep", "run", "ingest", "stream", "retake", "unknown"]
+Kind = Literal["sweep", "run", "ingest", "stream", "retake", "event", "unknown"]
 KINDS: dict[Kind, str] = {
     "sweep": "sweeps",
     "run": "ends of executions",
     "ingest": "readings of files",
     "stream": "positions of the change stream",
     "retake": "repetitions of the index",
+    "event": "deliveries of events",
     "unknown": "events that no command knows",
 }
+DELIVERY = "DeliverEvents"
+"""Stands in the name of the function that reads the same stream for events."""
 RETAKE: JsonObject = {"retake": "all"}
 
 
@@ -51,13 +54,17 @@ def remedy_of(letter: DeadLetter) -> Remedy:
     """What to do about a letter.
 
     A sweep and a repetition of the index are the same whenever they run, so all of their letters need one invocation. So do positions of the
-    stream: its records may be gone, and their pointers are in the table.
+    stream: its records may be gone, and their pointers are in the table. Undelivered events are in the table too, and the sweep names them.
     """
     try:
         event = json.loads(letter.body)
     except ValueError:
         return Remedy("unknown")
     match event:
+        case {"DDBStreamBatchInfo": dict(), "requestContext": {"functionArn": str() as arn}} if DELIVERY in arn:
+            return _remedy("event", "sweep_runs", {})
+        case {"places": list()}:
+            return _remedy("event", "deliver_events", event)
         case {"DDBStreamBatchInfo": dict()}:
             return _remedy("stream", "index_memory", RETAKE)
         case {"retake": _}:

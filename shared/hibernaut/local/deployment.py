@@ -17,10 +17,8 @@ from hibernaut.local.stack_outputs import outputs_of
 
 PATIENCE = {"connect_timeout": 5.0, "read_timeout": 30.0}
 ATTEMPTS = 3
-FUNCTIONS = (
-    *("api", "stream", "advance_turn", "summarize", "request_approval", "close_run", "run_tool", "sweep_runs", "ingest_file"),
-    "index_memory",
-)
+_FUNCTION = re.compile(r"(\w+)Function[0-9A-F]{8}")
+"""The logical id of a function of the product. Functions of the CDK have other ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +88,8 @@ class DeployedResources:
         """The functions of the product: the name of each by its folder."""
         found = {}
         for one in self.of_kind("AWS::Lambda::Function"):
-            stem = re.sub(r"Function[0-9A-F]{8}$", "", one.logical)
-            folder = re.sub(r"(?<!^)(?=[A-Z])", "_", stem).lower()
-            if folder in FUNCTIONS:
-                found[folder] = one.physical
+            if (stem := _FUNCTION.fullmatch(one.logical)) is not None:
+                found[re.sub(r"(?<!^)(?=[A-Z])", "_", stem[1]).lower()] = one.physical
         return found
 
     def function(self, folder: str) -> str:

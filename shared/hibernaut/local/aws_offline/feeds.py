@@ -89,7 +89,10 @@ class StreamFeed:
         if self._tried < self._tries:
             return False
         first = self._waiting.pop(0)["dynamodb"]["SequenceNumber"]
-        letter = {"DDBStreamBatchInfo": {"startSequenceNumber": first, "batchSize": 1, "streamArn": self._stream}}
+        letter = {
+            "requestContext": {"functionArn": self._lambdas.of(self._function).arn},
+            "DDBStreamBatchInfo": {"startSequenceNumber": first, "batchSize": 1, "streamArn": self._stream},
+        }
         queue = client("sqs").get_queue_url(QueueName=self._letters.rsplit(":", 1)[1])["QueueUrl"]
         client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(letter))
         self._tried = 0
