@@ -26,7 +26,8 @@ FUNCTION = ("FunctionName", "FunctionName Resource", "FunctionName Resource Exec
 NATIVE: dict[str, dict[str, NativeMetric]] = {
     # API Gateway developer guide, "Amazon API Gateway dimensions and metrics": REST APIs.
     "AWS/ApiGateway": {
-        **_of("Count 4XXError 5XXError", "Sum", "ApiName", "ApiName Stage", "ApiName Method Resource Stage"),
+        **_of("Count", "SampleCount Sum", "ApiName", "ApiName Stage", "ApiName Method Resource Stage"),
+        **_of("4XXError 5XXError", "Sum", "ApiName", "ApiName Stage", "ApiName Method Resource Stage"),
         **_of("Latency IntegrationLatency", "Average p", "ApiName", "ApiName Stage", "ApiName Method Resource Stage"),
     },
     # Lambda developer guide, "Types of metrics for Lambda functions".
