@@ -1,6 +1,7 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
-Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `hosts` (custom domains), `origins` (of web pages that may call),
+Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `endpoint` with `vpcEndpoints`, `domain` with `certificate`, `hostedZone` and
+`defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call),
 `search` (none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
 `promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `jwtIssuer` and the other settings of an identity provider, `snapStart` (true: start functions
 from snapshots), `websockets` (true: serve the WebSocket API), `release` (all-at-once, canary, linear), `dashboard` (true: create a page of graphs), `alarms` (an e-mail
@@ -18,7 +19,9 @@ import tempfile
 from pathlib import Path
 
 from infra.artifacts import PLATFORM, stage
-from infra.settings import SEARCH_BY_DEFAULT, check_region, settings_in
+from infra.endpoint_settings import check_endpoint_region
+from infra.search_settings import SEARCH_BY_DEFAULT, check_region
+from infra.settings import settings_in
 
 FOR_READING = (
     "The template in {folder} is for reading and for aws-offline: its layers contain no packages, so it cannot be deployed. "
@@ -50,7 +53,9 @@ def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = P
     # The CDK's command line passes its context in the environment.
     context = {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **context}
     settings = settings_in(context)
-    check_region(settings.search, os.environ.get("CDK_DEFAULT_REGION") or os.environ.get("AWS_REGION"))
+    region = os.environ.get("CDK_DEFAULT_REGION") or os.environ.get("AWS_REGION")
+    check_region(settings.search, region)
+    check_endpoint_region(settings.endpoint, region)
     if "search" not in context:
         sys.stderr.write(SEARCH_BY_DEFAULT)
     bundle, check = (str(context.get(name, default)).lower() == "true" for name, default in (("bundle", False), ("check", True)))

@@ -25,6 +25,7 @@ SERVICES = (
     "s3",
     "ssm",
     "stepfunctions",
+    "sts",
 )
 """The services whose clients the functions create, by botocore's names."""
 

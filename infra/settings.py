@@ -4,7 +4,6 @@ CDK.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,12 +16,16 @@ from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, tool_seconds_in
+from infra.context import parts_in, wished
 from infra.default_model import default_model_in
+from infra.endpoint_settings import Endpoint, endpoint_in, ranges_in
 from infra.identity_settings import identity_variables_in
+from infra.network_settings import Vpc, vpc_in
 from infra.release_kind import ReleaseKind, release_in
+from infra.search_settings import Search, search_in
+from infra.tag_settings import tags_in
 
 EnvironmentName = Literal["dev", "staging", "prod"]
-SearchKind = Literal["none", "domain", "serverless"]
 EventsKind = Literal["none", "bus"]
 
 GATEWAY_SECONDS = 29
@@ -35,6 +38,7 @@ FOLLOWERS = 200
 """The reserved concurrency of streams in production, so that followers and other requests cannot starve one another."""
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 """A key and not an alias: a role's permission names the key itself."""
+OWN_KEY = "stack"
 _MAIL = re.compile(r"[^\s@,]+@[^\s@,]+\.[^\s@,]+")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
 """No FIFO topic: alarms cannot publish to one."""
@@ -74,60 +78,13 @@ class Sizes:
     sweep_runs: Size = Size(512, 55)
 
 
-COLLECTION_REGIONS = (
-    *(
-        "ap-east-1",
-        "ap-northeast-1",
-        "ap-northeast-2",
-        "ap-northeast-3",
-        "ap-south-1",
-        "ap-south-2",
-        "ap-southeast-1",
-        "ap-southeast-2",
-    ),
-    *(
-        "ca-central-1",
-        "eu-central-1",
-        "eu-central-2",
-        "eu-north-1",
-        "eu-south-1",
-        "eu-south-2",
-        "eu-west-1",
-        "eu-west-2",
-        "eu-west-3",
-    ),
-    *("sa-east-1", "us-east-1", "us-east-2", "us-west-1", "us-west-2"),
-)
-"""The commercial regions with OpenSearch Serverless, as botocore 1.44 knows them (November 2026)."""
-SEARCH_BY_DEFAULT = (
-    "search=none: memory is searched by words, in the newest 5,000 records of a place, which costs nothing while all agents sleep. "
-    "-c search=serverless searches all records, by meaning too, and costs about 0.12 dollars each time that it wakes (docs/costs.md).\n"
-)
-"""What synthesis says where nobody has chosen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The memory index. `none`: no index; searches use words, in the table. `serverless`: a collection of OpenSearch Serverless, which
-    scales to nothing when idle. `domain`: an OpenSearch domain of `count` instances with `volume` GB each, which is charged even when
-    idle. `vpc`: the domain and the functions that use it are in a VPC, whose NAT gateway is charged too.
-    """
-
-    kind: SearchKind = "none"
-    instance: str = "t3.small.search"
-    count: int = 1
-    volume: int = 10
-    vpc: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one environment.
 
     `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of
-    logs. `rate`, `burst`: the gateway's limits in requests per second. `callers`: the address ranges (CIDR) that may call the
-    API; if empty, no address may, so that a new deployment is not open to the world. `public`: every address may, which leaves the decision to the API keys. `hosts`: the API's custom
-    domains, in addition to the gateway's own name. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
+    logs. `rate`, `burst`: the gateway's limits in requests per second. `endpoint`: who reaches the API, and by which name. `hosts`: further names of the
+    API, in addition to the gateway's own one and the endpoint's domain. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
     of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
     after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
     stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
@@ -139,6 +96,9 @@ class Settings:
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
     set (empty: none). `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
     all tenants go to an event bus of EventBridge; webhooks work with either.
+    `data_keys`: the KMS key of all stored data, `stack`
+    for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tags`: further names and values of all resources.
+    `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role.
     """
 
     name: EnvironmentName
@@ -147,8 +107,7 @@ class Settings:
     rate: int = 50
     burst: int = 100
     log_level: str = "INFO"
-    callers: tuple[str, ...] = ()
-    public: bool = False
+    endpoint: Endpoint = field(default_factory=Endpoint)
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     search: Search = field(default_factory=Search)
@@ -168,6 +127,10 @@ class Settings:
     tenant_budget: str = ""
     identity: tuple[tuple[str, str], ...] = ()
     events: EventsKind = "none"
+    data_keys: tuple[str, ...] = ()
+    vpc: Vpc = field(default_factory=Vpc)
+    tags: tuple[tuple[str, str], ...] = ()
+    narrowed: bool = False
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -194,93 +157,40 @@ class Settings:
 
 def settings_in(context: Mapping[str, str]) -> Settings:
     """The settings in the CDK context (`docs/aws.md` lists the keys). Raises: ValueError for an invalid value."""
-    made = settings_of(str(context.get("env", "dev")), str(context.get("callers", "")))
-    public = _public(context)
-    if public and made.callers:
-        raise ValueError("access=public admits every address; leave out callers, or leave out access")
+    made = settings_of(str(context.get("env", "dev")))
+    search = search_in(context)
     embedding = _embedding(str(context.get("embedding", "")))
     bedrock_models = models_in(context.get("bedrockModels"))
     return replace(
         made,
-        public=public,
+        endpoint=endpoint_in(context),
         rate=number_in(context, "rate", made.rate),
         burst=number_in(context, "burst", made.burst),
         sizes=replace(made.sizes, stream=replace(made.sizes.stream, at_once=followers_in(context, made.sizes.stream.at_once))),
         tool_seconds=tool_seconds_in(context),
         default_model=default_model_in(str(context.get("defaultModel", "")), bedrock_models),
-        search=search_in(context),
+        search=search,
         embedding=embedding,
         traces=traces_in({"HIBERNAUT_TRACES": context.get("traces", "")}, "off"),
         prompt_cache=prompt_cache_in({"HIBERNAUT_PROMPT_CACHE": context.get("promptCache", "")}),
         system_prompt=system_prompt_in({"HIBERNAUT_SYSTEM_PROMPT": context.get("systemPrompt", "")}),
         hosts=hosts_in({"HIBERNAUT_ALLOWED_HOSTS": context.get("hosts", "")}),
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
-        dashboard=_wished(context, "dashboard"),
-        websockets=_wished(context, "websockets"),
+        dashboard=wished(context, "dashboard"),
+        websockets=wished(context, "websockets"),
         alarms=_told(str(context.get("alarms", ""))),
-        snap_start=_wished(context, "snapStart"),
+        snap_start=wished(context, "snapStart"),
         release=release_in(context),
-        secrets_key=_key(str(context.get("secretsKey", ""))),
+        secrets_key=_key("secretsKey", str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
         identity=identity_variables_in(context),
         events=_events(str(context.get("events", "none"))),
+        data_keys=_data_keys(parts_in(context, "dataKey")),
+        vpc=vpc_in(context, search),
+        tags=tags_in(context),
+        narrowed=_narrowed(str(context.get("tenantCredentials", "shared"))),
     )
-
-
-def search_in(context: Mapping[str, str]) -> Search:
-    """The index's settings in the context. Raises: ValueError."""
-    kind = str(context.get("search", "none"))
-    if kind not in get_args(SearchKind):
-        raise ValueError(f"no search {kind!r}; there are {', '.join(get_args(SearchKind))}")
-    usual = Search()
-    instance = str(context.get("searchInstance", usual.instance))
-    if not instance.endswith(".search"):
-        raise ValueError(f"searchInstance must be a type like {usual.instance}, not {instance!r}")
-    found = Search(
-        kind=kind,  # type: ignore[arg-type]  # one of them, as was checked
-        instance=instance,
-        count=number_in(context, "searchCount", usual.count),
-        volume=number_in(context, "searchVolume", usual.volume),
-        vpc=_wished(context, "searchVpc"),
-    )
-    given = sorted(name for name in ("searchInstance", "searchCount", "searchVolume", "searchVpc") if name in context)
-    if kind == "serverless" and given:
-        raise ValueError(f"{given[0]} is for search=domain; a collection has no instances and no network of ours. Leave it out")
-    return found
-
-
-def check_region(search: Search, region: str | None) -> None:
-    """`region` None: not known before the deployment. Raises: ValueError if the region does not have what is searched with."""
-    if search.kind == "serverless" and region and region not in COLLECTION_REGIONS:
-        raise ValueError(
-            f"there is no OpenSearch Serverless in {region}, as far as is known; choose search=domain or search=none, or deploy to one of "
-            f"{', '.join(COLLECTION_REGIONS)}"
-        )
-
-
-def _wished(context: Mapping[str, str], name: str) -> bool:
-    text = str(context.get(name, "false")).lower()
-    if text not in ("true", "false"):
-        raise ValueError(f"{name} must be true or false, not {text!r}")
-    return text == "true"
-
-
-def _public(context: Mapping[str, str]) -> bool:
-    text = str(context.get("access", "addresses"))
-    if text not in ("addresses", "public"):
-        raise ValueError(f"access must be addresses or public, not {text!r}")
-    return text == "public"
-
-
-def _ranges(callers: str) -> tuple[str, ...]:
-    found = tuple(part.strip() for part in callers.split(",") if part.strip())
-    for one in found:
-        try:
-            ipaddress.ip_network(one)
-        except ValueError as error:
-            raise ValueError(f"callers must be address ranges like 203.0.113.0/24, not {one!r}: {error}") from error
-    return found
 
 
 def _embedding(handle: str) -> str:
@@ -304,24 +214,35 @@ def _events(kind: str) -> EventsKind:
     return kind  # type: ignore[return-value]  # one of them, as was checked
 
 
-def _key(arn: str) -> str:
+def _narrowed(text: str) -> bool:
+    if text not in ("shared", "narrowed"):
+        raise ValueError(f"tenantCredentials must be shared or narrowed, not {text!r}")
+    return text == "narrowed"
+
+
+def _key(name: str, arn: str) -> str:
     if arn and not _KEY.fullmatch(arn):
-        raise ValueError(f"secretsKey must be a key's ARN like arn:aws:kms:eu-central-1:123456789012:key/…, not {arn!r}")
+        raise ValueError(f"{name} must be a key's ARN like arn:aws:kms:eu-central-1:123456789012:key/…, not {arn!r}")
     return arn
+
+
+def _data_keys(parts: tuple[str, ...]) -> tuple[str, ...]:
+    own = parts[:1] == (OWN_KEY,)
+    return (*parts[:own], *(_key("dataKey", part) for part in parts[own:]))
 
 
 def settings_of(name: str, callers: str = "") -> Settings:
     """The settings of an environment; `callers` are address ranges separated by commas. Raises: ValueError for an unknown name,
     and for an invalid range.
     """
-    allowed = _ranges(callers)
+    endpoint = Endpoint(ranges_in(callers))
     match name:
         case "dev":
-            return Settings("dev", callers=allowed)
+            return Settings("dev", endpoint=endpoint)
         case "staging":
-            return Settings("staging", log_days=14, callers=allowed)
+            return Settings("staging", log_days=14, endpoint=endpoint)
         case "prod":
             sizes = Sizes(stream=Size(1024, STREAM_SECONDS, at_once=FOLLOWERS))
-            return Settings("prod", keep_data=True, log_days=90, rate=500, burst=1000, callers=allowed, sizes=sizes)
+            return Settings("prod", keep_data=True, log_days=90, rate=500, burst=1000, endpoint=endpoint, sizes=sizes)
         case _:
             raise ValueError(f"no environment {name!r}; there are {', '.join(get_args(EnvironmentName))}")

@@ -17,6 +17,7 @@ from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
 from infra.constructs.collection import MemoryCollection
 from infra.constructs.dashboard import Dashboard
+from infra.constructs.data_key import use_for, use_of
 from infra.constructs.events import EventFeed, TenantEventBus
 from infra.constructs.failures import OnFailure
 from infra.constructs.feed import MemoryFeed, embedding_access
@@ -26,12 +27,14 @@ from infra.constructs.gateway import Gateway
 from infra.constructs.network import Network
 from infra.constructs.releases import GradualRelease
 from infra.constructs.schedule import EveryMinute, dead_letters
-from infra.constructs.search import MemoryDomain, zones_of
+from infra.constructs.search import MemoryDomain
 from infra.constructs.secrets import SecretsKey
 from infra.constructs.sockets import Sockets
 from infra.constructs.storage import Storage
+from infra.constructs.tenant_role import NARROWED, TenantRole
 from infra.constructs.uploads import OnUpload
 from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, started_arn, stop_access
+from infra.search_settings import zones_of
 from infra.settings import WEB_ADAPTER, Settings
 
 ADAPTED = {
@@ -83,7 +86,9 @@ class Functions:
 UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
-"""The functions that use the memory index, and so run in its VPC if it has one."""
+"""The functions that use the memory index, and so run in its VPC if it has one. With a VPC of its own setting all functions do but the sandbox,
+whose code must not reach what is in it.
+"""
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
 """The functions that the state machine calls."""
 
@@ -97,16 +102,19 @@ class HibernautStack(cdk.Stack):
             f"Hibernaut-{settings.name}",
             stack_name=settings.stack_name,
             description="Hibernaut: stateful agents that sleep for free",
-            tags={"project": "hibernaut", "environment": settings.name},
+            tags={"Application": "hibernaut", "Environment": settings.name, **dict(settings.tags)},
             termination_protection=settings.keep_data,
         )
         self._settings = settings
         self._storage = Storage(self, "Storage", settings)
         self._secrets = SecretsKey(self, "Secrets", settings)
-        self._letters = dead_letters(self)
+        self._letters = dead_letters(self, settings)
         search = settings.search
         self._indexer = () if search.kind == "none" else ("index_memory",)
-        self._network = Network(self, "Network", zones=zones_of(search.count)) if self._indexer and search.vpc else None
+        near = bool(self._indexer) and search.vpc
+        self._network = (
+            Network(self, "Network", settings=settings.vpc, zones=zones_of(search.count)) if near or settings.vpc.id else None
+        )
         functions = self._functions(artifacts)
         self._grant(functions)
         workflow = RunStateMachine(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
@@ -160,7 +168,7 @@ class HibernautStack(cdk.Stack):
             name: OurFunction(
                 self,
                 name,
-                code=replace(code, network=self._network) if name in NEAR_THE_INDEX else code,
+                code=replace(code, network=self._network) if settings.vpc.id or name in NEAR_THE_INDEX else code,
                 settings=settings,
                 environment=environment,
                 dead_letters=self._letters if name in UNAWAITED else None,
@@ -235,7 +243,14 @@ class HibernautStack(cdk.Stack):
             collection = MemoryCollection(self, "Memory", settings=settings, writer=writer, readers=readers)
             cdk.CfnOutput(self, "CollectionArn", value=collection.collection.attr_arn)
             return {"HIBERNAUT_OPENSEARCH": collection.address, "HIBERNAUT_OPENSEARCH_SERVICE": "aoss"}
-        domain = MemoryDomain(self, "Memory", settings=settings, writer=writer, readers=readers, network=self._network)
+        domain = MemoryDomain(
+            self,
+            "Memory",
+            settings=settings,
+            writer=writer,
+            readers=readers,
+            network=self._network if settings.search.vpc else None,
+        )
         copies = {"HIBERNAUT_OPENSEARCH_REPLICAS": "1"} if settings.search.count > 1 else {}
         return {"HIBERNAUT_OPENSEARCH": domain.address, **copies}
 
@@ -247,14 +262,14 @@ class HibernautStack(cdk.Stack):
         steps, by summaries, and by the routes of `stream`; the API resolves handles.
         """
         f = functions
-        storage, settings = self._storage, self._settings
+        settings = self._settings
+        self._grant_storage(f)
         for function in f.knowing:
-            function.allow(*storage.table_access())
-            if function is not f.deliver_events:
-                function.allow(*storage.blob_access())
             if function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
-                function.allow(self._secret_access())
+                function.allow(self._secret_access(), *use_of(self, settings, "ssm"))
         self._secrets.allow(f.deliver_events, sealing=False)
+        for function in (f.sweep_runs, f.ingest_file):
+            function.allow(*use_for(self._letters))
         for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
             function.allow(start_access(self, settings))
         for function in (f.api, *f.waiting, f.sweep_runs):
@@ -273,6 +288,18 @@ class HibernautStack(cdk.Stack):
                 function.allow(list_access())
         for function in (*f.waiting, f.advance_turn, f.summarize):
             function.allow(*invoke_access(self, settings.bedrock_models))
+
+    def _grant_storage(self, functions: Functions) -> None:
+        """All functions but the sandbox read and write records: of all tenants, or of one at a time if the settings say so."""
+        storage, settings = self._storage, self._settings
+        narrowed = [getattr(functions, name) for name in NARROWED] if settings.narrowed else []
+        if narrowed:
+            TenantRole(self, "TenantRole", settings=settings, storage=storage, functions=narrowed)
+            functions.api.allow(storage.upload_access(), *use_of(self, settings, "s3"))
+        for function in functions.knowing:
+            if function not in narrowed:
+                bodies = storage.blob_access() if function is not functions.deliver_events else []
+                function.allow(*storage.table_access(), *bodies)
 
     def _secret_access(self) -> Grant:
         # IAM checks the path itself, as the call names it (aws/aws-dotnet-extensions-configuration#108).
@@ -297,7 +324,7 @@ class HibernautStack(cdk.Stack):
 
     def _outputs(self, gateway: Gateway, workflow: RunStateMachine, indexer: OurFunction | None) -> None:
         for name, value in (
-            ("ApiUrl", gateway.rest.url),
+            ("ApiUrl", gateway.url),
             ("TableName", self._storage.table.table_name),
             ("BucketName", self._storage.blobs.bucket_name),
             ("StateMachineArn", workflow.machine.state_machine_arn),

@@ -18,6 +18,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from functions.metrics import ENVIRONMENT, NAMESPACE
+from infra.constructs.data_key import data_key
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
 from infra.constructs.releases import alarm_name, release_errors
@@ -55,7 +56,7 @@ class Alarms(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._env, self._settings = settings.name, settings
-        self._topic = _topic(self, settings.alarms) if settings.alarms else None
+        self._topic = _topic(self, settings) if settings.alarms else None
         self._runs(workflow)
         self._capacity(workflow, functions)
         server_errors = rest.metric_server_error(period=PERIOD)
@@ -176,11 +177,12 @@ class Alarms(Construct):
             alarm.add_ok_action(actions.SnsAction(self._topic))
 
 
-def _topic(scope: Construct, told: str) -> sns.ITopic:
+def _topic(scope: Construct, settings: Settings) -> sns.ITopic:
     """The topic with this ARN, or a topic of the stack that sends e-mails to this address."""
+    told, key = settings.alarms, data_key(scope, settings)
     if told.startswith("arn:"):
         return sns.Topic.from_topic_arn(scope, "Topic", told)
-    topic = sns.Topic(scope, "Topic", enforce_ssl=True)
+    topic = sns.Topic(scope, "Topic", enforce_ssl=True, master_key=key)
     sns.Subscription(scope, "Mail", topic=topic, endpoint=told, protocol=sns.SubscriptionProtocol.EMAIL)
     # A topic with a policy of its own has lost the default one, which lets the account's alarms publish.
     topic.add_to_resource_policy(
@@ -191,5 +193,6 @@ def _topic(scope: Construct, told: str) -> sns.ITopic:
             conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
         )
     )
-    accept(topic, "SNS2", "Alarms contain names of metrics and no data; a key would cost while nobody calls.")
+    if key is None:
+        accept(topic, "SNS2", "Alarms contain names of metrics and no data; a key would cost while nobody calls.")
     return topic

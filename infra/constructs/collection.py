@@ -14,6 +14,7 @@ from aws_cdk import aws_opensearchserverless as aoss
 from constructs import Construct
 
 from hibernaut.wiring.memory_index import PREFIX
+from infra.constructs.data_key import data_key
 from infra.constructs.findings import Grant
 from infra.constructs.functions import OurFunction
 from infra.settings import Settings
@@ -32,7 +33,7 @@ class MemoryCollection(Construct):
         self, scope: Construct, id: str, *, settings: Settings, writer: OurFunction, readers: Sequence[OurFunction]
     ) -> None:
         super().__init__(scope, id)
-        self._name = settings.stack_name
+        self._settings, self._name = settings, settings.stack_name
         group = self._group()
         self.collection = aoss.CfnCollection(
             self,
@@ -70,8 +71,10 @@ class MemoryCollection(Construct):
         return group
 
     def _encryption(self) -> aoss.CfnSecurityPolicy:
-        """With a key that AWS owns, which costs nothing."""
-        return self._security("encryption", {"Rules": [self._ours()], "AWSOwnedKey": True})
+        """With the key of the data, or one that AWS owns, which costs nothing."""
+        key = data_key(self, self._settings)
+        protected = {"AWSOwnedKey": False, "KmsARN": key.key_arn} if key else {"AWSOwnedKey": True}
+        return self._security("encryption", {"Rules": [self._ours()], **protected})
 
     def _network(self) -> aoss.CfnSecurityPolicy:
         """Functions have no fixed addresses, so the endpoint is public and the signature decides. The dashboards are closed."""

@@ -17,6 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from hibernaut.store.events.event_keys import PROMPT
+from infra.constructs.data_key import use_for
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
 
@@ -52,6 +53,7 @@ class EventFeed(Construct):
                 "Listing streams takes no resource.",
             ),
             Grant(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn])),
+            *use_for(letters),
         )
         self.mapping = lambda_.CfnEventSourceMapping(
             self,

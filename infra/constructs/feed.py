@@ -19,6 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from hibernaut.store.memory.search_outbox import State
+from infra.constructs.data_key import use_for
 from infra.constructs.findings import ANYTHING, Grant
 from infra.constructs.functions import OurFunction
 from infra.constructs.schedule import FunctionSchedule
@@ -56,6 +57,7 @@ class MemoryFeed(Construct):
                 "Listing streams takes no resource.",
             ),
             Grant(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn])),
+            *use_for(letters),
         )
         self.mapping = lambda_.CfnEventSourceMapping(
             self,

@@ -85,7 +85,7 @@ class OurFunction(Construct):
             retry_attempts=size.tries,
             dead_letter_queue=dead_letters,
             vpc=network.vpc if network else None,
-            security_groups=[network.functions] if network else None,
+            security_groups=network.functions if network else None,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if restored else None,
         )
         accept(self.function, "L1", "Python 3.13 is the version that is tested and locked for.")

@@ -10,12 +10,16 @@ import json
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
+from infra.constructs.domain import ApiDomain
 from infra.constructs.findings import accept
 from infra.constructs.functions import OurFunction
 from infra.constructs.logs import log_group
+from infra.constructs.web_acl import WebAcl
+from infra.endpoint_settings import Endpoint
 from infra.settings import GATEWAY_SECONDS, STREAM_SECONDS, Settings
 
 ACCESS_LOG = {
@@ -66,6 +70,7 @@ REFUSALS = (
     (apigateway.ResponseType.DEFAULT_5_XX, None, "An internal server error occurred"),
     (apigateway.ResponseType.THROTTLED, "429", "Too many requests."),
     (apigateway.ResponseType.MISSING_AUTHENTICATION_TOKEN, "404", "Not Found"),
+    (apigateway.ResponseType.WAF_FILTERED, "403", "The web ACL of this deployment refuses the request."),
     (apigateway.ResponseType.ACCESS_DENIED, "403", "This address may not call the API."),
 )
 
@@ -75,14 +80,16 @@ class Gateway(Construct):
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, api: OurFunction, stream: OurFunction) -> None:
         super().__init__(scope, id)
+        endpoint = settings.endpoint
         access_log = log_group(self, "AccessLog", settings)
         self.rest = apigateway.RestApi(
             self,
             "Rest",
             rest_api_name=settings.stack_name,
-            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            endpoint_configuration=_endpoint(self, endpoint),
+            disable_execute_api_endpoint=True if endpoint.named_only else None,
             binary_media_types=BINARY,
-            policy=_callers(settings),
+            policy=_callers(endpoint),
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=cdk.RemovalPolicy.RETAIN,
             deploy_options=apigateway.StageOptions(
@@ -109,7 +116,12 @@ class Gateway(Construct):
             )
         for function in (api, stream):
             self.name(function, settings)
-        self._accepted()
+        self.url = self.rest.url
+        if endpoint.domain:
+            self.url = ApiDomain(self, "Domain", endpoint=endpoint, rest=self.rest).url
+        if endpoint.web_acl:
+            WebAcl(self, "WebAcl", settings=settings, rest=self.rest)
+        self._accepted(settings)
 
     @property
     def account(self) -> IConstruct:
@@ -118,9 +130,12 @@ class Gateway(Construct):
 
     def name(self, function: OurFunction, settings: Settings) -> None:
         """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/origin_policy.py`)."""
-        stack = cdk.Stack.of(self)
-        own = f"{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}"
-        function.function.add_environment("HIBERNAUT_ALLOWED_HOSTS", ",".join((own, *settings.hosts)))
+        stack, endpoint = cdk.Stack.of(self), settings.endpoint
+        below = f"execute-api.{stack.region}.{stack.url_suffix}"
+        # A private API is called by its own name where the VPC endpoint has private DNS, else by that of the endpoint.
+        ours = [self.rest.rest_api_id, *(f"{self.rest.rest_api_id}-{one}" for one in endpoint.vpc_endpoints)]
+        hosts = [f"{name}.{below}" for name in ours] + ([endpoint.domain] if endpoint.domain else [])
+        function.function.add_environment("HIBERNAUT_ALLOWED_HOSTS", ",".join((*hosts, *settings.hosts)))
         if settings.origins:
             function.function.add_environment("HIBERNAUT_CORS_ORIGINS", ",".join(settings.origins))
         for name, value in settings.identity:
@@ -144,9 +159,10 @@ class Gateway(Construct):
             if not any(part.startswith("{") for part in below):
                 resource.add_resource("{proxy+}").add_method("ANY", whole)
 
-    def _accepted(self) -> None:
+    def _accepted(self, settings: Settings) -> None:
         accept(self.rest, "APIG2", "The app validates requests by its schemas and answers as the Letta API does.")
-        accept(self.rest, "APIG3", "The stage limits the rate, and callers by address; a web ACL costs while nobody calls.")
+        if not settings.endpoint.web_acl:
+            accept(self.rest, "APIG3", "The stage limits the rate, and callers by address; a web ACL costs while nobody calls.")
         for rule in ("APIG4", "COG4"):
             accept(
                 self.rest,
@@ -183,12 +199,26 @@ def _integration(function: OurFunction, seconds: int, *, streams: bool = False) 
     )
 
 
-def _callers(settings: Settings) -> iam.PolicyDocument:
-    """A resource policy that allows only the addresses of the settings; without any, it denies all. A public API admits every address."""
+def _endpoint(scope: Construct, endpoint: Endpoint) -> apigateway.EndpointConfiguration:
+    if not endpoint.vpc_endpoints:
+        return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL])
+    through = [
+        ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(scope, one, vpc_endpoint_id=one, port=443)
+        for one in endpoint.vpc_endpoints
+    ]
+    return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.PRIVATE], vpc_endpoints=through)
+
+
+def _callers(endpoint: Endpoint) -> iam.PolicyDocument:
+    """A resource policy that allows only the addresses of the settings, or the VPC endpoints of a private API; without any, it denies all.
+    A public API admits every address.
+    """
     document = iam.PolicyDocument()
-    outside = {"NotIpAddress": {"aws:SourceIp": list(settings.callers)}} if settings.callers else {}
+    outside = {"NotIpAddress": {"aws:SourceIp": list(endpoint.callers)}} if endpoint.callers else {}
+    if endpoint.vpc_endpoints:
+        outside = {"StringNotEquals": {"aws:SourceVpce": list(endpoint.vpc_endpoints)}}
     statements: list[tuple[iam.Effect, dict[str, dict[str, list[str]]]]] = [(iam.Effect.ALLOW, {})]
-    if not settings.public:
+    if not endpoint.public:
         statements.append((iam.Effect.DENY, outside))
     for effect, conditions in statements:
         document.add_statements(

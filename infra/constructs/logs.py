@@ -6,6 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.data_key import data_key
 from infra.settings import Settings
 
 RETENTION = {7: logs.RetentionDays.ONE_WEEK, 14: logs.RetentionDays.TWO_WEEKS, 90: logs.RetentionDays.THREE_MONTHS}
@@ -18,5 +19,6 @@ def log_group(scope: Construct, id: str, settings: Settings, *, name: str | None
         id,
         log_group_name=name,
         retention=RETENTION[settings.log_days],
+        encryption_key=data_key(scope, settings),
         removal_policy=cdk.RemovalPolicy.RETAIN if settings.keep_data else cdk.RemovalPolicy.DESTROY,
     )

@@ -1,7 +1,7 @@
-"""A VPC for the domain and for the functions that use it; optional, because its NAT gateway is charged by the hour.
+"""A VPC for functions, and for the domain that they use; optional, because its NAT gateway is charged by the hour.
 
 The table and the bucket are reached through free gateway endpoints; model providers and other AWS services through one NAT
-gateway.
+gateway. A VPC that exists already keeps its own ways out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct
 
 from infra.constructs.findings import ANYTHING, Grant, accept
+from infra.network_settings import Vpc
 
 HTTPS = 443
 _INTERFACES = ("CreateNetworkInterface", "DeleteNetworkInterface", "DescribeNetworkInterfaces", "DescribeSubnets")
@@ -20,12 +21,26 @@ _ADDRESSES = ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
 
 
 class Network(Construct):
-    """The VPC with its subnets, endpoints and security groups."""
+    """The VPC with its subnets, endpoints and security groups, or a VPC that exists already."""
 
-    def __init__(self, scope: Construct, id: str, *, zones: int) -> None:
-        """`zones`: the number of availability zones of the domain; the VPC has at least two."""
+    def __init__(self, scope: Construct, id: str, *, settings: Vpc, zones: int) -> None:
+        """`zones`: the number of availability zones of the domain; a VPC of the stack has at least two."""
         super().__init__(scope, id)
-        self.vpc = ec2.Vpc(
+        self.vpc = self._existing(settings) if settings.foreign else self._own(zones)
+        self.functions = [
+            ec2.SecurityGroup.from_security_group_id(self, f"Group{place}", group, mutable=False)
+            for place, group in enumerate(settings.security_groups)
+        ] or [ec2.SecurityGroup(self, "Functions", vpc=self.vpc, description="Functions that speak with the memory index")]
+
+    def _existing(self, settings: Vpc) -> ec2.IVpc:
+        # The zones' names matter to nothing here; there must be as many as subnets.
+        zones = [f"zone-{place}" for place in range(len(settings.subnets))]
+        return ec2.Vpc.from_vpc_attributes(
+            self, "Vpc", vpc_id=settings.id, availability_zones=zones, private_subnet_ids=list(settings.subnets)
+        )
+
+    def _own(self, zones: int) -> ec2.Vpc:
+        made = ec2.Vpc(
             self,
             "Vpc",
             # Named by their place in the region's list: without an account the CDK knows of two zones only.
@@ -40,21 +55,18 @@ class Network(Construct):
                 "Bucket": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3),
             },
         )
-        self.functions = ec2.SecurityGroup(
-            self, "Functions", vpc=self.vpc, description="Functions that speak with the memory index"
-        )
-        self._domain = ec2.SecurityGroup(
-            self, "Domain", vpc=self.vpc, allow_all_outbound=False, description="The memory index: HTTPS from our functions"
-        )
-        self._domain.add_ingress_rule(self.functions, ec2.Port.tcp(HTTPS))
-        accept(
-            self.vpc, "VPC7", "Only our functions and their index are in it; a log of every connection costs more than it tells."
-        )
+        accept(made, "VPC7", "Only our functions and their index are in it; a log of every connection costs more than it tells.")
+        return made
 
     def for_the_domain(self, zones: int) -> opensearch.CfnDomain.VPCOptionsProperty:
         """The subnets and the security group of a domain in this many availability zones."""
+        group = ec2.SecurityGroup(
+            self, "Domain", vpc=self.vpc, allow_all_outbound=False, description="The memory index: HTTPS from our functions"
+        )
+        for functions in self.functions:
+            group.add_ingress_rule(functions, ec2.Port.tcp(HTTPS))
         subnets = [subnet.subnet_id for subnet in self.vpc.private_subnets[:zones]]
-        return opensearch.CfnDomain.VPCOptionsProperty(subnet_ids=subnets, security_group_ids=[self._domain.security_group_id])
+        return opensearch.CfnDomain.VPCOptionsProperty(subnet_ids=subnets, security_group_ids=[group.security_group_id])
 
     @staticmethod
     def entry() -> Grant:

@@ -11,14 +11,22 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.findings import accept
+from infra.constructs.data_key import data_key, use_for
+from infra.constructs.findings import accept, give
 from infra.constructs.functions import OurFunction
 from infra.constructs.trust import service_for_this_account
+from infra.settings import Settings
 
 
-def dead_letters(scope: Construct) -> sqs.Queue:
+def dead_letters(scope: Construct, settings: Settings) -> sqs.Queue:
     """The queue for failed asynchronous invocations."""
-    queue = sqs.Queue(scope, "DeadLetters", enforce_ssl=True, retention_period=cdk.Duration.days(14))
+    queue = sqs.Queue(
+        scope,
+        "DeadLetters",
+        enforce_ssl=True,
+        retention_period=cdk.Duration.days(14),
+        encryption_master_key=data_key(scope, settings),
+    )
     accept(queue, "SQS3", "It is the dead-letter queue itself.")
     return queue
 
@@ -42,6 +50,7 @@ class FunctionSchedule(Construct):
         role = iam.Role(self, "Role", assumed_by=service_for_this_account("scheduler.amazonaws.com"))
         function.allow_invoke_by(role)
         role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn]))
+        give(role, *use_for(letters))
         # The scheduler replaces these attributes; the handler logs them.
         payload = {**event, "schedule": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}
         self.schedule = scheduler.CfnSchedule(

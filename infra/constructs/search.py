@@ -14,9 +14,11 @@ from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct
 
 from hibernaut.wiring.memory_index import PREFIX
+from infra.constructs.data_key import data_key
 from infra.constructs.findings import Grant, accept, arn_pattern
 from infra.constructs.functions import OurFunction
 from infra.constructs.network import Network
+from infra.search_settings import zones_of
 from infra.settings import Settings
 
 ENGINE = "OpenSearch_2.19"
@@ -100,7 +102,7 @@ def _policy(grants: Mapping[OurFunction, Sequence[Grant]]) -> iam.PolicyDocument
 
 def _domain(scope: Construct, settings: Settings, policy: iam.PolicyDocument, network: Network | None) -> opensearch.CfnDomain:
     """The low-level construct, because the library's would add a function of its own to write the policy."""
-    search, kind = settings.search, opensearch.CfnDomain
+    search, kind, key = settings.search, opensearch.CfnDomain, data_key(scope, settings)
     zones = zones_of(search.count)
     spread = kind.ZoneAwarenessConfigProperty(availability_zone_count=zones) if zones > 1 else None
     domain = kind(
@@ -115,7 +117,7 @@ def _domain(scope: Construct, settings: Settings, policy: iam.PolicyDocument, ne
             zone_awareness_config=spread,
         ),
         ebs_options=kind.EBSOptionsProperty(ebs_enabled=True, volume_type="gp3", volume_size=search.volume),
-        encryption_at_rest_options=kind.EncryptionAtRestOptionsProperty(enabled=True),
+        encryption_at_rest_options=kind.EncryptionAtRestOptionsProperty(enabled=True, kms_key_id=key.key_id if key else None),
         node_to_node_encryption_options=kind.NodeToNodeEncryptionOptionsProperty(enabled=True),
         domain_endpoint_options=kind.DomainEndpointOptionsProperty(enforce_https=True, tls_security_policy=TLS),
         software_update_options=kind.SoftwareUpdateOptionsProperty(auto_software_update_enabled=True),
@@ -125,8 +127,3 @@ def _domain(scope: Construct, settings: Settings, policy: iam.PolicyDocument, ne
     domain.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
     domain.cfn_options.update_policy = cdk.CfnUpdatePolicy(enable_version_upgrade=True)
     return domain
-
-
-def zones_of(count: int) -> int:
-    """The number of availability zones for `count` instances, which must be distributed evenly."""
-    return next((zones for zones in (3, 2) if count % zones == 0), 1)

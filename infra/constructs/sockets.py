@@ -118,6 +118,6 @@ class Sockets(Construct):
             roles=[socket.role],
             statements=[iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[socket.target.function_arn])],
         )
-        callers = "public" if settings.public else ",".join(settings.callers) or "none"
+        callers = "public" if settings.endpoint.public else ",".join(settings.endpoint.callers) or "none"
         socket.function.add_environment("HIBERNAUT_SOCKETS", self.address(settings, "https"))
         socket.function.add_environment("HIBERNAUT_CALLERS", callers)

@@ -15,7 +15,8 @@ from constructs import Construct
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
 from hibernaut.ports.table import Index
-from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
+from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS, UPLOADS
+from infra.constructs.data_key import data_key, use_of
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 
@@ -30,6 +31,7 @@ class Storage(Construct):
 
     def __init__(self, scope: Construct, id: str, settings: Settings) -> None:
         super().__init__(scope, id)
+        self._settings, key = settings, data_key(self, settings)
         keep = cdk.RemovalPolicy.RETAIN if settings.keep_data else cdk.RemovalPolicy.DESTROY
         self.table = dynamodb.Table(
             self,
@@ -41,6 +43,8 @@ class Storage(Construct):
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
             deletion_protection=settings.keep_data,
+            encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if key else None,
+            encryption_key=key,
             removal_policy=keep,
         )
         for index in Index:
@@ -55,7 +59,10 @@ class Storage(Construct):
             "Blobs",
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=key,
+            # One data key for many objects: KMS charges by the call.
+            bucket_key_enabled=True if key else None,
             enforce_ssl=True,
             minimum_tls_version=1.2,
             # A restore of the table to a moment needs the bodies that were deleted since.
@@ -83,29 +90,41 @@ class Storage(Construct):
         )
         accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
 
-    def table_access(self) -> list[Grant]:
-        """Reading and writing items, and querying the two indexes; no Scan, and no operation on the table itself."""
+    def table_access(self, partitions: tuple[str, ...] = (), *, indexes: bool = True) -> list[Grant]:
+        """Reading and writing items, and querying the two indexes; no Scan, and no operation on the table itself. `partitions`: patterns of
+        the only partitions (none: all).
+        """
         arn = self.table.table_arn
         items = ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"]
-        return [
-            Grant(iam.PolicyStatement(actions=[f"dynamodb:{item}" for item in (*items, "Query")], resources=[arn])),
-            Grant(
-                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[f"{arn}/index/{index_name(index)}" for index in Index])
-            ),
-        ]
+        within = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(partitions)}} if partitions else None
+        own = iam.PolicyStatement(actions=[f"dynamodb:{item}" for item in (*items, "Query")], resources=[arn], conditions=within)
+        index = iam.PolicyStatement(
+            actions=["dynamodb:Query"],
+            resources=[f"{arn}/index/{index_name(index)}" for index in Index],
+            conditions=within,
+        )
+        return [Grant(own), *([Grant(index)] if indexes else []), *use_of(self, self._settings, "dynamodb")]
 
     def blob_access(self) -> list[Grant]:
-        """Reading and writing objects of the bucket. Without permission to list, a missing object reads as forbidden, so listing
-        is granted too.
-        """
+        """Reading and writing objects of the bucket."""
+        return [self.objects_access("*"), self.list_access(), *use_of(self, self._settings, "s3")]
+
+    def objects_access(self, names: str) -> Grant:
+        """Reading and writing the objects whose names fit a pattern."""
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
-        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/*"
-        within = iam.PolicyStatement(actions=objects, resources=[self.blobs.arn_for_objects("*")])
-        return [
-            Grant(within, finding, "Blobs are named at run time; the bucket is ours alone."),
-            Grant(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.blobs.bucket_arn])),
-        ]
+        shown = names.replace("${", "<").replace("}", ">")  # as cdk-nag writes it
+        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/{shown}"
+        within = iam.PolicyStatement(actions=objects, resources=[self.blobs.arn_for_objects(names)])
+        return Grant(within, finding, "Blobs are named at run time; the bucket is ours alone.")
+
+    def list_access(self) -> Grant:
+        """Without permission to list, a missing object reads as forbidden."""
+        return Grant(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.blobs.bucket_arn]))
+
+    def upload_access(self) -> Grant:
+        """Signing the addresses of uploads, of any tenant."""
+        return self.objects_access(f"{UPLOADS}*")
 
 
 def _text(name: str) -> dynamodb.Attribute:

@@ -20,6 +20,7 @@ from infra.app import synthesize
 from tests.deploy.programs import node
 
 Context = Mapping[str, str]
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"
 SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({"env": "dev"}, {"env": "staging"}, {"env": "prod"}),
     (
@@ -29,7 +30,34 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
         {"search": "domain", "searchCount": "2", "searchVpc": "true"},
         {"search": "domain", "searchCount": "3", "searchVpc": "true"},
     ),
-    ({}, {"access": "public"}, {"callers": "203.0.113.0/24"}),
+    (
+        {},
+        {"access": "public"},
+        {"callers": "203.0.113.0/24"},
+        {"endpoint": "private", "vpcEndpoints": "vpce-0123456789abcdef0"},
+        {
+            "access": "public",
+            "domain": "api.example.com",
+            "certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-0000-4000-8000-000000000000",
+            "hostedZone": "Z0123456789ABC",
+            "defaultEndpoint": "disabled",
+        },
+    ),
+    (
+        {},
+        {"waf": "true"},
+        {"waf": "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/ours/0f0e0d0c-0000-4000-8000-000000000000"},
+    ),
+    ({}, {"dataKey": "stack"}, {"dataKey": KEY}),
+    (
+        {},
+        {"vpc": "stack"},
+        {
+            "vpc": "vpc-0123456789abcdef0",
+            "subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1,subnet-0123456789abcdef2",
+            "securityGroups": "sg-0123456789abcdef0",
+        },
+    ),
     ({}, {"alarms": "ops@example.com"}, {"alarms": "arn:aws:sns:eu-central-1:123456789012:on-call"}),
     ({}, {"bedrockModels": "none"}, {"bedrockModels": "eu.anthropic.*, amazon.nova-lite-v1:0"}),
     (
@@ -37,9 +65,10 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
         {"origins": "https://app.example.com"},
         {"origins": "https://a.example.com,https://b.example.com", "hosts": "api.example.com"},
     ),
-    ({}, {"secretsKey": "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"}),
+    ({}, {"secretsKey": KEY}),
     ({}, {"embedding": "bedrock/amazon.titan-embed-text-v2:0"}),
     ({}, {"dashboard": "true"}),
+    ({}, {"tenantCredentials": "narrowed"}),
     ({}, {"snapStart": "true"}),
     ({}, {"release": "canary"}, {"release": "linear"}),
     ({}, {"websockets": "true"}),
@@ -51,6 +80,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
             "promptCache": "1h",
             "systemPrompt": "recompiled",
             "tenantBudget": "tokens_per_day=1000000,cost_per_month=50",
+            "tags": "team=search,cost-centre=42",
             "jwtIssuer": "https://id.example.com/pool",
             "jwtAudience": "hibernaut",
             "jwtTenantClaim": "custom:tenant",

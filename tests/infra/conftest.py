@@ -15,6 +15,9 @@ from hibernaut.local.aws_offline.template import checkout, template_of
 from infra.artifacts import ROOT
 from tests.infra.reading import Template
 
+OLD_KEY = "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-4000-8000-000000000000"
+OWN_WEB_ACL = "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/ours/0f0e0d0c-0000-4000-8000-000000000000"
+CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-0000-4000-8000-000000000000"
 OWN_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"
 
 
@@ -73,10 +76,36 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "events=bus",
         "tenantBudget=tokens_per_day=1000000,cost_per_month=50",
         f"secretsKey={OWN_KEY}",
+        f"dataKey={OWN_KEY}, {OLD_KEY}",
+        "endpoint=private",
+        "vpcEndpoints=vpce-0123456789abcdef0,vpce-0123456789abcdef1",
+        f"waf={OWN_WEB_ACL}",
         "bedrockModels=eu.anthropic.claude-sonnet-5-5, amazon.nova-lite-v1:0, us.anthropic.*",
     )
     folder = synthesized_once(tmp_path_factory, "search", "env=staging", *wishes)
     return folder / "Hibernaut-staging.template.json"
+
+
+@pytest.fixture(scope="session")
+def checked_walls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that is open to the world by a name of its own, behind a web ACL, with its functions in a network that exists already."""
+    wishes = (
+        "access=public",
+        "domain=api.example.com",
+        f"certificate={CERTIFICATE}",
+        "hostedZone=Z0123456789ABC",
+        "defaultEndpoint=disabled",
+        "waf=true",
+        "dataKey=stack",
+        "vpc=vpc-0123456789abcdef0",
+        "subnets=subnet-0123456789abcdef0, subnet-0123456789abcdef1",
+        "search=serverless",
+        "alarms=ops@example.com",
+        "tags=team=search, Environment=trial",
+        "tenantCredentials=narrowed",
+    )
+    folder = synthesized_once(tmp_path_factory, "walls", "env=dev", *wishes)
+    return folder / "Hibernaut-dev.template.json"
 
 
 @pytest.fixture(scope="session")
@@ -87,3 +116,8 @@ def prod(checked: Path) -> Template:
 @pytest.fixture(scope="session")
 def large(checked_search: Path) -> Template:
     return Template(json.loads(checked_search.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="session")
+def walled(checked_walls: Path) -> Template:
+    return Template(json.loads(checked_walls.read_text(encoding="utf-8")))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from hibernaut.wiring.settings import AwsSettings, BadSetting
 from infra.constructs.gateway import _callers
-from infra.settings import settings_in, settings_of
+from infra.endpoint_settings import Endpoint
+from infra.settings import settings_in
 from tests.infra.reading import Template
 
 
 def effects(**changed: object) -> list[str]:
-    document = _callers(replace(settings_of("dev"), **changed)).to_json()  # type: ignore[arg-type]
+    document = _callers(Endpoint(**changed)).to_json()  # type: ignore[arg-type]
     return sorted(statement["Effect"] for statement in document["Statement"])
 
 
 def test_a_public_api_denies_no_address_and_any_other_does() -> None:
     assert effects(public=True) == ["Allow"]
     assert effects() == effects(callers=("203.0.113.7/32",)) == ["Allow", "Deny"]
-    assert settings_in({"access": "public"}).public
-    assert not settings_in({}).public
+    assert settings_in({"access": "public"}).endpoint.public
+    assert not settings_in({}).endpoint.public
 
 
 def test_no_function_of_the_stack_serves_without_keys(dev: Template) -> None:

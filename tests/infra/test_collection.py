@@ -14,7 +14,8 @@ from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring.memory_index import PREFIX
 from infra.constructs.collection import READING, WRITING
-from infra.settings import COLLECTION_REGIONS, SEARCH_BY_DEFAULT, Search, check_region, search_in, settings_in
+from infra.search_settings import COLLECTION_REGIONS, SEARCH_BY_DEFAULT, Search, check_region, search_in
+from infra.settings import settings_in
 from tests.infra.conftest import synthesized
 from tests.infra.reading import Template, listed, texts
 

@@ -10,7 +10,8 @@ from functions.metrics import METRICS
 from hibernaut.wiring.settings import PROVIDER_NAMES
 from infra.artifacts import ROOT
 from infra.constructs.feed import BATCH_SIZE, RETAKE, TRIES
-from infra.settings import GATEWAY_SECONDS, Search, Sizes, settings_of
+from infra.search_settings import Search
+from infra.settings import GATEWAY_SECONDS, Sizes, settings_of
 from tests.compat.offline_gaps import GAPS, Gap
 from tests.deploy.gaps import DEPLOY_GAPS
 from tests.infra.reading import Template
@@ -81,6 +82,13 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
         "toolTime",
         "tenantBudget",
         "secretsKey",
+        "dataKey",
+        "hostedZone",
+        "defaultEndpoint",
+        "waf",
+        "vpc",
+        "tags",
+        "tenantCredentials",
         "dashboard",
         "snapStart",
         "release",

@@ -12,8 +12,8 @@ from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.wiring.memory_index import PREFIX
-from infra.constructs.search import zones_of
-from infra.settings import Search, search_in, settings_in
+from infra.search_settings import Search, search_in, zones_of
+from infra.settings import settings_in
 from tests.infra.conftest import synthesized
 from tests.infra.reading import Template, listed, texts
 

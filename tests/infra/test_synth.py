@@ -16,8 +16,9 @@ from infra.settings import settings_of
 from tests.infra.conftest import synthesized
 
 
-def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path) -> None:
+def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path, checked_walls: Path) -> None:
     assert checked.exists()
+    assert checked_walls.exists()
     assert checked_search.exists()
 
 
@@ -28,9 +29,11 @@ def test_a_template_without_packages_is_called_one_for_reading_and_nothing_else_
     assert done.stderr == FOR_READING.format(folder=tmp_path)
 
 
-def test_cloudformation_takes_the_templates(checked: Path, checked_search: Path) -> None:
+def test_cloudformation_takes_the_templates(checked: Path, checked_search: Path, checked_walls: Path) -> None:
     linter = Path(sys.executable).with_name("cfn-lint")
-    done = subprocess.run([linter, "-i", "W", "--", checked, checked_search], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [linter, "-i", "W", "--", checked, checked_search, checked_walls], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 

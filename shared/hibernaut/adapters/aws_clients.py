@@ -6,17 +6,33 @@ boto3 adds resources and transfers, which no adapter uses, and its import is a q
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from botocore.config import Config
+    from botocore.credentials import ReadOnlyCredentials
 
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
 """botocore reads AWS_DEFAULT_REGION alone. AWS's command line and its other SDKs read AWS_REGION, which comes first there too."""
 
 
-def aws_client(service: str, config: Config, *, region: str | None = None, endpoint_url: str | None = None) -> Any:
-    """A thread-safe client. Its session is its own, because a session must not be shared by threads.
+class CurrentCredentials(Protocol):
+    """Credentials that may differ from call to call."""
+
+    def current(self) -> ReadOnlyCredentials:
+        """The credentials of the call that is being signed."""
+
+
+def aws_client(
+    service: str,
+    config: Config,
+    *,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    credentials: CurrentCredentials | None = None,
+) -> Any:
+    """A thread-safe client. Its session is its own, because a session must not be shared by threads. `credentials` None: those that botocore
+    finds.
 
     Raises: BotoCoreError without a region.
     """
@@ -24,6 +40,8 @@ def aws_client(service: str, config: Config, *, region: str | None = None, endpo
 
     session = get_session(_REGION)
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    if credentials is not None:
+        session.register_component("credential_provider", _given(credentials))
     return session.create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
 
 
@@ -35,3 +53,18 @@ def _loader(data_path: str | None) -> Any:
     from botocore.loaders import create_loader
 
     return create_loader(data_path)
+
+
+def _given(source: CurrentCredentials) -> Any:
+    """A provider of credentials that asks the source at each signature."""
+    from botocore.credentials import Credentials
+
+    class PerCallCredentials(Credentials):
+        def get_frozen_credentials(self) -> ReadOnlyCredentials:
+            return source.current()
+
+    class PerCallProvider:
+        def load_credentials(self) -> Credentials:
+            return PerCallCredentials("", "")
+
+    return PerCallProvider()

@@ -34,9 +34,10 @@ HibernautError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hibernaut.schemas.access_faults import KeyFault, TokenFault
     from hibernaut.schemas.models.model_call import Exchange
 
 
@@ -147,25 +148,6 @@ class UnsupportedMedia(HibernautError):
     """A file of a type that cannot be read."""
 
     code = "unsupported_media"
-
-
-KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous", "misplaced"]
-"""Why a request with an API key is not authenticated. `ambiguous`: it carries different keys; `misplaced`: its address contains a key."""
-TokenFault = Literal[
-    "token_refused",
-    "token_too_long",
-    "token_malformed",
-    "token_algorithm",
-    "token_issuer",
-    "token_key",
-    "token_signature",
-    "token_claims",
-    "token_expired",
-    "token_early",
-    "token_audience",
-    "token_tenant",
-]
-"""Why a request with a token of an identity provider is not authenticated. `token_refused`: the deployment has no identity provider."""
 
 
 class Unauthenticated(HibernautError):

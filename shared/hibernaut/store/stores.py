@@ -7,7 +7,7 @@ discarded at any time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -51,6 +51,7 @@ from hibernaut.store.table.formats import VersionedTable
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
+from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
 
 if TYPE_CHECKING:
@@ -116,13 +117,16 @@ class Stores:
         indexed: bool = False,
         all_events: bool = False,
         random: Random | None = None,
+        engines_of: Callable[[str], tuple[Table, Blobs]] | None = None,
     ) -> None:
         """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which wants the events of all
-        tenants. `random`: the source of the backoff's jitter.
+        tenants. `random`: the source of the backoff's jitter. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
+        difference).
         """
         self._policy = RetryPolicy(clock, random)
         self._table = RetryingTable(VersionedTable(engine), self._policy)
         self._blobs = blobs
+        self._engines_of = engines_of
         self.clock = clock
         self._indexed, self._all_events = indexed, all_events
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
@@ -155,16 +159,24 @@ class Stores:
         """The webhooks of a tenant. Raises: InvalidArgument for an invalid tenant name."""
         from hibernaut.store.events.webhooks import WebhookStore  # at the first use: a step has none
 
-        table = TenantTable(self._table, tenant)
-        return WebhookStore(table, Codec(TenantBlobs(self._blobs, tenant), table))
+        engine, blobs = self._engines(checked(tenant))
+        table = TenantTable(engine, tenant)
+        return WebhookStore(table, Codec(TenantBlobs(blobs, tenant), table))
 
     def _written(self, changes: Sequence[Change]) -> None:
         self.outbox.written(changes)
         self.event_signal.written(changes)
 
+    def _engines(self, tenant: str) -> tuple[Table, Blobs]:
+        if self._engines_of is None:
+            return self._table, self._blobs
+        table, blobs = self._engines_of(tenant)
+        return RetryingTable(table, self._policy), blobs
+
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""
-        table, blobs = TenantTable(self._table, tenant), TenantBlobs(self._blobs, tenant)
+        engine, own_blobs = self._engines(checked(tenant))
+        table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)
         codec, unindexed = Codec(blobs, table), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self._written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))

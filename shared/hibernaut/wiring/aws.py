@@ -24,6 +24,7 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
+from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
@@ -50,6 +51,7 @@ from hibernaut.wiring.tenant_budget import tenant_budget_of
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from hibernaut.adapters.tenant_sessions import TenantSessions
     from hibernaut.adapters.workflow.caller_thread import CallerThread
     from hibernaut.services.events.relay_worker import RelayWorker
     from hibernaut.services.files.ingestion import Ingestion
@@ -215,9 +217,20 @@ def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
     return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | known)
 
 
-def _table(settings: AwsSettings, overrides: AwsOverrides) -> Table:
-    own = DynamoDbTable(settings.table)
+def _table(settings: AwsSettings, overrides: AwsOverrides, credentials: TenantSessions | None = None) -> Table:
+    own = DynamoDbTable(settings.table, credentials=credentials)
     return overrides.table(own) if overrides.table else own
+
+
+def _engines_of(settings: AwsSettings, overrides: AwsOverrides, clock: Clock) -> Callable[[str], tuple[Table, Blobs]] | None:
+    """The table and the bucket under each tenant's own credentials; None: the function's role reaches all tenants."""
+    if not settings.tenant_role:
+        return None
+    from hibernaut.adapters.tenant_sessions import TenantSessionBlobs, TenantSessions, TenantSessionTable
+
+    sessions = TenantSessions(settings.tenant_role, clock)
+    table, blobs = _table(settings, overrides, sessions), S3Blobs(settings.bucket, credentials=sessions)
+    return lambda tenant: (TenantSessionTable(table, sessions, tenant), TenantSessionBlobs(blobs, sessions, tenant))
 
 
 def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
@@ -245,7 +258,9 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         meter=AwsMeter(clock, settings.memory),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
-    return host, Stores(_table(settings, overrides), blobs, clock, indexed=indexed, all_events=bool(settings.event_bus))
+    engines_of, everything = _engines_of(settings, overrides, clock), bool(settings.event_bus)
+    table = _table(settings, overrides)
+    return host, Stores(table, blobs, clock, indexed=indexed, all_events=everything, engines_of=engines_of)
 
 
 def _ingest(settings: AwsSettings) -> Ingest:

@@ -31,6 +31,7 @@ On AWS (set by the stack):
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
+    HIBERNAUT_TENANT_ROLE     ARN of a role that reaches one tenant's keys for each session (default: the function's own role)
     HIBERNAUT_SECRETS_KEY     ARN of the KMS key that protects stored secrets, in the functions that use it
     HIBERNAUT_OPENSEARCH      address of the OpenSearch domain or collection that indexes memory; without it memory is not indexed
     HIBERNAUT_OPENSEARCH_SERVICE   es: the address is that of a domain; aoss: of a serverless collection (default: es)
@@ -161,6 +162,7 @@ class AwsSettings:
     opensearch_replicas: int = 0
     parameters: str = ""
     secrets_key: str = ""
+    tenant_role: str = ""
     longest_follow: float = LONGEST_FOLLOW
     default_model: str | None = None
     default_embedding: str | None = None
@@ -201,6 +203,7 @@ class AwsSettings:
             opensearch_replicas=copies_in(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
             parameters=variables.get("HIBERNAUT_PARAMETERS", ""),
             secrets_key=variables.get("HIBERNAUT_SECRETS_KEY", ""),
+            tenant_role=variables.get("HIBERNAUT_TENANT_ROLE", ""),
             longest_follow=seconds_in(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.aws_clients import CurrentCredentials, aws_client
 from hibernaut.adapters.aws_meter import count_use
 from hibernaut.ports.blobs import BlobEntry
 
@@ -25,8 +25,9 @@ TIMEOUT_S = 20.0
 class S3Blobs:
     """One bucket. A failed request is an OSError: every call may be repeated, and whoever drives the step does so. Thread-safe."""
 
-    def __init__(self, bucket: str, *, client: S3Client | None = None) -> None:
+    def __init__(self, bucket: str, *, client: S3Client | None = None, credentials: CurrentCredentials | None = None) -> None:
         self._bucket = bucket
+        self._credentials = credentials
         self._given = client
 
     @cached_property
@@ -36,7 +37,7 @@ class S3Blobs:
         from botocore.config import Config
 
         config = Config(retries={"total_max_attempts": ATTEMPTS, "mode": "standard"}, connect_timeout=5, read_timeout=TIMEOUT_S)
-        return cast("S3Client", aws_client("s3", config))
+        return cast("S3Client", aws_client("s3", config, credentials=self._credentials))
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  all of S3 is durable
         """Write; durable when it returns. Raises: OSError."""

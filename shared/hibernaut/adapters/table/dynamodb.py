@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.aws_clients import CurrentCredentials, aws_client
 from hibernaut.adapters.aws_meter import count_use
 from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
@@ -54,9 +54,11 @@ class DynamoDbTable:
         client: DynamoDBClient | None = None,
         streams: DynamoDBStreamsClient | None = None,
         endpoint_url: str | None = None,
+        credentials: CurrentCredentials | None = None,
     ) -> None:
         self._name = table_name
         self._endpoint_url = endpoint_url
+        self._credentials = credentials
         self._client: Any = whole_answers(client) if client is not None else None
         self._streams: Any = whole_answers(streams) if streams is not None else None
         self._stream_arn: str | None = None
@@ -203,7 +205,7 @@ class DynamoDbTable:
     def _dynamodb(self) -> Any:
         if self._client is None:
             with self._making:
-                made = aws_client("dynamodb", one_attempt(), endpoint_url=self._endpoint_url)
+                made = aws_client("dynamodb", one_attempt(), endpoint_url=self._endpoint_url, credentials=self._credentials)
                 self._client = self._client or whole_answers(made)
         return self._client
 

@@ -29,6 +29,7 @@ SOURCES = (
     "shared/hibernaut/adapters/model/dialects.py",
     "shared/hibernaut/adapters/model/provider_settings.py",
     "shared/hibernaut/adapters/table/definition.py",
+    "shared/hibernaut/adapters/tenant_sessions.py",
     "shared/hibernaut/domain/models/embedding_models.py",
     "shared/hibernaut/ports/table.py",
     "shared/hibernaut/schemas/base.py",

@@ -1,0 +1,50 @@
+"""The settings of the functions' network in the context. Plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from infra.context import parts_in
+from infra.search_settings import Search, zones_of
+
+_IDS = {"vpc": "vpc", "subnets": "subnet", "securityGroups": "sg"}
+OWN_VPC = "stack"
+
+
+@dataclass(frozen=True, slots=True)
+class Vpc:
+    """The network of all functions but the sandbox. `id`: `stack` for a VPC of the stack, the id of another one, or empty: Lambda's own network.
+    `subnets`: those of another VPC; `security_groups` (empty: the stack makes one that admits nobody).
+    """
+
+    id: str = ""
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the VPC belongs to somebody else."""
+        return self.id not in ("", OWN_VPC)
+
+
+def vpc_in(context: Mapping[str, object], search: Search) -> Vpc:
+    """The network that the context describes. Raises: ValueError."""
+    made = Vpc(str(context.get("vpc", "")), parts_in(context, "subnets"), parts_in(context, "securityGroups"))
+    for name, values in (
+        ("vpc", (made.id,) if made.foreign else ()),
+        ("subnets", made.subnets),
+        ("securityGroups", made.security_groups),
+    ):
+        for one in values:
+            if not re.fullmatch(rf"{_IDS[name]}-[0-9a-f]{{8,17}}", one):
+                usual = " or stack" if name == "vpc" else ""
+                raise ValueError(f"{name} must be ids like {_IDS[name]}-0123456789abcdef0{usual}, not {one!r}")
+    if (made.subnets or made.security_groups) and not made.foreign:
+        raise ValueError("subnets and securityGroups belong to vpc=vpc-…, a network that exists already")
+    if made.foreign and not made.subnets:
+        raise ValueError(f"vpc={made.id} needs subnets: the ids of private subnets of it, in two zones or more")
+    if made.foreign and search.vpc and len(made.subnets) < zones_of(search.count):
+        raise ValueError(f"searchCount={search.count} spreads over {zones_of(search.count)} zones; name a subnet in each of them")
+    return made
