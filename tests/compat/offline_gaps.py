@@ -142,4 +142,16 @@ GAPS = (
         "this process collects none",
         "tests read the template's alarms and retention, and search the log of a whole turn for planted secrets",
     ),
+    Gap(
+        "walls",
+        "Custom domains, web ACLs, private APIs, networks, and KMS keys of the stored data",
+        "this profile synthesizes none of them, and moto would neither route nor encrypt by them",
+        "tests read the templates of these settings, cdk-nag and cfn-lint check them; how AWS routes, blocks and decrypts was not seen",
+    ),
+    Gap(
+        "tenant-credentials",
+        "Credentials of one tenant (`tenantCredentials=narrowed`)",
+        "moto issues sessions and checks no permissions",
+        "a test lets two tenants live here and compares each call, and who signed it, with the conditions on `dynamodb:LeadingKeys` and names of objects",
+    ),
 )
