@@ -69,6 +69,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({}, {"embedding": "bedrock/amazon.titan-embed-text-v2:0"}),
     ({}, {"dashboard": "true"}),
     ({}, {"tenantCredentials": "narrowed"}),
+    ({}, {"events": "bus"}),
     ({}, {"snapStart": "true"}),
     ({}, {"release": "canary"}, {"release": "linear"}),
     ({}, {"websockets": "true"}),
