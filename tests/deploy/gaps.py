@@ -27,6 +27,12 @@ DEPLOY_GAPS = (
         "the local gateway of `aws-offline` forwards pieces",
     ),
     Gap(
+        "websockets",
+        "The WebSocket API (`websockets=true`)",
+        "the rehearsal deploys the stack without it",
+        "`aws-offline` loads its template and serves it; cfn-lint checks the template with it",
+    ),
+    Gap(
         "tenant-isolation",
         "The isolation of custom tools: tenants' environments, the sandbox's memory, no way to the network",
         "functions are processes of this machine",
