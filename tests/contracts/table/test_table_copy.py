@@ -38,6 +38,8 @@ class Quiet:
     def share(self, done: int, of: int) -> None:
         assert done <= of or not of
 
+    def end(self) -> None: ...
+
 
 class Breaking:
     """A client whose writes fail after `left` of them."""

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event, Lock
-from typing import Any, Protocol
+from typing import Any
+
+from hibernaut.local.progress import ProgressReport
 
 WireItem = Mapping[str, Any]
 STATE_KEY = {"pk": {"S": "RESTORE"}, "sk": {"S": "STATE"}}
@@ -29,14 +31,6 @@ _MODULUS = 1 << 256
 
 class CopyFailed(Exception):
     """The copy is not equal to its source, or DynamoDB does not take its items. The message says what to do."""
-
-
-class Progress(Protocol):
-    """What is told of a long work: a line, and how much is done."""
-
-    def line(self, text: str) -> None: ...
-
-    def share(self, done: int, of: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +106,7 @@ class TableCopy:
             or "LastEvaluatedKey" in page
         )
 
-    def empty(self, progress: Progress) -> None:
+    def empty(self, progress: ProgressReport) -> None:
         """Delete every item of the target but the state."""
         deleted = 0
         for items in self._pages(self._target, None, {"ProjectionExpression": "pk, sk"}):
@@ -120,7 +114,7 @@ class TableCopy:
             deleted += len(items)
             progress.share(0, deleted)
 
-    def copy(self, progress: Progress) -> None:
+    def copy(self, progress: ProgressReport) -> None:
         """Write every item of the source, several segments at a time, and remember how far each one is."""
         state, about = self.state(), self._client.describe_table(TableName=self._source)["Table"].get("ItemCount", 0)
         done = 0
