@@ -123,7 +123,7 @@ def test_the_start_tells_how_to_configure_another_provider() -> None:
         (("dev", "--port", "http"), "0 to 65535"),
         (("dev", "--host", "0.0.0.0"), "hibernaut keys create"),
         (("dev", "--host", "::"), "127.0.0.1"),
-        (("dev", "--profile", "aws-offline", "--data-dir", "x"), "stores nothing"),
+        (("dev", "--profile", "aws-offline", "--resume"), "does not go with"),
         (("develop",), "develop"),
     ],
 )

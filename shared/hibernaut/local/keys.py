@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from hibernaut.local.profiles import CannotServe
+from hibernaut.local.ready import OFFLINE_FILE
 from hibernaut.local.stack_outputs import aws_errors, outputs_of
 from hibernaut.ports.table import TableError
 from hibernaut.schemas.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
@@ -33,7 +34,7 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True, slots=True)
 class KeyPlace:
-    """Where the keys are: the tenant, in a data folder or in the stack of an environment. `data` None: the environment's setting applies."""
+    """Where the keys are: the tenant, in a data folder (of either profile of `hibernaut dev`) or in the stack of an environment. `data` None: the environment's setting applies."""
 
     tenant: str
     data: str | None = None
@@ -136,8 +137,27 @@ def _access(place: KeyPlace) -> Iterator[Access]:
     settings = EmbeddedSettings.from_environment()
     if place.data is not None:
         settings = replace(settings, data=Path(place.data).expanduser())
+    if place.data is not None and (settings.data / OFFLINE_FILE).exists():
+        with _offline(settings.data) as access:
+            yield access
+        return
     with access_to_folder(settings) as access:
         yield access
+
+
+@contextmanager
+def _offline(data: Path) -> Iterator[Access]:
+    """The access to the state of the profile aws-offline in a folder. Raises: CannotServe."""
+    from hibernaut.local.aws_offline.kept_state import FolderInUse
+    from hibernaut.local.aws_offline.offline import OfflineAws
+    from hibernaut.wiring.settings import AwsSettings
+
+    try:
+        with OfflineAws(data=data) as aws:
+            env = AwsSettings.from_environment().env
+            yield access_to_stack(DeployedStack(env, *(aws.stack.outputs[output] for output in OUTPUTS)))
+    except FolderInUse as error:
+        raise CannotServe(f"{error}; a running server creates keys at POST /v1/api-keys, once it has a first one") from error
 
 
 def _stack(env: str) -> DeployedStack:

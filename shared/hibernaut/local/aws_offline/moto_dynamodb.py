@@ -29,6 +29,7 @@ from typing import Any
 from hibernaut.local.aws_offline.moto_capacity import transacting, wrote
 from hibernaut.local.aws_offline.patching import put, replace
 
+_LISTENER = "hibernaut_listener"
 _TOKENS_KEPT = 1000
 _READS = ("get_item", "query", "scan", "transact_get_items")
 _Place = tuple[Any, Any, Any]
@@ -77,6 +78,29 @@ def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None
         yield
     finally:
         put(StreamShard, "add", original)
+
+
+@contextmanager
+def told_of_writes(listener: Callable[[list[tuple[str, list[Any], Any]]], None]) -> Iterator[None]:
+    """Within the context, `listener` is called for each write that was made, before it is answered and before the next one: the table, the
+    key, and the new item (None: deleted) of each change.
+    """
+    from moto.dynamodb.models.table import Table
+
+    put(Table, _LISTENER, staticmethod(listener))
+    try:
+        yield
+    finally:
+        delattr(Table, _LISTENER)
+
+
+class _Nesting(threading.local):
+    """How many writes of this thread are under way, one within the other: a transaction makes writes of its own."""
+
+    depth: int = 0
+
+
+_nesting = _Nesting()
 
 
 def _in_turn(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,10 +156,12 @@ def _as_one(places: list[_Place], *, times: int) -> Iterator[None]:
     before = [(place, copy.deepcopy(_item(place))) for place in places]
     shards = {id(table): (table.stream_shard, len(table.stream_shard.items)) for table, _, _ in places if table.stream_shard}
     done = False
+    _nesting.depth += 1
     try:
         yield
         done = True
     finally:
+        _nesting.depth -= 1
         for shard, length in shards.values():
             del shard.items[length:]
         if done:
@@ -145,6 +171,15 @@ def _as_one(places: list[_Place], *, times: int) -> Iterator[None]:
                 _put_back(place, old)
             elif place[0].stream_shard and _attributes(old) != _attributes(_item(place)):
                 place[0].stream_shard.add(old, _item(place))
+        if done and not _nesting.depth:
+            _tell_of_write([place for place, _ in before])
+
+
+def _tell_of_write(places: list[_Place]) -> None:
+    listener = getattr(places[0][0], _LISTENER, None) if places else None
+    if listener is not None:
+        keys = [[hash_key.value, None if range_key is None else range_key.value] for _, hash_key, range_key in places]
+        listener([(place[0].name, key, _attributes(_item(place))) for place, key in zip(places, keys, strict=True)])
 
 
 def _item(place: _Place) -> Any:

@@ -21,6 +21,7 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
 from hibernaut.local.aws_offline.gateway import OfflineGateway
+from hibernaut.local.aws_offline.kept_state import KeptState
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
@@ -58,7 +59,7 @@ class OfflineAws:
     """The emulation, as a context manager. There is one per process, because moto is global.
 
     `secrets` are stored in Parameter Store; `variables` are added to the functions' environment. `time_scale`: the real duration
-    in seconds of one second of a workflow's waiting.
+    in seconds of one second of a workflow's waiting. `data`: the folder that keeps the state beyond the end (None: it ends with it).
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class OfflineAws:
         secrets: Mapping[str, str] | None = None,
         variables: Mapping[str, str] | None = None,
         time_scale: float = 1.0,
+        data: Path | None = None,
     ) -> None:
         self._root = root
         self._secrets = dict(secrets or {})
         self._variables = dict(variables or {})
         self._time_scale = time_scale
+        self._data = data
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
@@ -101,7 +104,14 @@ class OfflineAws:
             starting.enter_context(exported(VARIABLES))
             starting.enter_context(_importable(root))
             # Unique names, as every deployment has: functions cache values by their settings.
-            self.stack = Stack(template, f"{_stack_name(template)}-{token_hex(4)}")
+            kept = None if self._data is None else KeptState(self._data)
+            if kept is not None:
+                starting.callback(kept.close)
+                starting.enter_context(kept.same_keys())
+            self.stack = Stack(template, f"{_stack_name(template)}-{kept.suffix() if kept else token_hex(4)}")
+            if kept is not None:
+                kept.restore()
+                starting.enter_context(kept.following())
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
@@ -111,7 +121,7 @@ class OfflineAws:
             starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
-            index = {INDEX: starting.enter_context(search_domain())}
+            index = {INDEX: starting.enter_context(search_domain(self._data))}
             hosts = {HOSTS: ",".join(filter(None, (LOOPBACK, self._variables.get(HOSTS))))}
             starting.enter_context(exported({**union(environments), **CALLERS, **index, **self._variables, **hosts}))
             self.sockets = SocketGateway(self.stack, self.lambdas)

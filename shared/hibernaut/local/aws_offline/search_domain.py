@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from secrets import token_hex
 
@@ -21,12 +21,12 @@ PREFIX = "hibernaut-offline-"
 
 
 @contextmanager
-def search_domain() -> Iterator[str]:
+def search_domain(data: Path | None = None) -> Iterator[str]:
     """The address of the index. Other addresses are unaffected. After the end of the context, calls of the index raise
-    IndexAsleep.
+    IndexAsleep. `data`: the folder that keeps the index's file (None: a temporary one).
     """
     address, original = f"https://{token_hex(4)}.search.offline", memory_index.domain_index
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
+    with nullcontext(data) if data else tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         index = SqliteMemoryIndex(Path(folder) / "index.db")
 
         def here(asked: str, replicas: int) -> MemoryIndex:

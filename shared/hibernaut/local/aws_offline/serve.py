@@ -8,20 +8,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.server import LocalServer, address, listening
 
 
 def serve(
-    host: str, port: int, *, secrets: Mapping[str, str], variables: Mapping[str, str], ready: Callable[[str], None]
+    host: str,
+    port: int,
+    *,
+    secrets: Mapping[str, str],
+    variables: Mapping[str, str],
+    ready: Callable[[str], None],
+    data: Path | None = None,
 ) -> None:
     """Serve until Ctrl-C (KeyboardInterrupt). `ready` gets the address; `secrets` are the content of Parameter Store (the
-    providers' keys and addresses, by variable name), `variables` further environment variables of the functions.
+    providers' keys and addresses, by variable name), `variables` further environment variables of the functions. `data`: the folder that keeps the state (None: it ends with the process).
 
-    Raises: OSError (the port is taken), NotACheckout, SynthesisFailed.
+    Raises: OSError (the port is taken), NotACheckout, SynthesisFailed, FolderInUse.
     """
-    with OfflineAws(secrets=secrets, variables={"POWERTOOLS_LOG_LEVEL": "WARNING", **variables}) as aws:
+    with OfflineAws(secrets=secrets, variables={"POWERTOOLS_LOG_LEVEL": "WARNING", **variables}, data=data) as aws:
         listener = listening(host, port)
         where, over = address(listener), threading.Event()
         clocks = [
