@@ -96,7 +96,7 @@ GAPS = (
     ),
     Gap(
         "kill",
-        "Survival of a killed process, and of a restart of the profile",
+        "Survival of a killed process without `--data-dir`",
         "moto stores everything in the memory of this process",
         "handlers are abandoned at every outside call here, and killed as processes on DynamoDB Local",
     ),
