@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from random import Random
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from botocore.awsrequest import AWSResponse
 from botocore.endpoint import Endpoint
@@ -85,9 +84,9 @@ class Injector:
     def installed(self) -> Iterator[None]:
         """See every request of a function and every invocation within the context."""
         with ExitStack() as patches:
-            patches.enter_context(patch.object(Endpoint, "_get_response", self._answering(Endpoint._get_response)))
-            patches.enter_context(patch.object(self._aws.lambdas, "invoke", self._invoking(self._aws.lambdas.invoke)))
-            patches.enter_context(patch.object(self._aws.lambdas, "served", self._serving(self._aws.lambdas.served)))
+            patches.enter_context(_replaced(Endpoint, "_get_response", self._answering(Endpoint._get_response)))
+            patches.enter_context(_replaced(self._aws.lambdas, "invoke", self._invoking(self._aws.lambdas.invoke)))
+            patches.enter_context(_replaced(self._aws.lambdas, "served", self._serving(self._aws.lambdas.served)))
             yield
 
     def loses(self, share: float) -> bool:
@@ -168,6 +167,21 @@ class Injector:
     def _drawn(self) -> float:
         with self._lock:
             return self._random.random()
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace an attribute of a class or an object within the context."""
+    own = name in vars(owner)
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if own:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
 
 
 def _failed(fault: Fault, url: str) -> tuple[AWSResponse, Any]:
