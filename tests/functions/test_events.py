@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
+from hibernaut.schemas.base import JsonObject
 from hibernaut.store.events import event_keys
 from hibernaut.store.stores import Stores
 from tests.functions.test_memory_pipeline import Memory
+from tests.functions.test_permissions_used import Watch, allowed
 from tests.support.alarm_stories import firing, watched
 from tests.support.blobs import MemoryBlobs
 from tests.support.hook_server import HookServer
@@ -71,6 +75,35 @@ def test_a_message_ends_at_the_webhook_and_at_the_bus(aws: OfflineAws, queue: st
         client_of.ask("DELETE", f"/v1/webhooks/{hook['id']}")
 
 
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """What the handlers ask of AWS."""
+    watch, original = Watch(), BaseClient._make_api_call
+
+    def noted(client: Any, operation: str, asked: JsonObject) -> Any:
+        if operation != "PutEvents":
+            watch.note(client.meta.service_model.service_id.hyphenize(), operation, asked)
+        return original(client, operation, asked)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", noted)
+    return watch
+
+
+def test_the_role_of_the_function_allows_what_it_asks(aws: OfflineAws, watch: Watch) -> None:
+    """The loaded template has no bus, so the permission to send to it is compared in `tests/infra/test_events.py`."""
+    asked = Memory(aws)
+    with HookServer() as receiver:
+        hook = asked.ask("POST", "/v1/webhooks", {"url": receiver.url})
+        asked.ask("POST", f"/v1/agents/{asked.agent()}/messages", {"input": "hello"})
+        receiver.answers = 410
+        aws.wait_for_all()
+        aws.pump()
+        asked.ask("DELETE", f"/v1/webhooks/{hook['id']}")
+    made = {call for call in watch.calls if call.function == "deliver_events"}
+    assert {"dynamodb:Query", "dynamodb:PutItem", "kms:Decrypt"} <= {call.action for call in made}
+    assert {call for call in made if not allowed(aws, call)} == set()
+
+
 def test_what_the_stream_lost_is_handed_over_by_the_sweep(aws: OfflineAws) -> None:
     asked = Memory(aws)
     with HookServer() as receiver:
@@ -82,10 +115,7 @@ def test_what_the_stream_lost_is_handed_over_by_the_sweep(aws: OfflineAws) -> No
             if event_keys.is_event_work(item.key):
                 due.postpone(item, 0)
         assert not aws.fire_schedule().failed
-        assert receiver.heard
-        heard = len(receiver.heard)
-        aws.pump()
-        assert len(receiver.heard) == heard
+        receiver.wait(1)
         asked.ask("DELETE", f"/v1/webhooks/{hook['id']}")
 
 

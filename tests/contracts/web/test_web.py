@@ -265,3 +265,29 @@ def test_a_page_that_never_ends_is_none() -> None:
 def test_where_nothing_is_connected_no_page_is_read() -> None:
     with pytest.raises(WebFailure):
         NO_WEB.page("http://127.0.0.1", seconds=1, most=1)
+
+
+@pytest.mark.parametrize("status", [204, 302, 500])
+def test_a_delivery_sends_its_bytes_and_headers_and_gives_the_status(status: int) -> None:
+    with listening(Other(status)) as other:
+        headers = {"content-type": "application/json", "webhook-id": "evt-1"}
+        assert HttpWeb().deliver(other.url + "/hook", b'{"a": 1}', headers, seconds=5) == status
+    assert other.heard == [("/hook", "application/json", {"a": 1})]
+
+
+def test_a_delivery_goes_to_no_private_address_and_keeps_its_name_where_it_is_allowed() -> None:
+    with listening(Other()) as other:
+        with pytest.raises(WebFailure, match="public address"):
+            HttpWeb.public().deliver(other.url, b"{}", {}, seconds=5)
+        web = HttpWeb(lambda address: address == "127.0.0.1", resolve=lambda *_: ["127.0.0.1"])
+        assert web.deliver(other.url.replace("127.0.0.1", "hook.test"), b"{}", {"webhook-id": "evt-1"}, seconds=5) == 200
+        assert [host.partition(":")[0] for host in other.hosts] == ["hook.test"]
+    with pytest.raises(WebFailure):
+        NO_WEB.deliver("https://example.test", b"{}", {}, seconds=5)
+
+
+def test_a_receiver_that_hangs_or_never_ends_its_answer_is_a_failure() -> None:
+    with listening(Other(hangs=True)) as other, pytest.raises(WebFailure, match="no answer within"):
+        HttpWeb().deliver(other.url, b"{}", {}, seconds=0.1)
+    with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
+        HttpWeb().deliver(url, b"{}", {}, seconds=0.1)
