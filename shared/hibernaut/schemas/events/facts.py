@@ -65,13 +65,13 @@ class MemoryChanged:
 
     `agent_id`: the agent whose run changed it, or whose route was used; null if the request named the block alone. `agent_ids`: the agents that it concerns; for
     a request, those that the block is attached to, at most `MOST_AGENTS_TOLD`. `run_id`: null for a request.
-    `created` and `detached` are a run's own: a tool added a block to its agent, or took one from it.
+    `created`: a tool made a block for its agent. `attached`, `detached`: the agent has gained or lost a block that exists.
     """
 
     type: ClassVar[EventType] = "memory.changed"
     block_id: str
     label: str | None
-    change: Literal["created", "updated", "detached", "deleted"]
+    change: Literal["created", "updated", "attached", "detached", "deleted"]
     by: Literal["run", "api"]
     agent_id: str | None
     agent_ids: tuple[str, ...]

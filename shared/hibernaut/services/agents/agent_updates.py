@@ -7,6 +7,7 @@ an agent is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from hibernaut.domain.agents.agent_names import check_name
 from hibernaut.domain.tools import tool_rules
@@ -15,6 +16,7 @@ from hibernaut.ports.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.events.facts import MemoryChanged
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks
@@ -219,7 +221,22 @@ class AgentUpdates:
 
     def _with(self, agent: StoredAgent, changes: JsonObject) -> tuple[StoredAgent, list[Change]]:
         after = agent.model_copy(update=changes)
-        return after, [*self._links(agent, after)]
+        return after, [*self._links(agent, after), *self._events(agent, after)]
+
+    def _events(self, before: StoredAgent, after: StoredAgent) -> Sequence[Change]:
+        """The change that leaves the events of blocks that the agent gains or loses; empty if nobody wants to hear of them."""
+        gained, lost = list(_more(after.block_ids, before.block_ids)), list(_more(before.block_ids, after.block_ids))
+        types = self._records.events.types() if gained or lost else None
+        if types is None or MemoryChanged.type not in types:
+            return []
+        blocks = self._records.blocks.get_many([*gained, *lost])
+
+        def told(change: Literal["attached", "detached"], ids: Sequence[str]) -> list[MemoryChanged]:
+            found = [blocks[block_id] for block_id in ids if block_id in blocks]
+            return [MemoryChanged(block.id, block.label, change, "api", after.id, (after.id,), None) for block in found]
+
+        facts = [*told("attached", gained), *told("detached", lost)]
+        return self._records.events.put(facts, types, self._records.ids.token(), self._records.clock.now())
 
     def _links(self, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
         """The changes of link rows from one state of the agent to another; new parts must exist (a condition of the

@@ -20,6 +20,7 @@ from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.events.webhooks import MOST_WEBHOOKS
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.records import records_over
+from hibernaut.wiring.api_services import services_over
 from tests.support.scripted_model import USAGE, calls, in_turn, says
 from tests.support.webhook_receiver import Bus, Hooked, Receiver, hooked, raw
 
@@ -110,6 +111,22 @@ def test_a_change_of_a_block_by_the_api_is_told_to_the_webhooks_of_its_agents(tm
         (block.id, "human", "deleted", "api"),
     ]
     assert [(each["agent_id"], each["agent_ids"]) for each in told] == [(None, [agent])] * 2
+
+
+def test_an_agent_that_gains_or_loses_a_block_is_told_by_the_label(tmp_path: Path) -> None:
+    world = hooked(tmp_path)
+    agent, other = world.make_agent(), world.make_agent(blocks={"notes": "SECRET"})
+    world.hook(agent_ids=[agent])
+    block, updates = world.block(other, "notes"), services_over(world.stores, world.host, world.chain).agents.updates
+    updates.attach_block(agent, block.id)
+    updates.attach_block(agent, block.id)
+    updates.detach_block(agent, block.id)
+    world.relay()
+    told = [call.event["data"] for call in world.receiver.calls]
+    assert [(each["label"], each["change"], each["agent_id"], each["by"]) for each in told] == [
+        ("notes", "attached", agent, "api"),
+        ("notes", "detached", agent, "api"),
+    ]
 
 
 def test_an_approval_is_asked_for_and_the_run_has_finished(tmp_path: Path) -> None:
