@@ -67,7 +67,7 @@ def uses(template: Template, function: str) -> dict[str, set[str]]:
 def test_a_role_uses_the_key_through_the_services_of_its_function_alone(large: Template) -> None:
     storing, reading = {"dynamodb", "s3"}, {"dynamodb", "s3", "ssm"}
     assert {name: set(uses(large, name)) for name in large.functions()} == {
-        **dict.fromkeys(("api", "stream", "advance_turn", "summarize"), reading),
+        **dict.fromkeys(("api", "stream", "socket", "advance_turn", "summarize"), reading),
         **dict.fromkeys(("request_approval", "close_run"), storing),
         "sweep_runs": {*storing, "sqs"},
         "ingest_file": {*reading, "sqs"},
