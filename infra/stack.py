@@ -29,7 +29,7 @@ from infra.constructs.releases import GradualRelease
 from infra.constructs.schedule import EveryMinute, dead_letters
 from infra.constructs.search import MemoryDomain
 from infra.constructs.secrets import SecretsKey
-from infra.constructs.sockets import Sockets
+from infra.constructs.sockets import WebSocketApi
 from infra.constructs.storage import Storage
 from infra.constructs.tenant_role import NARROWED, TenantRole
 from infra.constructs.uploads import OnUpload
@@ -180,7 +180,7 @@ class HibernautStack(cdk.Stack):
 
     def _sockets(self, gateway: Gateway, socket: OurFunction) -> None:
         """The WebSocket API. Its function knows the names and origins that the REST API knows."""
-        sockets = Sockets(self, "Sockets", settings=self._settings, socket=socket, account=gateway.account)
+        sockets = WebSocketApi(self, "Sockets", settings=self._settings, socket=socket, account=gateway.account)
         gateway.name(socket, self._settings)
         cdk.CfnOutput(self, "SocketUrl", value=sockets.address(self._settings, "wss"))
 

@@ -34,7 +34,7 @@ ACCESS_LOG = {
 """One line for each event. No header, query or message is logged."""
 
 
-class Sockets(Construct):
+class WebSocketApi(Construct):
     """The WebSocket API of one environment, with its one stage."""
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, socket: OurFunction, account: IConstruct) -> None:

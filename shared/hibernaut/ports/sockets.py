@@ -15,7 +15,7 @@ class NotPosted(Exception):
     """The service that holds the connection refuses or does not answer; the retries are exhausted."""
 
 
-class Connections(Protocol):
+class ClientConnections(Protocol):
     """The connections of a gateway. Thread-safe."""
 
     def post(self, connection_id: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The port `Connections` over the management API of an API Gateway WebSocket API. Knows its calls and errors; must not know the messages."""
+"""The port `ClientConnections` over the management API of an API Gateway WebSocket API. Knows its calls and errors; must not know the messages."""
 
 from __future__ import annotations
 

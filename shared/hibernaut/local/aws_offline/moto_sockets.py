@@ -30,20 +30,20 @@ def connections_behind_moto(gateway: OpenConnections) -> Iterator[None]:
     from moto.apigatewaymanagementapi.models import ApiGatewayManagementApiBackend as Backend
     from moto.core.exceptions import JsonRESTError
 
-    class Refused(JsonRESTError):
+    class ManagementError(JsonRESTError):
         def __init__(self, code: int, name: str) -> None:
             self.code = code
             super().__init__(name, name)
 
     def post(_backend: Any, data: bytes, connection_id: str) -> None:
         if len(data) > LARGEST_FRAME:
-            raise Refused(413, "PayloadTooLargeException")
+            raise ManagementError(413, "PayloadTooLargeException")
         if not gateway.post(unquote(connection_id), data):
-            raise Refused(410, "GoneException")
+            raise ManagementError(410, "GoneException")
 
     def close(_backend: Any, connection_id: str) -> None:
         if not gateway.close(unquote(connection_id)):
-            raise Refused(410, "GoneException")
+            raise ManagementError(410, "GoneException")
 
     originals = Backend.post_to_connection, Backend.delete_connection
     put(Backend, "post_to_connection", post)

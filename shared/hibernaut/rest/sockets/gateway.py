@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from starlette.types import Scope
 
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.sockets import ConnectionGone, Connections, NotPosted, SocketWorkers
+from hibernaut.ports.sockets import ClientConnections, ConnectionGone, NotPosted, SocketWorkers
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.rest.sockets import messages
@@ -45,7 +45,7 @@ class GatewayParts:
     """What the connections need beyond the app. `callers`: the address ranges that may connect (None: all), because a WebSocket API has no resource policy."""
 
     stores: Stores
-    connections: Connections
+    connections: ClientConnections
     clock: Clock
     ids: Ids
     policy: OriginPolicy
