@@ -4,7 +4,7 @@ Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addre
 `defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call),
 `search` (none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
 `promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `jwtIssuer` and the other settings of an identity provider, `snapStart` (true: start functions
-from snapshots), `websockets` (true: serve the WebSocket API), `release` (all-at-once, canary, linear), `dashboard` (true: create a page of graphs), `alarms` (an e-mail
+from snapshots), `websockets` (true: serve the WebSocket API), `release` (all-at-once, canary, linear), `otlp` (a collector), `dashboard` (true: create a page of graphs), `alarms` (an e-mail
 address or a topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all code), `check` (false: skip cdk-nag and
 the validation of the template). `docs/aws.md` describes each. Needs neither docker nor credentials nor a Node on the PATH.
 """

@@ -14,6 +14,7 @@ from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
+from hibernaut.wiring.variables import address_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, tool_seconds_in
 from infra.context import parts_in, wished
@@ -90,7 +91,7 @@ class Settings:
     stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
     the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
-    `release`: how new code gets the traffic.
+    `release`: how new code gets the traffic. `otlp`: the base address of a collector of spans (empty: none).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
@@ -120,6 +121,7 @@ class Settings:
     alarms: str = ""
     snap_start: bool = False
     release: ReleaseKind = "all-at-once"
+    otlp: str = ""
     secrets_key: str = ""
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     default_model: str = ""
@@ -183,6 +185,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         release=release_in(context),
         secrets_key=_key("secretsKey", str(context.get("secretsKey", ""))),
         bedrock_models=bedrock_models,
+        otlp=address_in({"otlp": str(context.get("otlp", ""))}, "otlp"),
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
         identity=identity_variables_in(context),
         events=_events(str(context.get("events", "none"))),

@@ -199,6 +199,7 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
             **({"HIBERNAUT_TOOL_TIMEOUT": str(settings.tool_seconds)} if settings.tool_seconds else {}),
             **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
+            **({"HIBERNAUT_OTLP_ENDPOINT": settings.otlp} if settings.otlp else {}),
             **({"HIBERNAUT_TENANT_BUDGET": settings.tenant_budget} if settings.tenant_budget else {}),
         }
 
@@ -258,14 +259,15 @@ class HibernautStack(cdk.Stack):
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
         the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by the
         two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
-        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them. Models are called by
+        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them. A function
+        that sends spans reads the collector's key. Models are called by
         steps, by summaries, and by the routes of `stream`; the API resolves handles.
         """
         f = functions
         settings = self._settings
         self._grant_storage(f)
         for function in f.knowing:
-            if function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
+            if settings.otlp or function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
                 function.allow(self._secret_access(), *use_of(self, settings, "ssm"))
         self._secrets.allow(f.deliver_events, sealing=False)
         for function in (f.sweep_runs, f.ingest_file):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from functions.log import log
 from hibernaut.wiring import aws
+from hibernaut.wiring.settings import note_invocation_trace
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -32,7 +33,9 @@ class Correlation:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            log().thread_safe_append_keys(**_ids(dict(scope["headers"])))
+            headers = dict(scope["headers"])
+            log().thread_safe_append_keys(**_ids(headers))
+            note_invocation_trace(headers.get(TRACE, b"").decode("latin-1"))  # One request comes at a time.
         await self._app(scope, receive, send)
 
 

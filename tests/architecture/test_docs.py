@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from hibernaut.schemas import errors
-from hibernaut.wiring import identity, settings
+from hibernaut.wiring import identity, settings, tracing
 from tests.support.api_description import api_description
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
 
 
 def test_the_page_of_settings_names_no_variable_that_nothing_reads() -> None:
-    source = "".join(Path(str(module.__file__)).read_text() for module in (settings, identity))
+    source = "".join(Path(str(module.__file__)).read_text() for module in (settings, identity, tracing))
     named = set(VARIABLE.findall(page("configuration.md"))) - set(settings.PROVIDER_NAMES)
     assert not {name for name in named if name not in source}
 

@@ -18,6 +18,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.table import Table
+from hibernaut.ports.tracing import NO_TRACER, Tracer
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import RunRef, is_passing
 from hibernaut.schemas.agents.agent import AgentType, StoredAgent
@@ -130,6 +131,7 @@ class World:
         traces: TraceMode = "off",
         system_prompt: PromptMode = "frozen",
         tenant_budget: SetBudget | None = None,
+        tracer: Tracer = NO_TRACER,
         lease: float | None = None,
         meter: Meter = NO_METER,
         host: Mapping[str, object] = {},
@@ -150,6 +152,7 @@ class World:
             traces=traces,
             system_prompt=system_prompt,
             tenant_budget=tenant_budget,
+            tracer=tracer,
             meter=meter,
             **host,  # type: ignore[arg-type]
         )
@@ -235,13 +238,20 @@ class World:
     # sending and driving
 
     def accept(
-        self, agent_id: str, *texts: str, retry: int = 0, digest: str = "", otids: Sequence[str] = (), **options: object
+        self,
+        agent_id: str,
+        *texts: str,
+        retry: int = 0,
+        digest: str = "",
+        otids: Sequence[str] = (),
+        traceparent: str | None = None,
+        **options: object,
     ) -> AcceptedRequest:
         """Accept a request. Its run is not started."""
         given = [*otids, *([None] * len(texts))]
         messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
         body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
-        request = SendRequest(agent_id, body, "send_message", digest or self.ids.token(), retry=retry)
+        request = SendRequest(agent_id, body, "send_message", digest or self.ids.token(), retry=retry, traceparent=traceparent)
         accepted = self.sending.accept(request)
         if not accepted.attached:
             self.data.sent[accepted.run_id] = list(texts)

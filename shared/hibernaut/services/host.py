@@ -12,6 +12,7 @@ from hibernaut.ports.file_reader import NO_READER, FileReader
 from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.signal import RunSignal
+from hibernaut.ports.tracing import NO_TRACER, Tracer
 from hibernaut.ports.web import NO_WEB, Web
 from hibernaut.ports.workflow import Workflow
 from hibernaut.schemas.budget import SetBudget
@@ -33,7 +34,8 @@ class Host:
     model providers. `system_prompt`: what becomes of the system message when memory has changed. `sweep_threads`: the number of due
     items that a sweep handles at once.
     `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the workers that pass events on.
-    `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS.
+    `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS. `tracer` records
+    spans of runs, steps, model calls and tool calls.
     """
 
     clock: Clock
@@ -56,3 +58,4 @@ class Host:
     event_delivery: EventDelivery = NO_EVENT_DELIVERY
     tenant_budget: SetBudget | None = None
     meter: Meter = NO_METER
+    tracer: Tracer = NO_TRACER

@@ -45,8 +45,9 @@ from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
-from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting
+from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting, invocation_trace
 from hibernaut.wiring.tenant_budget import tenant_budget_of
+from hibernaut.wiring.tracing import function_tracer
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -127,6 +128,8 @@ def compose(
     if driver is not None:
         host = replace(host, workflow=driver, lease=WAITING_LEASE, signal=PolledProcessSignal())
     secrets = _secrets(settings, host.clock)
+    tracer = function_tracer(settings.tracing, host.clock, env=settings.env, header=invocation_trace, secret=secrets.get)
+    host = replace(host, tracer=tracer)
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
         offered = LazyEmbedders(settings, secrets)

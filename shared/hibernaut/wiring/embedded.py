@@ -58,6 +58,7 @@ from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
+from hibernaut.wiring.tracing import home_tracer
 
 SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
@@ -110,6 +111,7 @@ class Embedded:
             cipher=self.cipher,
             event_delivery=self.events,
             tenant_budget=tenant_budget_of(settings.tenant_budget),
+            tracer=home_tracer(settings.tracing, clock),
         )
         self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
         self.access = Access(
@@ -194,6 +196,7 @@ class Embedded:
         self.workflow.close()
         self.pump.close()
         self.events.close()
+        self.host.tracer.close()
         if self._ticker.is_alive():
             self._ticker.join()
         self._index.close()

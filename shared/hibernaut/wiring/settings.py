@@ -14,6 +14,7 @@
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     HIBERNAUT_TENANT_BUDGET   the budget of a tenant for which none is set, like tokens_per_day=1000000,cost_per_month=50 (default: none)
+    HIBERNAUT_OTLP_*          where spans are sent; `wiring/tracing.py` lists the variables
     HIBERNAUT_JWT_*           whose tokens are accepted beside API keys; `wiring/identity.py` lists the variables
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
@@ -61,6 +62,7 @@ from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.wiring.identity import identity_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
+from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 from hibernaut.wiring.variables import BadSetting as BadSetting
 from hibernaut.wiring.variables import address_in, copies_in, list_in, seconds_in, yes_in
 
@@ -81,6 +83,7 @@ LONGEST_FOLLOW = 840.0
 """Seconds. The gateway ends a reply after 15 minutes."""
 
 
+TRACE_HEADER = "_X_AMZN_TRACE_ID"
 MEGABYTE = 1024 * 1024
 UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of an uploaded file."""
@@ -113,6 +116,7 @@ class EmbeddedSettings:
     upload_limit: int = UPLOAD_LIMIT
     tenant_budget: str = ""
     identity: TokenRules | None = None
+    tracing: TracingSettings = NO_TRACING
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -134,6 +138,7 @@ class EmbeddedSettings:
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
             tenant_budget=tenant_budget_in(variables),
             identity=identity_in(variables),
+            tracing=tracing_in(variables),
             providers=_providers(variables),
         )
 
@@ -179,6 +184,7 @@ class AwsSettings:
     bedrock_models: str = ""
     tenant_budget: str = ""
     identity: TokenRules | None = None
+    tracing: TracingSettings = NO_TRACING
     memory: float = 1.0
     sockets: str = ""
     callers: str = ""
@@ -220,10 +226,21 @@ class AwsSettings:
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
             tenant_budget=tenant_budget_in(variables),
             identity=identity_in(variables),
+            tracing=tracing_in(variables),
             memory=int(variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024) / 1024,
             sockets=variables.get("HIBERNAUT_SOCKETS", ""),
             callers=variables.get("HIBERNAUT_CALLERS", ""),
         )
+
+
+def invocation_trace() -> str:
+    """The trace header of the invocation of a Lambda function ("": none)."""
+    return os.environ.get(TRACE_HEADER, "")
+
+
+def note_invocation_trace(header: str) -> None:
+    """Set the trace header of the request that is served, where the Web Adapter passes it with the request."""
+    os.environ[TRACE_HEADER] = header
 
 
 def default_data() -> Path:

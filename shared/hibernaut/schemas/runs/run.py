@@ -81,6 +81,7 @@ class StoredRun(Stored, Run):
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
     the request. `budgets`: those that apply to the run; None: none do. `aws`: what the run used of AWS; None: not on AWS.
     `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
+    `traceparent`: the span of the caller, if it named one.
     """
 
     options: RunOptions
@@ -104,6 +105,7 @@ class StoredRun(Stored, Run):
     budgets: RunBudgets | None = None
     aws: AwsUse | None = None
     event_types: list[str] | None = None
+    traceparent: str | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

@@ -52,7 +52,8 @@ class SendRequest:
 
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
-    `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key.
+    `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's span, as
+    the header of W3C Trace Context.
     """
 
     agent_id: str
@@ -65,6 +66,7 @@ class SendRequest:
     conversation_id: str | None = None
     when_busy: WhenBusy = "queue"
     key_id: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +318,7 @@ class Sending:
             request_config=RequestConfig(**body.model_dump(include=set(RequestConfig.model_fields))),
             options=options_of(body),
             key_id=request.key_id,
+            traceparent=request.traceparent,
         )
 
 

@@ -31,6 +31,7 @@ from hibernaut.schemas.runs.turn import Journal, JournaledCall, Stamp
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
+from hibernaut.services.steps.spans import chat_span, note_reply
 from hibernaut.services.steps.step_work import StepWork, answered_by
 from hibernaut.services.steps.token_stream import DeltaSink
 from hibernaut.services.steps.trace_recorder import TracedCall, TraceRecorder
@@ -84,7 +85,9 @@ class ModelStep:
         hearing = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
         deadline = began + seconds
         try:
-            reply = self._answered(work, turn, action, hearing, deadline)
+            with self._host.tracer.span(chat_span(turn.actor.config)) as span:
+                reply = self._answered(work, turn, action, hearing, deadline)
+                note_reply(span, reply)
         except MODEL_CALL_ERRORS as error:
             logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
             self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, error, self._clock.monotonic() - began))

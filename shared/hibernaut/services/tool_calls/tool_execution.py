@@ -21,6 +21,7 @@ from hibernaut.schemas.errors import place_of
 from hibernaut.schemas.runs.turn import Claim, ClaimedResult
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
+from hibernaut.services.steps.spans import tool_span
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
@@ -192,7 +193,9 @@ class ToolExecution:
     def _called(self, job: ToolJob) -> ClaimedResult:
         began = self._clock.monotonic()
         try:
-            result = _claimed(self._runner.run(job))
+            with self._host.tracer.span(tool_span(job.name)) as span:
+                result = _claimed(self._runner.run(job))
+                span.error = "" if result.status == "success" else "tool_error"
         except OSError as error:
             logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
             return ClaimedResult(status="error", error=NOT_STARTED)

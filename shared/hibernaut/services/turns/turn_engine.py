@@ -37,6 +37,7 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.search.index_wake_up import IndexWakeUp
 from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, reply_of
+from hibernaut.services.steps.spans import step_parent, step_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecution
@@ -86,6 +87,7 @@ class TurnEngine:
         self._termination = parts.termination
         self._handovers = parts.handovers
         self._wake_up = parts.wake_up
+        self._tracer = host.tracer
         self._clock = host.clock
         self._ids = host.ids
 
@@ -107,6 +109,10 @@ class TurnEngine:
         """
         began = self._clock.monotonic()
         left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
+        with self._tracer.batch():
+            return self._advanced(run_id, left, steps, drop=drop, takes_over=takes_over)
+
+    def _advanced(self, run_id: str, left: Callable[[], float], steps: int, *, drop: bool, takes_over: bool) -> AdvanceResult:
         whole = left()
         handoff = None if takes_over else self._reads.handed_over(run_id)
         while True:
@@ -140,7 +146,8 @@ class TurnEngine:
                     raise LeaseLost  # The run has ended, or the transaction that made it the owner is not fully visible yet.
                 if state.run.steps == 0:
                     self._wake_up.run_begins(work.turn.actor.names)
-                return self._step(work, left, drop=drop)
+                with self._tracer.span(step_span(work), step_parent(state.run)):
+                    return self._step(work, left, drop=drop)
         except LeaseLost:
             return self._after(state.run.id)
         except NotFound:

@@ -34,6 +34,7 @@ from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.steps.aws_charges import AwsCharges, ChargedWrite
 from hibernaut.services.steps.measurements import end_figures, step_figures
 from hibernaut.services.steps.model_step import StepTiming
+from hibernaut.services.steps.spans import run_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
 from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
 from hibernaut.services.steps.step_work import StepWork
@@ -163,6 +164,7 @@ class UnitWriter:
         self._workflow = host.workflow
         self._signal = host.signal
         self._clock = host.clock
+        self._tracer = host.tracer
         self._callbacks = Callbacks(stores, host)
         self._handovers = handovers
         self._charges = AwsCharges(host.meter)
@@ -252,6 +254,7 @@ class UnitWriter:
         if not unit.state.ended:
             return
         logger.info("run ended", extra=end_figures(unit.state.run))
+        self._tracer.ended(run_span(unit.state.run, self._clock.now()))
         if handover.run and unit.newcomer is None:
             self._workflow.start(RunRef(self._tenant, handover.run.run.id))
         self.call_back(unit.state.run)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Response
 from fastapi import Request as HttpRequest
 
+from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices, principal_of
 from hibernaut.rest.json_responses import plain, replies, reply
@@ -53,11 +55,12 @@ async def prepare(request: HttpRequest) -> Prepare:
     (architecture 5).
     """
     raw, key_id = await request.body(), principal_of(request).key_id
-    count = request.headers.get("x-stainless-retry-count", "0")
+    count, caller = request.headers.get("x-stainless-retry-count", "0"), request.headers.get("traceparent", "")
 
     def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
         digest, retry = body_digest(agent_id, raw), int(count) if _COUNT.fullmatch(count) else 0
-        return send_request(agent_id, body, run_type, digest=digest, retry=retry, key_id=key_id)
+        asked = send_request(agent_id, body, run_type, digest=digest, retry=retry, key_id=key_id)
+        return replace(asked, traceparent=caller if context_in(caller) else None)
 
     return prepared
 

@@ -1,0 +1,1 @@
+"""Spans as collectors get them, and the settings that name collectors."""
