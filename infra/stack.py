@@ -270,7 +270,7 @@ class HibernautStack(cdk.Stack):
             if settings.otlp or function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
                 function.allow(self._secret_access(), *use_of(self, settings, "ssm"))
         self._secrets.allow(f.deliver_events, sealing=False)
-        for function in (f.sweep_runs, f.ingest_file, f.deliver_events):
+        for function in (f.sweep_runs, f.ingest_file):
             function.allow(*use_for(self._letters))
         for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
             function.allow(start_access(self, settings))
