@@ -158,11 +158,11 @@ def test_no_method_of_a_store_touches_what_another_tenant_has(neighbours: Neighb
 def test_what_is_drawn_lets_nearly_every_method_come_to_its_end_or_to_the_refusal(neighbours: Neighbours) -> None:
     """Else the property above would say little.
 
-    One round for each word, and one more: a method that reads what another one has written (`bytes_of`, `text_of`) then meets the word
+    Two rounds for each word: a method that reads what another one has written (`bytes_of`, `text_of`) then meets the word
     of the first round again. How many words there are depends on the events that the turns wrote.
     """
     pending = set(methods())
-    for number in range(len(neighbours.theirs.words) + 1):
+    for number in range(2 * len(neighbours.theirs.words)):
         turns = iter(range(number, 1_000_000))
         for repository, name in sorted(pending):
             with suppress(Exception):
