@@ -54,8 +54,12 @@ def keep_called_services(packages: Path) -> None:
 
 def _without_documentation(model: bytes) -> bytes:
     """The same model without texts for readers. The bytes depend on the model alone, so that an unchanged layer stays the same."""
-    found = json.loads(gzip.decompress(model))
-    return gzip.compress(json.dumps(_undocumented(found), separators=(",", ":")).encode(), mtime=0)
+    found = _undocumented(json.loads(gzip.decompress(model)))
+    for parameter in found.get("clientContextParams", {}).values():
+        parameter["documentation"] = (
+            ""  # botocore reads this one at the first call of a client (`ServiceModel.client_context_parameters`).
+        )
+    return gzip.compress(json.dumps(found, separators=(",", ":")).encode(), mtime=0)
 
 
 def _undocumented(value: Json) -> Json:
