@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from infra.constructs.releases import LIVE, SHIFTED, STOPPING
 from infra.settings import settings_in
 from tests.infra.reading import Template, listed
 from tests.infra.test_snapshots import names
+from tests.support.alarms import Metrics, fires
+from tests.support.native_metrics import undocumented
 
 GROUP = "AWS::CodeDeploy::DeploymentGroup"
 
@@ -65,6 +68,23 @@ def test_the_alarm_of_a_release_counts_the_failures_of_the_aliases(large: Templa
     resources = [one["Value"] for metric in metrics for one in metric["Dimensions"] if one["Name"] == "Resource"]
     assert len(resources) == len(SHIFTED)
     assert all(json.dumps(resource).count(f":{LIVE}") == 1 for resource in resources)
+
+
+def test_the_alarm_of_a_release_fires_by_five_failures_of_any_alias(large: Template) -> None:
+    alarms = large.of_type("AWS::CloudWatch::Alarm").values()
+    (made,) = [one["Properties"] for one in alarms if str(one["Properties"].get("AlarmName")).endswith("ReleaseErrors")]
+    alarm = deepcopy(made)
+    places = [one["MetricStat"]["Metric"] for one in alarm["Metrics"] if "MetricStat" in one]
+    for metric in places:  # what a reference names is known at the deployment only
+        metric["Dimensions"] = [{"Name": one["Name"], "Value": json.dumps(one["Value"])} for one in metric["Dimensions"]]
+    assert not fires(alarm, Metrics())
+    for metric in places:
+        names_of = frozenset(one["Name"] for one in metric["Dimensions"])
+        assert undocumented(metric["Namespace"], metric["MetricName"], names_of, "Sum") == ""
+        for failures in (4, 5):
+            metrics = Metrics()
+            metrics.put("AWS/Lambda", "Errors", {one["Name"]: one["Value"] for one in metric["Dimensions"]}, *[1.0] * failures)
+            assert fires(alarm, metrics) is (failures == 5)
 
 
 def test_functions_start_the_alias_of_the_state_machine_and_stop_executions_of_the_machine(large: Template) -> None:
