@@ -14,6 +14,7 @@ from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
+from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.table import Contended
 from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
 from hibernaut.schemas.errors import Conflict, NotFound
@@ -62,6 +63,8 @@ class ScriptedTurns(OfTenant):
 class ScriptedCompactions(OfTenant):
     """Answers each call as it was told to, the last answer again and again."""
 
+    meter = NO_METER
+
     def __init__(self, *answers: AdvanceResult | Exception | Callable[[], NoReturn]) -> None:
         self.answers = list(answers) or [AdvanceResult("advance", 1)]
         self.calls: list[tuple[str, str]] = []
@@ -107,6 +110,7 @@ class Steps(NamedTuple):
 
     turns: ScriptedTurns
     approvals: NotedApprovals
+    meter: Meter = NO_METER
 
     def of(self, tenant: str) -> Steps:
         return Steps(self.turns.of(tenant), self.approvals.of(tenant))
