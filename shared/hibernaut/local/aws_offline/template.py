@@ -42,6 +42,7 @@ SOURCES = (
     "shared/hibernaut/wiring/identity.py",
     "shared/hibernaut/wiring/memory_index.py",
     "shared/hibernaut/wiring/settings.py",
+    "shared/hibernaut/wiring/variables.py",
 )
 
 
