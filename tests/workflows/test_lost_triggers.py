@@ -29,7 +29,7 @@ class FailingTurns:
     """Raises for the first so many steps; all else is the real chain's."""
 
     def __init__(self, engines: RunEngines, failures: int) -> None:
-        self.turns = self
+        self.turns, self.meter = self, engines.meter
         self._engines, self._failures = engines, failures
 
     def of(self, tenant: str) -> FailingTurns:
