@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +29,9 @@ class Function:
         self.refused: set[str] = set()
         self.broken = False
         self.told = threading.Semaphore(0)
+
+    def of(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(arn=f"arn:aws:lambda:us-east-1:123456789012:function:{name}")
 
     def invoke(self, _name: str, event: Any) -> Reply:
         names = {record["dynamodb"]["SequenceNumber"]: record["dynamodb"]["Keys"]["sk"]["S"] for record in event["Records"]}
@@ -103,6 +107,7 @@ def test_what_fails_too_often_is_a_dead_letter_and_what_is_behind_it_goes_on(fee
     assert function.batches == [["NEW#1", "NEW#2"], ["NEW#1", "NEW#2"], ["NEW#2"]]
     (letter,) = letters()
     assert letter["DDBStreamBatchInfo"]["batchSize"] == 1
+    assert letter["requestContext"]["functionArn"].endswith(":index")
 
 
 def test_a_function_that_fails_as_a_whole_is_told_all_again(feed: StreamFeed, function: Function) -> None:

@@ -91,4 +91,7 @@ def test_no_metric_has_a_dimension_that_grows_with_use() -> None:
         "tool_status",
         "error",
         "crossing",
+        "action",
+        "outcome",
+        "reason",
     }

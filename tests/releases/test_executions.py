@@ -31,7 +31,9 @@ def without_version(document: JsonObject) -> JsonObject:
 
 
 def told(calls: list[JsonObject]) -> list[JsonObject]:
-    return [{key: without_version(part) if isinstance(part, dict) else part for key, part in call.items()} for call in calls]
+    """The calls of each function in their order. Across functions there is none: a wait can end before its request has returned."""
+    in_order = sorted(calls, key=lambda call: str(call["function"]))
+    return [{key: without_version(part) if isinstance(part, dict) else part for key, part in call.items()} for call in in_order]
 
 
 def test_the_plays_are_those_that_were_recorded() -> None:

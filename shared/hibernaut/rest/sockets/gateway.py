@@ -195,7 +195,7 @@ class GatewaySockets:
             raise Conflict(f"CONFLICT: The request {name} is under way; use another request_id.") from None
         try:
             workers.start(_job(connection.id, name, 0, action.model_dump(mode="json")))
-        except Exception:
+        except Exception:  # whatever the worker's start raises: a follow without a worker would bar its name
             self._write(self._store.unfollow(connection.id, name))
             raise
 
