@@ -5,27 +5,26 @@ Nothing here costs while no event happens: Lambda reads the stream for free and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from hibernaut.schemas.base import JsonObject
 from hibernaut.store.events.event_keys import PROMPT
-from infra.constructs.data_key import use_for
-from infra.constructs.findings import ANYTHING, Grant
+from infra.constructs.findings import Grant
 from infra.constructs.functions import OurFunction
+from infra.constructs.table_stream import TableStream
 
 AT_ONCE = 10
 TRIES = 2
 LONGEST_SECONDS = 3600
 """Seconds after which a record is left to the sweep."""
-WORK = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {PROMPT: {"BOOL": [True]}}}}
+WORK: JsonObject = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {PROMPT: {"BOOL": [True]}}}}
 """Outbox items as they are written, and deliveries that are replayed."""
 
 
@@ -43,37 +42,15 @@ class EventFeed(Construct):
         letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, id)
-        stream = str(table.table_stream_arn)
-        reading = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
-        deliver_events.allow(
-            Grant(iam.PolicyStatement(actions=reading, resources=[stream])),
-            Grant(
-                iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
-                ANYTHING,
-                "Listing streams takes no resource.",
-            ),
-            Grant(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn])),
-            *use_for(letters),
-        )
-        self.mapping = lambda_.CfnEventSourceMapping(
+        TableStream(table, letters).feed(
             self,
-            "Stream",
-            event_source_arn=stream,
-            function_name=deliver_events.function.function_name,
-            starting_position="TRIM_HORIZON",
+            deliver_events,
+            WORK,
+            retries=TRIES,
+            longest_seconds=LONGEST_SECONDS,
             batch_size=AT_ONCE,
             parallelization_factor=4,
-            maximum_retry_attempts=TRIES,
-            maximum_record_age_in_seconds=LONGEST_SECONDS,
-            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(WORK))]
-            ),
-            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
-                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=letters.queue_arn)
-            ),
         )
-        # When the mapping is created, Lambda accesses the stream with the function's permissions.
-        self.mapping.node.add_dependency(deliver_events.role)
         deliver_events.allow_invoke_by(sweep_runs.role)
         sweep_runs.function.add_environment("HIBERNAUT_DELIVER_EVENTS", deliver_events.function.function_name)
 

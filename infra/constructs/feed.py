@@ -8,21 +8,20 @@ on a single delivery.
 
 from __future__ import annotations
 
-import json
 from typing import get_args
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from hibernaut.schemas.base import JsonObject
 from hibernaut.store.memory.search_outbox import State
-from infra.constructs.data_key import use_for
-from infra.constructs.findings import ANYTHING, Grant
+from infra.constructs.findings import Grant
 from infra.constructs.functions import OurFunction
 from infra.constructs.schedule import FunctionSchedule
+from infra.constructs.table_stream import TableStream
 
 POINTERS = tuple(f"{state}#" for state in get_args(State))
 """The prefix of the sort keys of pointers, and of no other item (`store/table/keys.py`)."""
@@ -44,47 +43,22 @@ class MemoryFeed(Construct):
         self, scope: Construct, id: str, *, table: dynamodb.Table, index_memory: OurFunction, letters: sqs.Queue, late: bool
     ) -> None:
         super().__init__(scope, id)
-        stream = str(table.table_stream_arn)
-        index_memory.allow(
-            Grant(
-                iam.PolicyStatement(
-                    actions=["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], resources=[stream]
-                )
-            ),
-            Grant(
-                iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
-                ANYTHING,
-                "Listing streams takes no resource.",
-            ),
-            Grant(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[letters.queue_arn])),
-            *use_for(letters),
-        )
-        self.mapping = lambda_.CfnEventSourceMapping(
+        TableStream(table, letters).feed(
             self,
-            "Stream",
-            event_source_arn=stream,
-            function_name=index_memory.function.function_name,
-            starting_position="TRIM_HORIZON",
+            index_memory,
+            _new_pointers(late=late),
+            retries=TRIES,
+            longest_seconds=LONGEST_SECONDS,
             batch_size=BATCH_SIZE,
             maximum_batching_window_in_seconds=WINDOW_SECONDS,
             parallelization_factor=2,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
-            maximum_retry_attempts=TRIES,
-            maximum_record_age_in_seconds=LONGEST_SECONDS,
-            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_new_pointers(late=late)))]
-            ),
-            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
-                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=letters.queue_arn)
-            ),
         )
-        # When the mapping is created, Lambda accesses the stream with the function's permissions.
-        self.mapping.node.add_dependency(index_memory.role)
         FunctionSchedule(self, "Retake", function=index_memory, expression=RETAKE, event={"retake": "all"}, letters=letters)
 
 
-def _new_pointers(*, late: bool) -> dict[str, object]:
+def _new_pointers(*, late: bool) -> JsonObject:
     """Pointers whose records are not in the index. `late`: a marked one is left to the schedule."""
     prefixes = [{"prefix": prefix} for prefix in POINTERS]
     image = {"Keys": {"sk": {"S": prefixes}}}

@@ -73,6 +73,7 @@ class Memories:
     search: HybridSearch
     clock: ManualClock
     embedding: EmbeddingConfig
+    blobs: MemoryBlobs
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -104,7 +105,7 @@ class Memories:
     ) -> IndexPollWorker:
         """An index worker as another process has it: it shares the files only."""
         table, index, embedder = Hooked(self.table, hook), Hooked(self.index, hook), Hooked(HashingEmbedder(), hook)
-        stores = Stores(table, MemoryBlobs(self.clock), self.clock, indexed=True)  # type: ignore[arg-type]
+        stores = Stores(table, self.blobs, self.clock, indexed=True)  # type: ignore[arg-type]
         indexing = indexing_of(stores, index, OneEmbedder(embedder))  # type: ignore[arg-type]
         made = IndexPollWorker(stores.outbox, indexing, lambda: [TENANT], storing=storing, look=look)
         self.all_stores.outbox.listener = stores.outbox.listener  # it is notified of writes, as in one process
@@ -166,11 +167,12 @@ def memories(folder: Path, index: LateMemoryIndex | None = None) -> Memories:
     clock = ManualClock()
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
     index = index or SqliteMemoryIndex(folder / "index.db", now=lambda: clock.now().timestamp())  # type: ignore[assignment]
-    all_stores = Stores(table, MemoryBlobs(), clock, indexed=True)
+    blobs = MemoryBlobs(clock)
+    all_stores = Stores(table, blobs, clock, indexed=True)
     stores = all_stores.of(TENANT)
     embedders = OneEmbedder()
     embedding = embedders.default()
     assert embedding is not None
-    made = Memories(table, index, all_stores, stores, SearchEngines(index, embedders).search(stores), clock, embedding)
+    made = Memories(table, index, all_stores, stores, SearchEngines(index, embedders).search(stores), clock, embedding, blobs)
     made.prepare()
     return made

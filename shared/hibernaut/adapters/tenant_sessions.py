@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Index, Item, Key, Query, Record, Table
+from hibernaut.ports.table import Change, Index, Item, Key, Query, Record, Table, TableError
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
@@ -142,9 +142,9 @@ class TenantSessionTable:
         with self._sessions.entered(self._tenant):
             self._table.write(*changes)
 
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """The change stream serves all tenants: no tenant's credentials read it."""
-        raise NotImplementedError
+    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:  # noqa: ARG002  the port names them
+        """Raises: TableError. The change stream serves all tenants: no tenant's credentials read it."""
+        raise TableError(f"the credentials of the tenant {self._tenant} do not read the change stream of all tenants")
 
 
 class TenantSessionBlobs:

@@ -149,7 +149,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("BEGIN")
     try:
         yield
-    except BaseException:
+    except BaseException:  # a cancelled or interrupted caller too must not leave the transaction open
         database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")

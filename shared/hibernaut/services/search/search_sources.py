@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.domain.search import index_documents
@@ -24,6 +26,7 @@ LOOK_BACK = 8
 """The most rows of a log that are searched for the text before a message. Tool calls and returns may stand between."""
 MOST_PLACES_READ = 4
 """A search without an index reads at most this many times the limit of one place, over all places."""
+logger = logging.getLogger(__name__)
 
 
 class NoEmbedders:
@@ -99,18 +102,28 @@ class SearchSources:
         return EmbeddingSpace(embedder.space, embedder) if embedder else EmbeddingSpace(WORDS, None)
 
     def read(self, pointer: Pointer) -> SourceDocuments:
-        """The current documents of the records that a pointer names."""
-        records = self.records(pointer.kind, pointer.within, pointer.ids)
+        """The current documents of the records that a pointer names. A record whose blob is missing has none, keeps no other one back,
+        and is logged: nobody can read it, and once its blob is restored a reindex finds it.
+        """
+        records, unreadable = self._readable(pointer.kind, pointer.within, pointer.ids)
         documents = [self.document(pointer.place, pointer.within, record) for record in records.values()]
-        gone = [record_id for record_id in pointer.ids if record_id not in records]
+        gone = [record_id for record_id in pointer.ids if record_id not in records and record_id not in unreadable]
         return SourceDocuments([document for document in documents if document is not None], gone)
 
     def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
         """The text that precedes each of these records in its log, archive or file; None if there is none within the search
-        limit.
+        limit, or if its blob is missing: the loss of one record keeps its neighbours findable.
         """
-        if pointer.kind != "message" or len(record_ids) == 1:
-            return {record_id: self._text_before(pointer, record_id) for record_id in record_ids}
+        if pointer.kind == "message" and len(record_ids) > 1:
+            with suppress(KeyError):
+                return self._texts_before_all(pointer, record_ids)
+        found: dict[str, str | None] = dict.fromkeys(record_ids)
+        for record_id in record_ids:
+            with suppress(KeyError):
+                found[record_id] = self._text_before(pointer, record_id)
+        return found
+
+    def _texts_before_all(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
         ordered = sorted(record_ids)
         # Rows that are indexed together mostly stand together: one read of the newest rows shows what is before each of them.
         read, whole = self._said_before(pointer, ordered[-1], LOOK_BACK + 2 * (len(ordered) - 1))
@@ -152,7 +165,7 @@ class SearchSources:
             case "message":
                 there = self._stores.conversations.logs.there(within, ids)
                 missing = [one for one in ids if one not in there]
-                return there | self.records("message", within, missing).keys() if missing else there
+                return there.union(*self._readable("message", within, missing)) if missing else there
             case "passage":
                 return self._stores.passages.there(within, ids)
             case "file":
@@ -167,6 +180,20 @@ class SearchSources:
                 return {passage.id: passage for passage in self._stores.passages.get_many(within, ids)}
             case "file":
                 return {passage.id: passage for passage in self._stores.passages.pieces(within, ids)}
+
+    def _readable(self, kind: Kind, within: str, ids: Sequence[str]) -> tuple[Mapping[str, Record], Collection[str]]:
+        """The existing records among these ids, by id, and the ids of those whose blob is missing."""
+        with suppress(KeyError):
+            return self.records(kind, within, ids), ()
+        found: dict[str, Record] = {}
+        unreadable: list[str] = []
+        for one in ids:
+            try:
+                found |= self.records(kind, within, [one])
+            except KeyError:
+                unreadable.append(one)
+                logger.error("record without its blob", extra={"kind": kind, "within": within, "id": one})
+        return found, unreadable
 
     def document(self, place: str, within: str, record: Record) -> IndexDocument | None:
         """The index document of a record; None if the record is not searchable."""

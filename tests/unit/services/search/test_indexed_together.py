@@ -16,9 +16,8 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
 from hibernaut.wiring.index_feed import indexing_of
-from tests.support.blobs import MemoryBlobs
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
-from tests.support.memories import Hooked, Memories, memories
+from tests.support.memories import ARCHIVE, Hooked, Memories, memories
 from tests.support.world import TENANT
 
 AGENT = "agent-00000000-0000-4000-8000-000000000009"
@@ -34,7 +33,7 @@ def say(memory: Memories, number: int, text: str, role: str = "user") -> str:
         content=[TextContent(text=text)],
         created_at=memory.clock.now() + timedelta(seconds=number),
     )
-    item = Codec(MemoryBlobs()).item(keys.message(TENANT, AGENT, row.id), row, role=role)
+    item = Codec(memory.blobs).item(keys.message(TENANT, AGENT, row.id), row, role=role)
     memory.stores.writer.write(Put(item), *memory.stores.unindexed.rows(AGENT, AGENT, [row]))
     return row.id
 
@@ -47,7 +46,7 @@ def counted(memory: Memories, calls: Counter[str]) -> Indexing:
 
     table, index = hooked(memory.table, "table"), hooked(memory.index, "index")
     embedders = OneEmbedder(hooked(HashingEmbedder(), "embedder"))  # type: ignore[arg-type]
-    stores = Stores(table, MemoryBlobs(), memory.clock, indexed=True)  # type: ignore[arg-type]
+    stores = Stores(table, memory.blobs, memory.clock, indexed=True)  # type: ignore[arg-type]
     return indexing_of(stores, index, embedders).of(TENANT)  # type: ignore[arg-type]
 
 
@@ -106,4 +105,26 @@ def test_a_pointer_that_another_worker_has_settled_keeps_no_other(tmp_path: Path
     memory.stores.writer.write(memory.stores.unindexed.forget(found[1]))
     indexing._settle_all(found, brought)
     assert memory.stores.unindexed.waiting() == 0
+    memory.close()
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["passage", "message"])
+def test_a_record_whose_blob_is_missing_keeps_no_other_back(
+    tmp_path: Path, kind: str, lost: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = memories(tmp_path)
+    texts = [f"text {number} " + "x" * 70_000 for number in range(3)]
+    ids = memory.write("passage", *texts) if kind == "passage" else [say(memory, at, text) for at, text in enumerate(texts)]
+    key = keys.passage(TENANT, ARCHIVE, ids[lost]) if kind == "passage" else keys.message(TENANT, AGENT, ids[lost])
+    item = memory.table.get(key)
+    assert item is not None
+    memory.blobs.delete(str(item["blob"]))
+
+    take(memory, counted(memory, Counter()), together=True)
+
+    assert {name.rpartition("/")[2] for name, _, _ in memory.held()} == set(ids) - {ids[lost]}
+    assert memory.stores.unindexed.waiting() == 0
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert (line.message, line.id) == ("record without its blob", ids[lost])  # type: ignore[attr-defined]
     memory.close()
