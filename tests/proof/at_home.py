@@ -16,9 +16,10 @@ from hibernaut.ports.table import OutcomeUnknown
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.stop import RunStatus
+from tests.proof.agents import made_for
 from tests.proof.clients import Client, Notes, Say
 from tests.proof.faults import Died, Points, WatchedBlobs
-from tests.proof.stories import STILL_THERE, TOOLS, Story
+from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import Finding, Shown, answered, runs, shown, verdict
 from tests.support.scripted_model import nothing
 from tests.support.tables import CountingTable
@@ -86,7 +87,7 @@ class PlayedStory:
         self.story = story
         self.data: Data = data_in(folder, story.script, **story.model)
         maker = World(self.data, holder="host:0")
-        self.agent_id = maker.make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=story.rules)
+        self.agent_id = made_for(story, maker)
         self.notes = Notes()
         self.before: Shown = {}
 

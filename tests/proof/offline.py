@@ -28,11 +28,12 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.settings import AwsSettings
+from tests.proof.agents import made_for
 from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import Act, Client, Notes, Say
 from tests.proof.engines import Engine, Tally
 from tests.proof.faults import Died, Points
-from tests.proof.stories import STILL_THERE, TOOLS, Story
+from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import answered, runs, shown, verdict
 from tests.support.frozen import freeze_if_dead
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
@@ -125,7 +126,7 @@ class Deployment:
         self.models.context_window = story.model.get("context_window", 100_000)
         self.replaces_environments()
         maker = self.looking()
-        self.agent_id = maker.make_agent(kind=story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=story.rules)
+        self.agent_id = made_for(story, maker)
         self.points = Points(at, self._dies)
 
     def _forgets_earlier_points(self) -> None:

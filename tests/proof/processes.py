@@ -36,10 +36,11 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
+from tests.proof.agents import made_for
 from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import TENANT, Client, Desk, Notes, Say
 from tests.proof.faults import is_outside
-from tests.proof.stories import STILL_THERE, STORIES, TOOLS, Story
+from tests.proof.stories import STILL_THERE, STORIES, Story
 from tests.proof.verdict import answered, runs, verdict
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
@@ -93,9 +94,7 @@ class Place:
         return CountingTable(table, lambda _, kind: self.mortal.point(kind))
 
     def makes_agent(self, table: Table) -> None:
-        agent_id = self.looking(table).make_agent(
-            kind=self.story.kind, blocks={"human": "Ann"}, tools=TOOLS, rules=self.story.rules
-        )
+        agent_id = made_for(self.story, self.looking(table))
         (self.folder / "agent").write_text(agent_id)
 
     @property

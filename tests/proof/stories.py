@@ -18,11 +18,14 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from tests.proof.clients import Act, Answer, Client, Say, Withdraw
 from tests.support.scripted_model import Script, calls, says
+from tests.support.sleepers import FINISH, both
 
 STILL_THERE = "still there?"
 """The last message of each proof, which must be answered as usual."""
 INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
 RING = ("ring", {"x": ""})
+NOTE = ("memory_insert", {"label": "human", "new_string": "Was in Bergen"})
+"""The edit of a sleep-time agent."""
 TOOLS = ("memory_insert", "ring", "send_message", "core_memory_append", "archival_memory_insert")
 
 
@@ -74,7 +77,7 @@ class Story:
     call.
 
     `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock that can
-    be advanced.
+    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Story:
     model: Mapping[str, Any] = field(default_factory=dict)
     blobs: bool = False
     later: bool = False
+    sleeper: bool = False
 
 
 def cancels(client: Client) -> None:
@@ -122,6 +126,12 @@ STORIES = [
     Story("chain of five", by_step(calls(INSERT), calls(RING), calls(INSERT), calls(RING), says("done"))),
     Story("parallel tools", by_step(calls(INSERT, RING, RING), says("done"))),
     Story("tokens", by_step(calls(INSERT, RING, text="Let me see."), says("done")), acts=(Say("hello", tokens=True),)),
+    Story(
+        "sleep-time",
+        both(by_step(calls(NOTE), calls(FINISH), last=calls(FINISH)), by_step(calls(INSERT), says("noted"))),
+        acts=(Say("hello", waits=False), Say("and me")),
+        sleeper=True,
+    ),
     Story("archival", by_step(calls(("archival_memory_insert", {"content": "Oslo"})), says("kept"))),
     Story(
         "heartbeats",

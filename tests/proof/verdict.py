@@ -12,6 +12,7 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.table import keys
+from tests.proof.agents import sleeper_of
 from tests.support.settled import check_settled
 from tests.support.world import World
 
@@ -53,11 +54,15 @@ def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) ->
 
 
 def bricked(world: World, agent_id: str) -> None:
-    """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due."""
-    for state in runs(world, agent_id):
+    """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due; of the
+    sleep-time agent too.
+    """
+    sleeper = sleeper_of(world, agent_id)
+    agent_ids = [agent_id, *([sleeper.id] if sleeper else [])]
+    for state in (state for each in agent_ids for state in runs(world, each)):
         assert state.ended, f"run {state.run.id} is {state.run.status.value}"
         assert state.run.stop_reason is not None, f"run {state.run.id} has no stop reason"
-    check_settled(world, agent_id)
+    check_settled(world, *agent_ids)
 
 
 def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> None:
@@ -73,6 +78,11 @@ def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> No
     assert sum(effects.values()) <= told, f"{sum(effects.values())} effects, and {told} returns that tell of one"
     block = world.block(agent_id, "human").value.count("Oslo")
     assert block >= edits(log), f"{edits(log)} edits are reported, {block} are in the block"
+    if sleeper := sleeper_of(world, agent_id):
+        told, noted = told_to(world, sleeper.id), world.block(agent_id, "human").value.count("Bergen")
+        for text in texts:
+            assert told[text] > 0, f"the sleep-time agent was not told {text[:40]!r}"
+        assert noted >= edits(world.log(sleeper.id)), f"an edit of the sleep-time agent is lost, {noted} are in the block"
     for run_id, events in shown(world, agent_id).items():
         seen = before.get(run_id, [])
         assert events[: len(seen)] == seen, f"a follower of {run_id} was shown something else before"
@@ -91,6 +101,10 @@ def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
     log = world.log(agent_id)
     block = world.block(agent_id, "human").value.count("Oslo")
     assert block <= edits(log), f"{edits(log)} edits are reported, {block} are in the block"
+    if sleeper := sleeper_of(world, agent_id):
+        told, noted = told_to(world, sleeper.id), world.block(agent_id, "human").value.count("Bergen")
+        assert max(told.values(), default=0) <= 1, f"the sleep-time agent was told something twice: {told}"
+        assert noted <= edits(world.log(sleeper.id)), f"an edit of the sleep-time agent is doubled, {noted} are in the block"
     returned = Counter(answer.tool_call_id + (row.step_id or "") for row in log for answer in row.tool_returns)
     assert not [call for call, times in returned.items() if times > 1], "a call has two returns"
 
@@ -102,6 +116,12 @@ def inputs(world: World, agent_id: str) -> Counter[str]:
         if state.run.status is RunStatus.CANCELLED:
             said.update(row.text() for row in state.run.input)
     return said
+
+
+def told_to(world: World, sleeper_id: str) -> Counter[str]:
+    """The user messages in the transcripts that a sleep-time agent was told."""
+    told = [row.text() for row in world.log(sleeper_id) if row.role == "user" and row.step_id is None]
+    return Counter(line.removeprefix("user: ") for text in told for line in text.splitlines() if line.startswith("user: "))
 
 
 def returns(log: Sequence[Message]) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hibernaut.services.files.files import Files
     from hibernaut.services.files.folders import Folders
     from hibernaut.services.files.upload_tickets import UploadTickets
+    from hibernaut.services.groups.groups import Groups
     from hibernaut.services.logs.messages import MessageLists
     from hibernaut.services.logs.run_follower import RunFollower
     from hibernaut.services.memory.archives import Archives
@@ -61,6 +62,7 @@ class Services:
     agent_access: AgentAccess
     agents: Agents
     blocks: Blocks
+    groups: Groups
     tools: Tools
     models: ModelList
     providers: Providers

@@ -13,12 +13,14 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import Caller
+from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.events.webhook import DeliveryState, EventId
 from hibernaut.schemas.models.provider import ProviderType
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
 from hibernaut.services.agents.agents import AgentFilter
+from hibernaut.services.groups.groups import GroupFilter
 from hibernaut.services.memory.blocks import BlockFilter
 from hibernaut.services.memory.passages import PassageList
 from hibernaut.services.tools.tools import ToolFilter
@@ -175,6 +177,28 @@ class ArchiveList(_List):
     agent_id: str | None = None
 
 
+class GroupList(_List):
+    """A page of groups, oldest first. `show_hidden_groups`: include hidden groups."""
+
+    order: Order = "asc"
+    manager_type: ManagerType | None = None
+    project_id: str | None = None
+    show_hidden_groups: bool | None = None
+
+    def filter(self) -> GroupFilter:
+        return GroupFilter(self.manager_type, self.project_id, hidden=bool(self.show_hidden_groups))
+
+
+class AgentGroupList(_List):
+    """A page of the groups that an agent is in, of ten by default."""
+
+    limit: Whole = Field(default=10, ge=0)
+    manager_type: ManagerType | None = None
+
+    def filter(self) -> GroupFilter:
+        return GroupFilter(self.manager_type, hidden=True)
+
+
 class ProviderList(_List):
     """A page of providers, newest first. `name` must match the whole name."""
 
@@ -254,6 +278,8 @@ BlockListQuery = Annotated[BlockList, Query()]
 ApiKeyListQuery = Annotated[ApiKeyList, Query()]
 BudgetListQuery = Annotated[BudgetList, Query()]
 DeliveryListQuery = Annotated[DeliveryList, Query()]
+GroupListQuery = Annotated[GroupList, Query()]
+AgentGroupListQuery = Annotated[AgentGroupList, Query()]
 ProviderListQuery = Annotated[ProviderList, Query()]
 ArchiveListQuery = Annotated[ArchiveList, Query()]
 AgentPassageListQuery = Annotated[AgentPassageList, Query()]

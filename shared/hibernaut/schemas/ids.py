@@ -32,6 +32,7 @@ AnyConversationId = Annotated[str, StringConstraints(pattern=f"^(conv-{_UUID4}|a
 """A conversation id, an agent's id for its default conversation, or `default` together with an agent id (digest 1.3)."""
 FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
 FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
+GroupId = Annotated[str, StringConstraints(pattern=pattern("group"))]
 IdentityId = Annotated[str, StringConstraints(pattern=pattern("identity"))]
 MessageId = Annotated[str, StringConstraints(pattern=pattern("message"))]
 PassageId = Annotated[str, StringConstraints(pattern=pattern("passage"))]

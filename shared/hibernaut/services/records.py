@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed, Put, Update
+from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, Check, ConditionFailed, Put, Update
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
@@ -21,6 +21,7 @@ from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
+from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -50,6 +51,7 @@ class Records:
     tenant: str
     agents: AgentStore
     agent_marks: AgentMarks
+    groups: GroupStore
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -181,6 +183,13 @@ class Records:
             self.writer.write(*page, token=token)
 
 
+def each_key_once(changes: Sequence[Change]) -> list[Change]:
+    """The changes without repeated checks, and without checks of items that another change writes: a transaction names an item once."""
+    written = {change.key for change in changes if not isinstance(change, Check)}
+    checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written}
+    return [*(change for change in changes if not isinstance(change, Check)), *checks.values()]
+
+
 def no_conversation(conversation_id: str) -> NotFound:
     """The error for a conversation that does not exist."""
     return NotFound(f"Conversation not found with id='['{conversation_id}']'")
@@ -197,6 +206,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         tenant=stores.tenant,
         agents=stores.agents,
         agent_marks=stores.agent_marks,
+        groups=stores.groups,
         blocks=stores.blocks,
         tools=stores.tools,
         conversations=stores.conversations,

@@ -27,7 +27,7 @@ class DueItem:
 
 class DueIndex:
     """The due items of all tenants: open runs, ended runs with a callback, files in ingestion, approvals with a deadline,
-    deletions that are not complete. Raises: StoreUnavailable (`store.table.retries`).
+    deletions that are not complete, triggers and idle times of sleep-time agents. Raises: StoreUnavailable (`store.table.retries`).
     """
 
     def __init__(self, table: Table, policy: RetryPolicy) -> None:

@@ -22,6 +22,8 @@ from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.access.rates import RateStore, TenantRates
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
+from hibernaut.store.agents.groups import GroupStore
+from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
@@ -73,6 +75,8 @@ class TenantStores:
     tenant: str
     agents: AgentStore
     agent_marks: AgentMarks
+    groups: GroupStore
+    sleeptime_triggers: SleeptimeTriggerStore
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -189,6 +193,8 @@ class Stores:
             tenant=tenant,
             agents=agents,
             agent_marks=AgentMarks(table, agents.rows_of),
+            groups=GroupStore(table, codec),
+            sleeptime_triggers=SleeptimeTriggerStore(table, codec),
             blocks=blocks,
             tools=tools,
             conversations=conversations,

@@ -16,6 +16,7 @@ from hibernaut.services.files.agent_files import AgentFiles
 from hibernaut.services.files.files import DEFAULT_LIMIT, Files
 from hibernaut.services.files.folders import Folders
 from hibernaut.services.files.upload_tickets import UploadTickets
+from hibernaut.services.groups.groups import Groups
 from hibernaut.services.host import Host
 from hibernaut.services.logs.messages import MessageLists
 from hibernaut.services.logs.run_follower import RunFollower
@@ -79,12 +80,13 @@ def services_over(
         conversations=stores.conversations,
         deletion=stores.deletion,
     )
-    updates = AgentUpdates(records, models=models, windows=windows)
+    creation = AgentCreation(records, models=models, prompts=chain.prompts)
+    updates = AgentUpdates(records, models=models, windows=windows, creation=creation)
     views = FileViews(stores)
     agents = Agents(
         records,
         views,
-        creation=AgentCreation(records, models=models, prompts=chain.prompts),
+        creation=creation,
         updates=updates,
         windows=windows,
         termination=chain.termination,
@@ -102,6 +104,7 @@ def services_over(
         passages=Passages(stores, records, archives),
         searches=SearchApi(stores, chain.search),
         blocks=Blocks(records),
+        groups=Groups(records),
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
         providers=Providers(records, stores.providers, chain.own_providers, models),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.sending import Sending
+    from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.runs.tenant_sweep import TenantSweep
     from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
@@ -218,6 +219,12 @@ class RunEngine:
         )
 
     @cached_property
+    def sleeptime(self) -> SleeptimeTriggers:
+        from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
+
+        return SleeptimeTriggers(self._stores, self._host, self.sending)
+
+    @cached_property
     def repairs(self) -> Repairs:
         from hibernaut.services.runs.repairs import Repairs
 
@@ -227,7 +234,7 @@ class RunEngine:
     def sweep(self) -> TenantSweep:
         from hibernaut.services.runs.tenant_sweep import TenantSweep
 
-        return TenantSweep(self._stores, self._host, self.termination, self.approvals)
+        return TenantSweep(self._stores, self._host, self.termination, self.approvals, lambda: self.sleeptime)
 
     @cached_property
     def compactions(self) -> Compaction:
@@ -282,7 +289,7 @@ class RunEngine:
     def _writer(self) -> UnitWriter:
         from hibernaut.services.turns.unit_of_work import UnitWriter
 
-        return UnitWriter(self._stores, self._host, self._handovers)
+        return UnitWriter(self._stores, self._host, self._handovers, lambda trigger: self.sleeptime.fire_quietly(trigger))
 
 
 class RunEngines:

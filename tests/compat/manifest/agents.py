@@ -49,12 +49,6 @@ ROWS = (
         "V1 answers 409 with SQL for some of these, and may leave a broken agent, because it creates an agent in "
         "several transactions.",
     ),
-    todo(
-        "agents.create.sleeptime",
-        "API 2.2",
-        "`enable_sleeptime` creates a second agent that edits memory; the field is stored.",
-        LATER,
-    ),
     done(
         "agents.create.multi_agent_tools",
         "RT 1.1",

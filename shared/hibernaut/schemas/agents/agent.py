@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from hibernaut.schemas.agents.group import Group
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
 from hibernaut.schemas.memory.block import Block, CreateBlock, FileBlock
@@ -115,7 +116,7 @@ class StoredAgent(Stored, _AgentFields):
 
     `last_run_*` and `last_stop_reason` change at the end of every run, so they are stored in the list row (`store.agents.agents`).
     `explicit_model_settings` is set if the caller chose settings; otherwise they are derived from `llm_config`. `tool_ids` and
-    `block_ids` are in the order of attachment.
+    `block_ids` are in the order of attachment. `managed_group_id`: the group that the agent manages, an attribute of its item.
     """
 
     block_ids: list[str] = Field(default_factory=list)
@@ -123,6 +124,7 @@ class StoredAgent(Stored, _AgentFields):
     source_ids: list[str] = Field(default_factory=list)
     secrets: list[StoredSecret] = Field(default_factory=list)
     explicit_model_settings: ModelSettings | None = None
+    managed_group_id: str | None = Field(default=None, exclude=True)
     version: int = 1
 
     def environment(self) -> dict[str, str]:
@@ -153,8 +155,8 @@ class AgentState(_AgentFields):
     secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
     identities: list[JsonObject] = Field(default_factory=list)
     pending_approval: ApprovalRequestMessage | None = None
-    multi_agent_group: JsonObject | None = None
-    managed_group: JsonObject | None = None
+    multi_agent_group: Group | None = None
+    managed_group: Group | None = None
 
 
 class _AgentRequest(Schema):

@@ -81,7 +81,8 @@ class StoredRun(Stored, Run):
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
     the request. `budgets`: those that apply to the run; None: none do. `aws`: what the run used of AWS; None: not on AWS.
     `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
-    `traceparent`: the span of the caller, if it named one.
+    `traceparent`: the span of the caller, if it named one. `sleeptime_group`: the group that counts the run as a turn of its agent, known from
+    the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that its end has brought about.
     """
 
     options: RunOptions
@@ -106,6 +107,8 @@ class StoredRun(Stored, Run):
     aws: AwsUse | None = None
     event_types: list[str] | None = None
     traceparent: str | None = None
+    sleeptime_group: str | None = None
+    sleeptime_run_ids: list[str] = Field(default_factory=list)
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

@@ -1,12 +1,12 @@
 """Creates an agent from a request: the agent, its blocks, its conversation head and its first messages, in one transaction.
 
-A request that exceeds the limits of a transaction is written in several, with the agent last. Knows the initial state of an agent
+An agent with `enable_sleeptime` and its sleep-time agent are created together. A request that exceeds the limits of a transaction is written in several, with the agent last. Knows the initial state of an agent
 (Letta V1 API, digest 2.2 and 4.2; run-time digest 1). Must not know how an agent is rendered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.table import MAX_CHANGES, Change
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.agents.group import HeardConversation
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.messages.message import Message
@@ -36,8 +37,9 @@ from hibernaut.services.agents.agent_parts import (
     opening_of,
     refuse_equal_labels,
 )
+from hibernaut.services.agents.sleeptime_pairs import group_of, request_for, said_before
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, each_key_once
 from hibernaut.store.conversations.conversations import LoadedConversation
 
 MULTI_AGENT_TOOLS = (
@@ -58,6 +60,18 @@ class _Parts:
     folder_ids: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class NewAgent:
+    """An agent that is not written yet: `children` are written before or with `parents`, which make it visible."""
+
+    agent: StoredAgent
+    blocks: Sequence[StoredBlock]
+    head: Head
+    rows: Sequence[Message]
+    children: Sequence[Change]
+    parents: Sequence[Change]
+
+
 class AgentCreation:
     """Creates agents. Thread-safe."""
 
@@ -73,32 +87,77 @@ class AgentCreation:
         return self._records.until_settled(lambda: self._create(request, user))
 
     def _create(self, request: CreateAgentRequest, user: str | None) -> StoredAgent:
-        now = self._records.clock.now()
-        parts = self._parts(request, now)
-        agent = self._agent(request, parts, user, now)
         token = self._records.ids.token()
+        group_id = self._records.ids.new("group") if request.enable_sleeptime else None
+        made = self._new(request, user, token, group_id=group_id)
+        children, parents, sleeper = list(made.children), list(made.parents), None
+        if group_id:
+            sleeper, more = self._sleeper(made.agent, group_id, _given_messages(request, made.rows), user, token, made.blocks)
+            children, parents = each_key_once([*children, *sleeper.children]), [*parents, *sleeper.parents, *more]
+        self._records.write(children, parents, token)
+        for each in (made, sleeper):
+            if each is not None:
+                self._records.conversations.keep(LoadedConversation(each.head, tuple(each.rows)))
+        several = {
+            "tags": list(dict.fromkeys(request.tags or ())),
+            "identity_ids": list(dict.fromkeys(request.identity_ids or ())),
+        }
+        if all(getattr(made.agent, name) == wanted for name, wanted in several.items()):
+            return made.agent
+        return self._records.change_agent(made.agent.id, lambda agent: (agent.model_copy(update=several), ()), user)
+
+    def partner(self, agent: StoredAgent, blocks: Sequence[StoredBlock], user: str | None) -> tuple[str, Sequence[Change]]:
+        """The group and the sleep-time agent for an agent that exists: the group's id, and the changes that create both.
+
+        `blocks`: those of the agent. Raises: Conflict if one of them has the label of the sleep-time agent's own block.
+        """
+        token, group_id = self._records.ids.token(), self._records.ids.new("group")
+        heard = said_before(self._records, agent.id)
+        sleeper, more = self._sleeper(agent, group_id, heard, user, token, blocks)
+        return group_id, each_key_once([*sleeper.children, *sleeper.parents, *more])
+
+    def _sleeper(
+        self,
+        main: StoredAgent,
+        group_id: str,
+        heard: HeardConversation | None,
+        user: str | None,
+        token: str,
+        blocks: Sequence[StoredBlock],
+    ) -> tuple[NewAgent, Sequence[Change]]:
+        """The sleep-time agent of `main`, and the changes that create the group of both."""
+        sleeper = self._new(request_for(main), user, token, known={block.id: block for block in blocks})
+        group = group_of(group_id, main, sleeper.agent.id, heard)
+        return sleeper, self._records.groups.create(group, token)
+
+    def _new(
+        self,
+        request: CreateAgentRequest,
+        user: str | None,
+        token: str,
+        *,
+        group_id: str | None = None,
+        known: Mapping[str, StoredBlock] = {},
+    ) -> NewAgent:
+        """The agent, with as many of its tags and identities as one transaction takes. `known`: blocks that may not be written yet."""
+        now = self._records.clock.now()
+        parts = self._parts(request, now, known)
+        agent = self._agent(request, parts, user, now).model_copy(update={"managed_group_id": group_id})
         head, rows = self._conversation(agent, parts, request)
         first = self._records.agent_marks.first(agent)
-        self._records.write(
-            [*self._children(agent, parts, token), *self._rows(rows)],
-            [
-                *self._records.agents.create(first, token),
-                *self._records.agent_marks.put(first),
-                self._records.conversations.create_head(head, token),
-                *self._records.conversations.pointed(head, rows),
-            ],
-            token,
-        )
-        self._records.conversations.keep(LoadedConversation(head, tuple(rows)))
-        if first is agent:
-            return agent
-        several = {"tags": agent.tags, "identity_ids": agent.identity_ids}
-        return self._records.change_agent(agent.id, lambda made: (made.model_copy(update=several), ()), user)
+        parents = [
+            *self._records.agents.create(first, token),
+            *self._records.agent_marks.put(first),
+            self._records.conversations.create_head(head, token),
+            *self._records.conversations.pointed(head, rows),
+        ]
+        children = [*self._children(agent, parts, token), *self._rows(rows)]
+        return NewAgent(first, parts.blocks, head, rows, children, parents)
 
-    def _parts(self, request: CreateAgentRequest, now: datetime) -> _Parts:
+    def _parts(self, request: CreateAgentRequest, now: datetime, known: Mapping[str, StoredBlock]) -> _Parts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
-        given = [self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())]
+        given = [known.get(block_id) or self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())]
         blocks = [*new, *given]
         refuse_equal_labels(blocks)
         return _Parts(
@@ -208,6 +267,11 @@ class AgentCreation:
     def _rows(self, rows: Sequence[Message]) -> Iterator[Change]:
         for row in rows:
             yield self._records.conversations.put_message(row.agent_id, row)
+
+
+def _given_messages(request: CreateAgentRequest, rows: Sequence[Message]) -> HeardConversation | None:
+    """The caller's first messages, which the sleep-time agent has not been told; None: there are none."""
+    return HeardConversation(told=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
 
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:

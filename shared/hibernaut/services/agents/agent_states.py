@@ -15,6 +15,7 @@ from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.table import Item
 from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
 from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.memory.block import Block, FileBlock, StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage
@@ -61,6 +62,7 @@ class _AgentRelations:
     folders: dict[str, StoredFolder]
     asking: dict[str, ApprovalRequestMessage]
     files: dict[str, list[FileBlock]]
+    groups: dict[str, StoredGroup]
 
 
 class AgentStates:
@@ -83,6 +85,7 @@ class AgentStates:
         block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
         folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
+        group_ids = [agent.managed_group_id for agent in agents if agent.managed_group_id] if "managed_group" in shown else []
         heads = self._records.conversations.heads(ids)
         return _AgentRelations(
             last_runs=self._records.agents.last_runs.of(ids),
@@ -92,6 +95,7 @@ class AgentStates:
             folders=self._records.folders.get_many(folder_ids),
             asking=self._asking(heads) if "pending_approval" in shown else {},
             files=self._files.blocks(agents) if "blocks" in shown else {},
+            groups=self._records.groups.get_many(group_ids),
         )
 
     def _asking(self, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
@@ -109,6 +113,8 @@ class AgentStates:
     def _state(self, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
         secrets = _secrets(agent, shown)
+        group = found.groups.get(agent.managed_group_id or "")
+        managed = group.wire() if group else None
         fields = {name: getattr(agent, name) for name in _SHARED}
         fields |= _last_run(found.last_runs.get(agent.id, {}))
         # Every field is named: looking up a default costs more than all the others.
@@ -134,8 +140,8 @@ class AgentStates:
                 "sources": [found.folders[one].source() for one in agent.source_ids if one in found.folders],
                 "identities": [],
                 "pending_approval": found.asking.get(agent.id),
-                "multi_agent_group": None,
-                "managed_group": None,
+                "multi_agent_group": managed,
+                "managed_group": managed,
                 "tool_exec_environment_variables": secrets,
                 "secrets": secrets,
             }

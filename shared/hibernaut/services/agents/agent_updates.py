@@ -18,11 +18,13 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.events.facts import MemoryChanged
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
+from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks
 from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
-from hibernaut.services.records import Records
+from hibernaut.services.agents.sleeptime_pairs import sharing, sleeping_group
+from hibernaut.services.records import Records, each_key_once
 
 _AS_GIVEN = (
     "name",
@@ -50,14 +52,15 @@ _AS_GIVEN = (
 class AgentUpdates:
     """Applies PATCH, attach and detach to agents."""
 
-    def __init__(self, records: Records, *, models: Models, windows: AgentWindows) -> None:
+    def __init__(self, records: Records, *, models: Models, windows: AgentWindows, creation: AgentCreation) -> None:
         self._records = records
         self._models = models
         self._windows = windows
+        self._creation = creation
 
     def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
         """Apply the fields that are not null; a list replaces the old one. An explicit null clears `approval_deadline` and
-        `fallback_models`.
+        `fallback_models`. `enable_sleeptime` creates a sleep-time agent if the agent has none.
 
         Raises: NotFound, InvalidArgument, Conflict (equal labels), Busy (a new window while a run owns the conversation).
         """
@@ -70,6 +73,9 @@ class AgentUpdates:
             beside = [*self._links(agent, after), *self._desk(agent, after)]
             if request.message_ids is not None:
                 beside += self._windows.set_window(agent, request.message_ids)
+            if request.enable_sleeptime and sleeping_group(self._records, agent) is None:
+                group_id, partner = self._creation.partner(after, self._records.blocks_of(after), user)
+                after, beside = after.model_copy(update={"managed_group_id": group_id}), each_key_once([*beside, *partner])
             return after, beside
 
         return self._records.change_agent(agent_id, decide, user)
@@ -123,14 +129,18 @@ class AgentUpdates:
         return attached
 
     def attach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
-        """Attach a block; idempotent. Raises: NotFound, Conflict if another block of the agent has the label."""
+        """Attach a block to the agent and to its sleep-time agent; idempotent.
+
+        Raises: NotFound, Conflict if another block of the agent has the label.
+        """
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             block = self._records.block(block_id)
             if block_id in agent.block_ids:
                 return agent, []
             refuse_equal_labels([*self._records.blocks_of(agent), block])
-            return self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
+            after, beside = self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
+            return after, [*beside, *sharing(self._records, agent, block_id, self._records.ids.token())]
 
         return self._records.change_agent(agent_id, decide, user)
 

@@ -17,6 +17,7 @@ from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_states import LOADED, AgentStates
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
+from hibernaut.services.agents.sleeptime_pairs import parting, sleepers_of
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
@@ -238,13 +239,16 @@ class Agents:
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, agent_id: str) -> None:
-        """Delete an agent: end its runs, delete its conversations, then the agent with its links, then the records under it.
+        """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the records
+        under it.
 
         Its blocks, tools and archives stay. A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
         """
         if self._ends.go_on(agent_id):
             return
-        self._records.agent(agent_id)
+        for sleeper in sleepers_of(self._records, self._records.agent(agent_id)):
+            if sleeper.id != agent_id:
+                self.delete(sleeper.id)
         self._ends.delete_all(agent_id)
         self._records.until_settled(lambda: self._delete(agent_id))
         self._ends.go_on(agent_id)
@@ -254,13 +258,13 @@ class Agents:
         agent = records.agent(agent_id)
         agent = records.approach(agent, agent.model_copy(update={"tags": [], "identity_ids": []}))
         self._ends.end_runs(agent_id)
-        head = records.conversations.head(agent_id)
+        head, token = records.conversations.head(agent_id), records.ids.token()
         mark = records.deletion.tombstone(agent_id, DeletionTombstone(agent_id), records.clock.now())
         parents = [*records.agents.delete(agent), *records.agent_marks.delete(agent), records.deletion.budget(agent_id), mark]
         records.write(
-            [*_links(records, agent)],
+            [*_links(records, agent), *parting(records, agent, token)],
             [*parents, records.deletion.head(head)] if head else parents,
-            records.ids.token(),
+            token,
         )
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from hibernaut.domain.turn import approvals as decisions
 from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.base import JsonObject
@@ -46,6 +46,21 @@ MOST_WAITING = 100
 logger = logging.getLogger(__name__)
 
 
+class RequestWithdrawn(Exception):
+    """What brought the message is gone, or another worker has accepted it: a condition of `RunOrigin.beside` failed. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrigin:
+    """What brings a message that no client sends: the id that its run gets, further metadata of the run, and changes of the transaction that
+    accepts it, with conditions of their own.
+    """
+
+    run_id: str
+    metadata: JsonObject
+    beside: Sequence[Change] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class SendRequest:
     """One request to an agent, as a route passes it.
@@ -53,7 +68,7 @@ class SendRequest:
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
     `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's span, as
-    the header of W3C Trace Context.
+    the header of W3C Trace Context. `origin`: what brings the message, if it is no client.
     """
 
     agent_id: str
@@ -67,6 +82,7 @@ class SendRequest:
     when_busy: WhenBusy = "queue"
     key_id: str | None = None
     traceparent: str | None = None
+    origin: RunOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +131,7 @@ class Sending:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts.
+        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; RequestWithdrawn.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model:
@@ -144,14 +160,22 @@ class Sending:
             admitted = self._budgets.admit(budgets, replaces=interrupts)
             arrival = self._arrival(head, request, inputs, known.marks, admitted)
             arrival.run.event_types = events.types()
-            try:
-                accepted = self._met(arrival)
-            except ConditionFailed:
-                accepted = None
-            if accepted := accepted or self._made(arrival):
+            if accepted := self._committed(arrival):
                 self._charges.accepted(arrival.run)
                 return accepted
         raise Conflict("The conversation is too busy to take the message; try again.")
+
+    def _committed(self, arrival: _Arrival) -> AcceptedRequest | None:
+        """Commit the request; None if the conversation has changed. Raises: as `accept`."""
+        try:
+            accepted = self._met(arrival)
+        except ConditionFailed:
+            accepted = None
+        except RequestWithdrawn:
+            accepted = self._made(arrival)
+            if accepted is None:
+                raise
+        return accepted or self._made(arrival)
 
     def _same(self, run_id: str, inputs: RequestInputs) -> bool:
         """Whether the run accepted messages with these otids and the same content. Messages that no longer exist count as the
@@ -269,7 +293,7 @@ class Sending:
         run.first_message, run.last_message = rows[len(mended)].id, rows[-1].id
         state = RunState(run, token=self._host.ids.token())
         changes = self._stores.transactions.accept(arrival.head, state, rows, arrival.marks, now)
-        self._stores.writer.write(*changes, token=state.token)
+        self._write(changes, arrival, state.token)
         after = grown(arrival.head, rows, owner=run.id)
         self._stores.conversations.appended(arrival.head, after, rows)
         self._stores.step_reads.hand_over(state, after)
@@ -301,14 +325,24 @@ class Sending:
             raise Busy(detail, head.owner or head.pending)
         state = RunState(run, token=self._host.ids.token())
         changes = self._stores.transactions.enqueue(head, state, arrival.marks, arrival.at)
-        self._stores.writer.write(*changes, token=state.token)
+        self._write(changes, arrival, state.token)
         return AcceptedRequest(run.id, waits=True)
 
+    def _write(self, changes: Sequence[Change], arrival: _Arrival, token: str) -> None:
+        """Write the transaction that accepts the request. Raises: ConditionFailed, RequestWithdrawn."""
+        beside = arrival.request.origin.beside if arrival.request.origin else ()
+        try:
+            self._stores.writer.write(*changes, *beside, token=token)
+        except ConditionFailed as failure:
+            if any(place >= len(changes) for place in failure.failed):
+                raise RequestWithdrawn from failure
+            raise
+
     def _run(self, request: SendRequest, head: Head, now: datetime) -> StoredRun:
-        body = request.body
-        metadata: JsonObject = {"run_type": request.run_type}
+        body, origin = request.body, request.origin
+        metadata: JsonObject = {"run_type": request.run_type, **(origin.metadata if origin else {})}
         return StoredRun(
-            id=self._host.ids.new("run"),
+            id=origin.run_id if origin else self._host.ids.new("run"),
             agent_id=request.agent_id,
             conversation_id=None if head.id == request.agent_id else head.id,
             created_at=now,

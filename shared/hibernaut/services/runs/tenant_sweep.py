@@ -5,10 +5,11 @@ next.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, Key
 from hibernaut.ports.workflow import RunRef
@@ -23,10 +24,14 @@ from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.agents.group_keys import is_sleeptime_work
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
+
+if TYPE_CHECKING:
+    from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
 
 LONGEST_RUN = timedelta(hours=24)
 """The longest duration of a run; after it, the sweep closes the run. The time in the queue does not count."""
@@ -56,12 +61,21 @@ class SweepResult(NamedTuple):
 class TenantSweep:
     """Restarts or closes the overdue items of one tenant."""
 
-    def __init__(self, stores: TenantStores, host: Host, termination: RunTermination, approvals: ApprovalAnswers) -> None:
+    def __init__(
+        self,
+        stores: TenantStores,
+        host: Host,
+        termination: RunTermination,
+        approvals: ApprovalAnswers,
+        sleeptime: Callable[[], SleeptimeTriggers],
+    ) -> None:
+        """`sleeptime` returns what sets sleep-time agents to work."""
         self._tenant = stores.tenant
         self._stores = stores
         self._host = host
         self._termination = termination
         self._approvals = approvals
+        self._sleeptime = sleeptime
         self._callbacks = Callbacks(stores, host)
         records = records_over(stores, host.clock, host.ids)
         self._ends = ConversationDeletion(records, termination=termination)
@@ -99,13 +113,15 @@ class TenantSweep:
         return "left"
 
     def take_up(self, place: Key) -> Took:
-        """Restart or close an overdue run, restart a file's ingestion, or deny an overdue approval."""
+        """Restart or close an overdue run, restart a file's ingestion, deny an overdue approval, or set sleep-time agents to work."""
         run_id = keys.last_part(place.pk)
         if is_event_work(place):
             return "events"
         if place.sk == keys.FILE:
             self._host.ingest.start(self._tenant, run_id)
             return "left"
+        if is_sleeptime_work(place):
+            return self._sleeptime().take_up(place)
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
         if _is_gone(place) or place.sk == BUILD:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from hibernaut.domain.agents.sleeptime import triggered_by
 from hibernaut.domain.budgets import exhausted
 from hibernaut.domain.turn import window
 from hibernaut.domain.turn.turn_values import Stepped, Turn
@@ -46,6 +47,7 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     run = work.state.run.model_copy(deep=True)
     asked = stepped.stamp is not None and not stepped.resolved
     run.speaks_by_tool = work.turn.actor.spec.heartbeats
+    run.sleeptime_group = triggered_by(work.agent)
     run.steps += int(asked)
     run.usage = run.usage.plus(stepped.usage)
     run.logprobs = stepped.logprobs if asked else run.logprobs

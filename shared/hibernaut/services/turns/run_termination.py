@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from hibernaut.domain.agents.sleeptime import triggered_by
 from hibernaut.domain.budgets import Spending
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn import step_rows
@@ -46,7 +47,7 @@ from hibernaut.store.runs.transaction_values import INPUT_PAGE, ApprovalConsumpt
 from hibernaut.store.stores import TenantStores
 
 TRIES = 20
-AROUND = 16
+AROUND = 19
 """The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of a newcomer, its conditions on
 calls, and the counters of budgets.
 """
@@ -191,6 +192,7 @@ class RunTermination:
             written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent, beside.facts)
             if work.system is not None:  # the reply stands behind what its model was told
                 beside.changes.append(self._conversations.put_message(head.id, work.system, rewrite=True))
+            after.run.sleeptime_group = triggered_by(work.agent)
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
@@ -204,7 +206,7 @@ class RunTermination:
         events: list[RunEvent] = []
         with suppress(NotFound):
             work = self._loader.load(before)
-            head = work.head
+            head, after.run.sleeptime_group = work.head, triggered_by(work.agent)
             room = _room(before, newcomer) - len(before.run.input)
             results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), beside)
             tool_id = self._ids.new("message", after=head.last_message)

@@ -6,16 +6,16 @@
    conditions of the run protocol, and writes.
 3. A failed condition means that an item changed since it was read. If another worker has taken the step or the run has ended, the writer
    raises LeaseLost. If a block or the agent has changed, it raises MemoryConflict, and the caller runs the tools again. If only the queue
-   has grown or event numbers are in use, the unit is rebuilt on the current state and written again. If the transaction was written
-   and only its response was lost, the writer goes on.
-4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, and the callback is sent.
-   A process that dies before these leaves them to the sweep.
+   has grown, event numbers are in use, or another conversation of the agent has counted a turn, the unit is rebuilt on the current state and written
+   again. If the transaction was written and only its response was lost, the writer goes on.
+4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, sleep-time agents are set to work,
+   and the callback is sent. A process that dies before these leaves them to the sweep.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +25,7 @@ from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.group import SleeptimeTrigger
 from hibernaut.schemas.errors import Conflict, HibernautError
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
@@ -40,6 +41,7 @@ from hibernaut.services.steps.step_records import approval_of, events_of, measur
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
+from hibernaut.services.turns.sleeptime_turns import NO_TURN, CountedTurn, SleeptimeTurns
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.transaction_values import Handover, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
@@ -155,7 +157,10 @@ class StepCommits:
 class UnitWriter:
     """Writes units of work: steps, compactions and ends of runs."""
 
-    def __init__(self, stores: TenantStores, host: Host, handovers: Handovers) -> None:
+    def __init__(
+        self, stores: TenantStores, host: Host, handovers: Handovers, fire: Callable[[SleeptimeTrigger], object]
+    ) -> None:
+        """`fire` starts the runs of a trigger, and raises nothing."""
         self._tenant = stores.tenant
         self._transactions = stores.transactions
         self._conversations = stores.conversations
@@ -167,6 +172,8 @@ class UnitWriter:
         self._tracer = host.tracer
         self._callbacks = Callbacks(stores, host)
         self._handovers = handovers
+        self._sleeptime = SleeptimeTurns(stores, host)
+        self._fire = fire
         self._charges = AwsCharges(host.meter)
 
     def write(self, unit: UnitOfWork) -> None:
@@ -177,24 +184,29 @@ class UnitWriter:
         Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
         ConditionFailed if a condition fails although nothing has changed, as for a newcomer that exists already.
         """
-        unit, charged = self._charged(unit)
+        unit, turn = self._counted(unit)
+        unit, charged = self._charged(unit, turn)
         for _ in range(TRIES):
             now = self._clock.now()
             handover = self._handover(unit, now)
-            changes = self._changes(unit, handover, now)
+            around = self._changes(unit, handover, now)
+            changes = [*around, *turn.changes]
             try:
                 self._writer.write(*changes, *unit.edits, token=unit.state.token)
             except ConditionFailed as failure:
                 if any(place >= len(changes) for place in failure.failed):
                     raise MemoryConflict from failure
                 current = self._current(unit)
+                if any(place >= len(around) for place in failure.failed) and current is not None:
+                    unit, turn = self._counted(current)
+                    continue
                 if current == unit:
                     raise
                 if current is not None:
                     unit = current
                     continue
             self._charges.written(charged)
-            return self._after_write(unit, handover)
+            return self._after_write(unit, handover, turn)
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
     def call_back(self, run: StoredRun) -> None:
@@ -203,10 +215,21 @@ class UnitWriter:
             with suppress(HibernautError, TableError):
                 self._callbacks.send(run.id)
 
-    def _charged(self, unit: UnitOfWork) -> tuple[UnitOfWork, ChargedWrite | None]:
+    def _counted(self, unit: UnitOfWork) -> tuple[UnitOfWork, CountedTurn]:
+        """The unit, and the turn that it ends. The run names the runs of the sleep-time agents that work after it."""
+        if not unit.state.ended:
+            return unit, NO_TURN
+        turn = self._sleeptime.ended(unit.state.run, unit.state.token, self._clock.now())
+        runs = list(turn.trigger.runs.values()) if turn.trigger else []
+        if runs == unit.state.run.sleeptime_run_ids:
+            return unit, turn
+        run = unit.state.run.model_copy(update={"sleeptime_run_ids": runs})
+        return replace(unit, state=replace(unit.state, run=run)), turn
+
+    def _charged(self, unit: UnitOfWork, turn: CountedTurn) -> tuple[UnitOfWork, ChargedWrite | None]:
         """The unit with what its run has used of AWS."""
-        run, written = unit.state.run, unit.written
-        charged = self._charges.write(run, written.step, written.rows, unit.edits, ends=unit.state.ended)
+        run, written, edits = unit.state.run, unit.written, [*unit.edits, *turn.changes]
+        charged = self._charges.write(run, written.step, written.rows, edits, ends=unit.state.ended)
         if charged is None:
             return unit, None
         state, written = replace(unit.state, run=charged.run), replace(written, step=charged.step)
@@ -247,7 +270,7 @@ class UnitWriter:
             state=replace(state, next_seq=events[-1][0] + 1 if events else state.next_seq),
         )
 
-    def _after_write(self, unit: UnitOfWork, handover: Handover) -> None:
+    def _after_write(self, unit: UnitOfWork, handover: Handover, turn: CountedTurn) -> None:
         rows = [*unit.written.rows, *handover.rows]
         self._conversations.appended(unit.before, unit.after, rows, unit.written.system)
         self._signal.notify(unit.state.run.id)
@@ -257,4 +280,6 @@ class UnitWriter:
         self._tracer.ended(run_span(unit.state.run, self._clock.now()))
         if handover.run and unit.newcomer is None:
             self._workflow.start(RunRef(self._tenant, handover.run.run.id))
+        if turn.trigger is not None:
+            self._fire(turn.trigger)
         self.call_back(unit.state.run)

@@ -24,6 +24,8 @@ from hibernaut.store.table.time_orders import TimeOrder
 
 UPDATED = "AGENTSUPDATED"
 """The list of agents by their last change."""
+GROUP = "group"
+"""The attribute of an agent's item that names the group that it manages. It is no part of the body, which older servers rewrite."""
 MARKED = "marked"
 """The attribute of the list rows whose agents have marks and stand in the orders. Rows of older data lack it."""
 _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
@@ -54,14 +56,16 @@ class AgentStore:
         """The agent of an item."""
         agent = self._codec.record(StoredAgent, item)
         agent.version = int(item["version"])
+        agent.managed_group_id = str(item.get(GROUP, "")) or None
         return agent
 
     def create(self, agent: StoredAgent, token: str) -> list[Change]:
         """The changes that create an agent, its list row, and the item of its runs. Condition: the id is free."""
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
+        manages = {GROUP: agent.managed_group_id} if agent.managed_group_id else {}
         return [
             Put(
-                self._codec.item(key, agent, version=agent.version, wt=token, private=True, **self._updated(agent)),
+                self._codec.item(key, agent, version=agent.version, wt=token, private=True, **self._updated(agent), **manages),
                 ABSENT,
             ),
             Put(
@@ -86,7 +90,10 @@ class AgentStore:
         stored = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
         changed |= self._updated(after)
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        left = (GROUP,) if before.managed_group_id and not after.managed_group_id else ()
+        if after.managed_group_id and after.managed_group_id != before.managed_group_id:
+            changed[GROUP] = after.managed_group_id
+        changes: list[Change] = [Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))]
         if ran := _of_last_run(after):
             changes.append(self.last_runs.change(after.id, ran))
         old = _listed(before)
@@ -133,6 +140,10 @@ class AgentStore:
     def unchanged(self, agent: StoredAgent) -> Check:
         """The condition that the agent's version is as read."""
         return Check(keys.agent(self._tenant, agent.id), eq(version=agent.version))
+
+    def there(self, agent_id: str) -> Check:
+        """The condition that the agent exists, for a transaction that makes it a member of something."""
+        return Check(keys.agent(self._tenant, agent_id), PRESENT)
 
     def is_older(self, row: Item) -> bool:
         """Whether an older version has written a list row, so that it lacks marks, or holds the last run and its place."""

@@ -327,12 +327,15 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
-    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7)."""
+    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`: the runs of
+    sleep-time agents.
+    """
     usage = run.usage.model_dump()
     if not run.options.stream_tokens:
         usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
     on_aws = {} if run.aws is None else {"aws_cost": cost_of(run.aws), "aws_price_list_date": PRICES_DATE}
-    return LettaUsageStatistics(**usage, **on_aws, step_count=run.steps, context_tokens=run.context_tokens)
+    run_ids = run.sleeptime_run_ids or None
+    return LettaUsageStatistics(**usage, **on_aws, step_count=run.steps, context_tokens=run.context_tokens, run_ids=run_ids)
 
 
 def _call_ms(run: StoredRun, now: datetime) -> int | None:

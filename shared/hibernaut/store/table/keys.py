@@ -1,5 +1,5 @@
 """Every key of the table, and the access patterns that the keys serve. No other module builds a key, but `agent_mark_keys` those of
-t#AGENTSBY. `blob_keys` has the keys of blobs.
+t#AGENTSBY, `group_keys` those of groups. `blob_keys` has the keys of blobs.
 
 `t` is the tenant; each key function validates its name (`store.table.tenants`). `c` is a conversation (`conv-…`, or an agent's id for
 its default conversation). Shards are two hex digits.

@@ -292,6 +292,6 @@ def test_a_commit_without_rows_counts_once_although_its_answer_is_lost(tmp_path:
     state = replace(world.run(world.begin(agent, "hello")), token="mine")
     losing = World(world.data, wrap=lambda table: LosesResponses(table, after={1}))
     head = world.head(agent)
-    writer = UnitWriter(losing.stores, losing.host, Handovers(losing.stores, losing.host))
+    writer = UnitWriter(losing.stores, losing.host, Handovers(losing.stores, losing.host), lambda _trigger: None)
     writer.write(UnitOfWork(head, head, state, StepWrites(spent=Spending(tokens=7))))
     assert world.budgets.get("tenant").used.tokens_per_day == 7

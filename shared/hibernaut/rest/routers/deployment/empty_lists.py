@@ -42,7 +42,6 @@ EmptyListQuery = Annotated[EmptyList, Query()]
 
 
 @router.get("/mcp-servers", response_model=list[JsonObject])
-@router.get("/groups", response_model=list[JsonObject], deprecated=True)
 @router.get("/identities", response_model=list[JsonObject], deprecated=True)
 @router.get("/messages/batches", response_model=list[JsonObject])
 @router.get("/sandbox-config", response_model=list[JsonObject])
@@ -51,7 +50,6 @@ async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
     return plain(query.found())
 
 
-@router.get("/groups/count", response_model=int, deprecated=True)
 @router.get("/identities/count", response_model=int, deprecated=True)
 async def count_nothing(_caller: TheCaller) -> Response:
     """The number of these resources: 0."""
@@ -68,13 +66,6 @@ async def map_nothing(_caller: TheCaller) -> Response:
 async def list_no_tokens(_caller: TheCaller) -> Response:
     """The tokens for browsers: none."""
     return plain({"tokens": [], "hasNextPage": False})
-
-
-@router.get("/agents/{agent_id}/groups", response_model=list[JsonObject])
-def list_no_groups(services: TheServices, agent_id: AgentId, query: EmptyListQuery) -> Response:
-    """The groups of an agent: none."""
-    services.agents.check(agent_id)
-    return plain(query.found())
 
 
 @router.get("/agents/{agent_id}/schedule", response_model=JsonObject)

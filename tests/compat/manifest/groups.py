@@ -1,0 +1,90 @@
+"""Groups of agents, and agents with sleep-time agents (digest 3 and 4.11; run-time digest 9)."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import diverging, done
+
+ROWS = (
+    done(
+        "groups.list",
+        "API 3",
+        "The groups, oldest first, by manager type and project; hidden ones only if asked for.",
+        "GET /v1/groups/",
+    ),
+    done("groups.count", "API 3", "Counts groups, hidden ones included.", "GET /v1/groups/count"),
+    done("groups.of_agent", "API 3", "The groups that an agent is in, newest first.", "GET /v1/agents/{agent_id}/groups"),
+    done("groups.create", "API 3", "Creates a group; shared blocks go to its agents and its manager.", "POST /v1/groups/"),
+    done("groups.retrieve", "API 3", "Retrieves a group.", "GET /v1/groups/{group_id}"),
+    done("groups.update", "API 3", "Changes what is not null; another manager type is 400.", "PATCH /v1/groups/{group_id}"),
+    done("groups.delete", "API 3", "Deletes a group and leaves its agents.", "DELETE /v1/groups/{group_id}"),
+    done(
+        "groups.blocks.attach",
+        "API 3",
+        "Adds a block to a group's shared blocks; its agents do not get it.",
+        "PATCH /v1/groups/{group_id}/blocks/attach/{block_id}",
+    ),
+    done(
+        "groups.blocks.detach",
+        "API 3",
+        "Removes a block from a group's shared blocks.",
+        "PATCH /v1/groups/{group_id}/blocks/detach/{block_id}",
+    ),
+    done("groups.members", "API 3", "An agent that does not exist is 404; one that is deleted later stays in `agent_ids`."),
+    done("groups.managed", "API 4.1", "`multi_agent_group` and `managed_group` of an agent are the group that it manages."),
+    diverging(
+        "groups.update.shared_blocks",
+        "API 3",
+        "A PATCH with `shared_block_ids` replaces the list of the group.",
+        "V1 accepts the field and ignores it.",
+    ),
+    diverging(
+        "groups.manager.deleted",
+        "RT 9.4",
+        "The manager of a group can be deleted; the group keeps its id.",
+        "V1 answers 500, unless it is a sleep-time group.",
+    ),
+    done(
+        "sleeptime.pair",
+        "RT 9.1",
+        "`enable_sleeptime`, when an agent is created or updated, makes `<name>-sleeptime`, which shares all blocks, and their group with the frequency 5 "
+        "and the counter -1.",
+    ),
+    diverging(
+        "sleeptime.pair.embedding",
+        "RT 9.1",
+        "The pair is made in one transaction, also for an agent without an embedding model.",
+        "V1 makes no pair for such an agent, and answers nothing.",
+    ),
+    done(
+        "sleeptime.blocks",
+        "RT 4.1",
+        "A block that is attached to an agent is attached to its sleep-time agent; a detached one stays there.",
+    ),
+    done(
+        "sleeptime.deletion",
+        "RT 9.4",
+        "The sleep-time agent goes with its agent; deleting it deletes the group and clears `enable_sleeptime`.",
+    ),
+    done(
+        "sleeptime.turns", "RT 9.2", "The first turn and every n-th after it start a background run; null: every turn; 0: none."
+    ),
+    done("sleeptime.run_ids", "RT 9.3", "`usage.run_ids` of a reply lists the runs; their metadata has the `run_type` of V1."),
+    diverging(
+        "sleeptime.counted",
+        "RT 9.2",
+        "A turn is counted in the transaction that ends it, whatever its stop reason.",
+        "V1 counts afterwards, and loses turns at a crash; it does not count a blocking turn that failed.",
+    ),
+    diverging(
+        "sleeptime.transcript",
+        "RT 9.3",
+        "The transcript has everything since the last one, in several runs if it is long. Lines after the first of a message are indented.",
+        "V1 tells at most 50 messages before the newest turn, loses the others, and without a frequency the user's messages.",
+    ),
+    diverging(
+        "sleeptime.one_at_a_time",
+        "RT 9.3",
+        "A sleep-time agent that is still working takes the next transcript afterwards.",
+        "V1 starts a second run beside the first.",
+    ),
+)
