@@ -15,6 +15,7 @@ from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import CreateConversation
+from hibernaut.schemas.agents.group import GroupCreate
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.schemas.memory.file import FileStatus, StoredFile
@@ -69,6 +70,7 @@ class Records:
         tool = services.tools.save(ToolCreate(source_code=SOURCE))
         folder = services.folders.create(CreateFolder(name="first"))
         archive = services.archives.create(CreateArchive(name="first"))
+        group = services.groups.create(GroupCreate(agent_ids=[agent_id], description="first"))
         thread = services.conversations.openings.create(agent_id, CreateConversation())
         record = stores.conversation_records.get(thread.id)
         thread_head = stores.conversations.head(thread.id)
@@ -100,9 +102,10 @@ class Records:
                 stores.folders.attach(folder.id, ids["agent"]),
                 *stores.archives.attach(archive.id, ids["agent"], self._now()),
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
+                *stores.groups.create(group.model_copy(update={"id": ids["group"]}), "t"),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
-            if len(changes) > AT_ONCE - 27:
+            if len(changes) > AT_ONCE - 30:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
@@ -137,6 +140,7 @@ class Records:
             "middle message": self._messages[len(self._messages) // 2],
             "webhook_id": f"webhook-{unknown}",
             "event_id": f"evt-{unknown}",
+            "group_id": group.id,
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 
@@ -194,6 +198,7 @@ PREFIXES = {
     "archive": "archive",
     "conversation": "conv",
     "run": "run",
+    "group": "group",
 }
 
 

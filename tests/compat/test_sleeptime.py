@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from letta_client import Letta, NotFoundError
 
-from tests.compat.conftest import Make, Said, calls
+from tests.compat.conftest import Make, Said, Served, calls
 
 PATIENCE = 60.0
+PAGE = Path(__file__).parents[2] / "docs" / "sleep-time.md"
 FINISH = calls(("memory_finish_edits", {}))
 
 
@@ -116,3 +119,13 @@ def test_a_sleeper_works_on_one_transcript_at_a_time(client: Letta, http: httpx.
         if each.run_id
     ]
     assert list(dict.fromkeys(logged)) == [run.id for run in runs], "the log holds one run after the other"
+
+
+def test_the_program_of_the_page_runs(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert 'base_url="http://127.0.0.1:8283", api_key="any"' in program
+    program = program.replace("http://127.0.0.1:8283", served.url).replace('api_key="any"', f'api_key="{served.key}"')
+    exec(compile(program, str(PAGE), "exec"), {})
+    sleeper, started = capsys.readouterr().out.splitlines()
+    assert sleeper.startswith("sleep-time agent: agent-")
+    assert re.fullmatch(r"started: turn 1 of agent-\S+ has ended", started)

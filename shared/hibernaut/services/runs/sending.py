@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from hibernaut.domain.turn import approvals as decisions
@@ -43,22 +43,18 @@ from hibernaut.store.stores import TenantStores
 TRIES = 50
 MOST_WAITING = 100
 """The maximum number of runs in one conversation's queue."""
+Beside = Callable[[StoredRun], Sequence[Change]]
 logger = logging.getLogger(__name__)
 
 
-class RequestWithdrawn(Exception):
-    """What brought the message is gone, or another worker has accepted it: a condition of `RunOrigin.beside` failed. Nothing was written."""
+class BesideFailed(ConditionFailed):
+    """A condition of the changes that a request has beside its run does not hold; the request was not accepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOrigin:
-    """What brings a message that no client sends: the id that its run gets, further metadata of the run, and changes of the transaction that
-    accepts it, with conditions of their own.
-    """
-
-    run_id: str
-    metadata: JsonObject
-    beside: Sequence[Change] = ()
+def nothing_beside(run: StoredRun) -> Sequence[Change]:
+    """The changes of a request that has none beside its run."""
+    del run
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,8 @@ class SendRequest:
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
     `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's span, as
-    the header of W3C Trace Context. `origin`: what brings the message, if it is no client.
+    the header of W3C Trace Context. `beside`: further changes of the transaction that accepts the request, for a request that is never to interrupt.
+    `links`: further metadata of the run, which names what led to it. `run_id`: the id that the run gets; None: a new one.
     """
 
     agent_id: str
@@ -82,7 +79,9 @@ class SendRequest:
     when_busy: WhenBusy = "queue"
     key_id: str | None = None
     traceparent: str | None = None
-    origin: RunOrigin | None = None
+    beside: Beside = nothing_beside
+    links: JsonObject = field(default_factory=dict)
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class Sending:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; RequestWithdrawn.
+        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model:
@@ -160,22 +159,17 @@ class Sending:
             admitted = self._budgets.admit(budgets, replaces=interrupts)
             arrival = self._arrival(head, request, inputs, known.marks, admitted)
             arrival.run.event_types = events.types()
-            if accepted := self._committed(arrival):
+            overtaken: BesideFailed | None = None
+            try:
+                accepted = self._met(arrival)
+            except ConditionFailed as failure:
+                accepted, overtaken = None, failure if isinstance(failure, BesideFailed) else None
+            if accepted := accepted or self._made(arrival):
                 self._charges.accepted(arrival.run)
                 return accepted
+            if overtaken is not None:
+                raise overtaken
         raise Conflict("The conversation is too busy to take the message; try again.")
-
-    def _committed(self, arrival: _Arrival) -> AcceptedRequest | None:
-        """Commit the request; None if the conversation has changed. Raises: as `accept`."""
-        try:
-            accepted = self._met(arrival)
-        except ConditionFailed:
-            accepted = None
-        except RequestWithdrawn:
-            accepted = self._made(arrival)
-            if accepted is None:
-                raise
-        return accepted or self._made(arrival)
 
     def _same(self, run_id: str, inputs: RequestInputs) -> bool:
         """Whether the run accepted messages with these otids and the same content. Messages that no longer exist count as the
@@ -292,8 +286,7 @@ class Sending:
         run.status = RunStatus.RUNNING
         run.first_message, run.last_message = rows[len(mended)].id, rows[-1].id
         state = RunState(run, token=self._host.ids.token())
-        changes = self._stores.transactions.accept(arrival.head, state, rows, arrival.marks, now)
-        self._write(changes, arrival, state.token)
+        self._write(arrival, state, self._stores.transactions.accept(arrival.head, state, rows, arrival.marks, now))
         after = grown(arrival.head, rows, owner=run.id)
         self._stores.conversations.appended(arrival.head, after, rows)
         self._stores.step_reads.hand_over(state, after)
@@ -324,25 +317,24 @@ class Sending:
             detail = f"CONFLICT: Cannot send a new message: {head.waiting} messages wait for this agent already."
             raise Busy(detail, head.owner or head.pending)
         state = RunState(run, token=self._host.ids.token())
-        changes = self._stores.transactions.enqueue(head, state, arrival.marks, arrival.at)
-        self._write(changes, arrival, state.token)
+        self._write(arrival, state, self._stores.transactions.enqueue(head, state, arrival.marks, arrival.at))
         return AcceptedRequest(run.id, waits=True)
 
-    def _write(self, changes: Sequence[Change], arrival: _Arrival, token: str) -> None:
-        """Write the transaction that accepts the request. Raises: ConditionFailed, RequestWithdrawn."""
-        beside = arrival.request.origin.beside if arrival.request.origin else ()
+    def _write(self, arrival: _Arrival, state: RunState, changes: Sequence[Change]) -> None:
+        """Write the transaction that accepts the request. Raises: BesideFailed, ConditionFailed."""
+        beside = arrival.request.beside(state.run)
         try:
-            self._stores.writer.write(*changes, *beside, token=token)
+            self._stores.writer.write(*changes, *beside, token=state.token)
         except ConditionFailed as failure:
             if any(place >= len(changes) for place in failure.failed):
-                raise RequestWithdrawn from failure
+                raise BesideFailed(failure.failed) from failure
             raise
 
     def _run(self, request: SendRequest, head: Head, now: datetime) -> StoredRun:
-        body, origin = request.body, request.origin
-        metadata: JsonObject = {"run_type": request.run_type, **(origin.metadata if origin else {})}
+        body = request.body
+        metadata: JsonObject = {"run_type": request.run_type, **request.links}
         return StoredRun(
-            id=origin.run_id if origin else self._host.ids.new("run"),
+            id=request.run_id or self._host.ids.new("run"),
             agent_id=request.agent_id,
             conversation_id=None if head.id == request.agent_id else head.id,
             created_at=now,

@@ -11,12 +11,12 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hibernaut.domain.agents import sleeptime
 from hibernaut.domain.turn.sleeptime_transcripts import limit_for, lines_of, report
-from hibernaut.ports.table import ConditionFailed, Key, TableError
+from hibernaut.ports.table import Change, ConditionFailed, Key, TableError
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import HeardConversation, ManagerType, SleeptimeTrigger
 from hibernaut.schemas.base import JsonObject
@@ -24,7 +24,7 @@ from hibernaut.schemas.errors import BudgetExceeded, Conflict, HibernautError, N
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.host import Host
-from hibernaut.services.runs.sending import RequestWithdrawn, RunOrigin, Sending, SendRequest
+from hibernaut.services.runs.sending import BesideFailed, Sending, SendRequest
 from hibernaut.services.turns.sleeptime_turns import trigger_of
 from hibernaut.store.agents.group_keys import IDLE
 from hibernaut.store.stores import TenantStores
@@ -69,7 +69,7 @@ class SleeptimeTriggers:
                 runs, goes_on = self._fired(part)
                 started += runs
                 part = self._triggers.get(trigger.group_id, trigger.name) if goes_on else None
-        except RequestWithdrawn:
+        except BesideFailed:
             logger.info("sleep-time run started elsewhere", extra={"agent_id": trigger.manager_agent_id})
         except BudgetExceeded as error:
             self._give_back(trigger)
@@ -143,7 +143,7 @@ class SleeptimeTriggers:
     def _fired(self, trigger: SleeptimeTrigger) -> tuple[Sequence[str], bool]:
         """Accept the runs of one part of a trigger: their ids, and whether another part follows.
 
-        Raises: RequestWithdrawn if another worker does so as well.
+        Raises: BesideFailed if another worker does so as well.
         """
         agents = self._stores.agents.get_many(list(trigger.runs))
         windows = [agent.llm_config.context_window for agent in agents.values()]
@@ -161,18 +161,26 @@ class SleeptimeTriggers:
                 with suppress(ConditionFailed):
                     self._stores.writer.write(change)
                 continue
-            origin = RunOrigin(run_id, _reason(trigger, agents[agent_id], told), (change,))
-            accepted = self._sending.accept(self._request(trigger, agent_id, told.text, origin))
+            request = self._request(trigger, agents[agent_id], told, change)
+            accepted = self._sending.accept(replace(request, run_id=run_id))
             if not accepted.attached and not accepted.waits:
                 self._sending.start(accepted.run_id)
             started.append(accepted.run_id)
         return started, bool(told.rest)
 
-    def _request(self, trigger: SleeptimeTrigger, agent_id: str, text: str, origin: RunOrigin) -> SendRequest:
-        message = MessageCreate(role="user", content=text, otid=trigger.otid, group_id=trigger.group_id)
-        body = LettaRequest(messages=[message], when_busy="queue")
-        digest = hashlib.sha256(f"{agent_id} {trigger.otid}".encode()).hexdigest()
-        return SendRequest(agent_id, body, RUN_TYPE, digest, background=True, key_id=trigger.key_id, origin=origin)
+    def _request(self, trigger: SleeptimeTrigger, agent: StoredAgent, told: Transcript, change: Change) -> SendRequest:
+        """The request with a transcript. `change`: that of the trigger."""
+        message = MessageCreate(role="user", content=told.text, otid=trigger.otid, group_id=trigger.group_id)
+        return SendRequest(
+            agent.id,
+            LettaRequest(messages=[message], when_busy="queue"),
+            RUN_TYPE,
+            hashlib.sha256(f"{agent.id} {trigger.otid}".encode()).hexdigest(),
+            background=True,
+            key_id=trigger.key_id,
+            beside=lambda _run: (change,),
+            links=_reason(trigger, agent, told),
+        )
 
     def _transcript(self, trigger: SleeptimeTrigger, most: int) -> Transcript:
         """The lines of the trigger's messages, up to `most` characters but at least one message."""
