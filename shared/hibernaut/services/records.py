@@ -22,6 +22,7 @@ from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
+from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -52,6 +53,7 @@ class Records:
     agents: AgentStore
     agent_marks: AgentMarks
     groups: GroupStore
+    sleeptime_triggers: SleeptimeTriggerStore
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -207,6 +209,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         agents=stores.agents,
         agent_marks=stores.agent_marks,
         groups=stores.groups,
+        sleeptime_triggers=stores.sleeptime_triggers,
         blocks=stores.blocks,
         tools=stores.tools,
         conversations=stores.conversations,

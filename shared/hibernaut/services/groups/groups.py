@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain.agents.groups import check_lengths
+from hibernaut.domain.agents.sleeptime import untold
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
@@ -164,7 +165,8 @@ class Groups:
         def attempt() -> None:
             group, token = self.retrieve(group_id), self._records.ids.token()
             changes = unmanaged(self._records, group, token) if group.manager_agent_id else []
-            self._records.write(changes, self._groups.delete(group), token)
+            idle = self._records.sleeptime_triggers.not_idle(group.id)
+            self._records.write([*changes, idle], self._groups.delete(group), token)
 
         self._records.until_settled(attempt)
 
@@ -174,7 +176,7 @@ class Groups:
             after, token = decide(before), self._records.ids.token()
             if after == before:
                 return before
-            changes: list[Change] = []
+            changes = self._idle(before, after)
             if (after.agent_ids, after.manager_agent_id) != (before.agent_ids, before.manager_agent_id):
                 agents = self._agents(after)
                 changes += self._changes(agents, self._managing(after, agents, {}), token)
@@ -184,6 +186,15 @@ class Groups:
             return after
 
         return self._records.until_settled(attempt)
+
+    def _idle(self, before: StoredGroup, after: StoredGroup) -> list[Change]:
+        """The change of the end of the idle time, if another one is set; it begins now if there is something to tell."""
+        triggers, seconds = self._records.sleeptime_triggers, after.sleeptime_idle_seconds
+        if seconds == before.sleeptime_idle_seconds:
+            return []
+        if seconds and untold(after):
+            return [triggers.idle_from(after.id, self._records.clock.now(), seconds)]
+        return [triggers.not_idle(after.id)]
 
     # the agents of a group
 

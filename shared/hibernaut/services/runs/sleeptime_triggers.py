@@ -90,6 +90,8 @@ class SleeptimeTriggers:
         if place.sk == IDLE:
             return self._idle_ended(group_id)
         trigger = self._triggers.at(place)
+        if trigger is not None and self._stores.groups.get(group_id) is None:
+            return self._dropped(trigger)
         return "left" if trigger is None or not self.fire(trigger) else "started"
 
     def _idle_ended(self, group_id: str) -> Literal["started", "held", "left"]:
@@ -149,8 +151,7 @@ class SleeptimeTriggers:
         windows = [agent.llm_config.context_window for agent in agents.values()]
         told = self._transcript(trigger, min(map(limit_for, windows))) if agents else Transcript("", {})
         if not told.text:
-            with suppress(ConditionFailed):
-                self._stores.writer.write(self._triggers.drop(trigger))
+            self._dropped(trigger)
             return [], False
         following = {agent_id: self._ids.new("run") for agent_id in agents}
         started: list[str] = []
@@ -206,6 +207,11 @@ class SleeptimeTriggers:
         while rows := self._stores.conversations.page(conversation, after=after, before=f"{span.upto}~", limit=ROWS):
             yield from rows
             after = rows[-1].id
+
+    def _dropped(self, trigger: SleeptimeTrigger) -> Literal["left"]:
+        with suppress(ConditionFailed):
+            self._stores.writer.write(self._triggers.drop(trigger))
+        return "left"
 
     def _give_back(self, trigger: SleeptimeTrigger) -> None:
         for _ in range(TRIES):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.turn.sleeptime_transcripts import LONGEST
 from hibernaut.schemas.agents.conversation_record import CreateConversation
-from hibernaut.schemas.agents.group import GroupCreate, SleeptimeManager
+from hibernaut.schemas.agents.group import GroupCreate, GroupUpdate, SleeptimeManager, SleeptimeManagerUpdate
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
@@ -181,6 +181,31 @@ def test_an_idle_time_that_ends_sets_the_sleeper_to_work_once(tmp_path: Path) ->
     assert (run.metadata or {})["trigger"] == "idle"
 
 
+def test_an_idle_time_that_is_set_later_begins_then(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    pair = pair_in(world, every=0)
+    world.send(pair.main, "one")
+    groups = Groups(records_of(world))
+    for seconds, told in ((60, 0), (0, 0), (60, 1)):
+        groups.update(pair.group, GroupUpdate(manager_config=SleeptimeManagerUpdate(sleeptime_idle_seconds=seconds)))
+        world.sweep()
+        assert transcripts(world, pair) == []
+        world.clock.sleep(61 if told or not seconds else 30)
+        world.sweep()
+        assert len(transcripts(world, pair)) == told
+
+
+def test_what_is_due_for_a_deleted_group_is_dropped(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    pair = pair_in(world, every=1)
+    world.chain.sleeptime.fire = nothing  # type: ignore[method-assign]
+    world.send(pair.main, "one")
+    after = world.reborn()
+    Groups(records_of(after)).delete(pair.group)
+    after.sweep()
+    assert (transcripts(after, pair), after.all_stores.due.all()) == ([], [])
+
+
 def test_an_occurrence_of_a_schedule_starts_the_work_once(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     pair = pair_in(world, every=0)
@@ -245,7 +270,7 @@ def test_every_turn_is_told_once_whatever_sets_the_sleeper_to_work(
             run_id = world.begin(pair.main, f"turn {turns}")
             if act == "crash":
                 lost = world
-                lost.chain.sleeptime.fire = nothing  # type: ignore[method-assign,assignment]
+                lost.chain.sleeptime.fire = nothing  # type: ignore[method-assign]
                 while lost.advance(run_id) == "advance":
                     pass
                 world = lost.reborn(holder=f"host:{number + 2}")
