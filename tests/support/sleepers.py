@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
-from hibernaut.schemas.agents.group import GroupUpdate, SleeptimeManagerUpdate, StoredGroup
+from hibernaut.schemas.agents.group import GroupUpdate, SleeptimeChanges, StoredGroup
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
@@ -70,7 +70,7 @@ def _found(world: World, agent_id: str, every: int | None, idle: int | None) -> 
     group = world.stores.groups.get(agent.managed_group_id)
     assert group is not None
     if every is not None or idle is not None:
-        config = SleeptimeManagerUpdate(sleeptime_agent_frequency=every, sleeptime_idle_seconds=idle)
+        config = SleeptimeChanges(sleeptime_agent_frequency=every, sleeptime_idle_seconds=idle)
         Groups(records_of(world)).update(group.id, GroupUpdate(manager_config=config))
     return Pair(agent_id, group.agent_ids[0], group.id)
 

@@ -102,7 +102,7 @@ class SleeptimeTrigger(Stored):
         return f"{self.group_id}.{self.name}" + (f".{self.part}" if self.part else "")
 
 
-class RoundRobinManager(Schema):
+class RoundRobinSettings(Schema):
     """The agents answer in turn."""
 
     manager_type: Literal[ManagerType.ROUND_ROBIN] = ManagerType.ROUND_ROBIN
@@ -141,62 +141,62 @@ class _VoiceSleeptime(Schema):
     min_message_buffer_length: Whole | None = None
 
 
-class SupervisorManager(_Supervisor):
+class SupervisorSettings(_Supervisor):
     """A supervisor group."""
 
     manager_agent_id: Name
 
 
-class DynamicManager(_Dynamic):
+class DynamicSettings(_Dynamic):
     """A dynamic group."""
 
     manager_agent_id: Name
     termination_token: Name | None = "DONE!"  # noqa: S105 - a word of the protocol, no secret
 
 
-class SleeptimeManager(_Sleeptime):
+class SleeptimeSettings(_Sleeptime):
     """A sleep-time group."""
 
     manager_agent_id: Name
 
 
-class VoiceSleeptimeManager(_VoiceSleeptime):
+class VoiceSleeptimeSettings(_VoiceSleeptime):
     """A sleep-time group of a voice agent."""
 
     manager_agent_id: Name
 
 
-class SupervisorManagerUpdate(_Supervisor):
+class SupervisorChanges(_Supervisor):
     """Changes of a supervisor group."""
 
     manager_agent_id: Name | None = None
 
 
-class DynamicManagerUpdate(_Dynamic):
+class DynamicChanges(_Dynamic):
     """Changes of a dynamic group."""
 
     manager_agent_id: Name | None = None
     termination_token: Name | None = None
 
 
-class SleeptimeManagerUpdate(_Sleeptime):
+class SleeptimeChanges(_Sleeptime):
     """Changes of a sleep-time group."""
 
     manager_agent_id: Name | None = None
 
 
-class VoiceSleeptimeManagerUpdate(_VoiceSleeptime):
+class VoiceSleeptimeChanges(_VoiceSleeptime):
     """Changes of a sleep-time group of a voice agent."""
 
     manager_agent_id: Name | None = None
 
 
 ManagerConfig = Annotated[
-    RoundRobinManager | SupervisorManager | DynamicManager | SleeptimeManager | VoiceSleeptimeManager,
+    RoundRobinSettings | SupervisorSettings | DynamicSettings | SleeptimeSettings | VoiceSleeptimeSettings,
     Field(discriminator="manager_type"),
 ]
 ManagerConfigUpdate = Annotated[
-    RoundRobinManager | SupervisorManagerUpdate | DynamicManagerUpdate | SleeptimeManagerUpdate | VoiceSleeptimeManagerUpdate,
+    RoundRobinSettings | SupervisorChanges | DynamicChanges | SleeptimeChanges | VoiceSleeptimeChanges,
     Field(discriminator="manager_type"),
 ]
 
@@ -206,7 +206,7 @@ class GroupCreate(Schema):
 
     agent_ids: Names
     description: Note
-    manager_config: ManagerConfig = Field(default_factory=RoundRobinManager)
+    manager_config: ManagerConfig = Field(default_factory=RoundRobinSettings)
     project_id: Name | None = None
     shared_block_ids: Names = Field(default_factory=list)
     hidden: bool | None = None

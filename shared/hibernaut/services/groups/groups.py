@@ -176,7 +176,7 @@ class Groups:
             after, token = decide(before), self._records.ids.token()
             if after == before:
                 return before
-            changes = self._idle(before, after)
+            changes: list[Change] = [*self._idle(before, after)]
             if (after.agent_ids, after.manager_agent_id) != (before.agent_ids, before.manager_agent_id):
                 agents = self._agents(after)
                 changes += self._changes(agents, self._managing(after, agents, {}), token)
@@ -187,7 +187,7 @@ class Groups:
 
         return self._records.until_settled(attempt)
 
-    def _idle(self, before: StoredGroup, after: StoredGroup) -> list[Change]:
+    def _idle(self, before: StoredGroup, after: StoredGroup) -> Sequence[Change]:
         """The change of the end of the idle time, if another one is set; it begins now if there is something to tell."""
         triggers, seconds = self._records.sleeptime_triggers, after.sleeptime_idle_seconds
         if seconds == before.sleeptime_idle_seconds:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.turn.sleeptime_transcripts import LONGEST
 from hibernaut.schemas.agents.conversation_record import CreateConversation
-from hibernaut.schemas.agents.group import GroupCreate, GroupUpdate, SleeptimeManager, SleeptimeManagerUpdate
+from hibernaut.schemas.agents.group import GroupCreate, GroupUpdate, SleeptimeChanges, SleeptimeSettings
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
@@ -21,6 +21,7 @@ from hibernaut.services.runs.sleeptime_triggers import RUN_TYPE
 from tests.support.conversations import begin_in, conversations_of, records_of
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.sleepers import Pair, agents_of, agrees, both, finishes, group_in, pair_in, paired, transcripts
+from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
 
 
@@ -137,6 +138,30 @@ def test_turns_of_all_conversations_are_told(tmp_path: Path) -> None:
     assert f"in the conversation {other}:" in last
 
 
+def test_two_conversations_that_end_a_turn_at_once_are_both_counted(tmp_path: Path) -> None:
+    others: list[str] = []
+
+    def meanwhile(_number: int, call: str) -> None:
+        if call == "before write" and others and asked:
+            world.advance(others.pop())
+
+    asked: list[str] = []
+    data = data_in(tmp_path, both(finishes, agrees), at=asked.append)
+    world = World(data, wrap=lambda table: CountingTable(table, meanwhile))
+    pair = pair_in(world, every=2)
+    other = conversations_of(world).openings.create(pair.main, CreateConversation()).id
+    second, first = begin_in(world, pair.main, other, "two"), world.begin(pair.main, "one")
+    asked.clear()
+    others.append(second)
+    assert world.advance(first) == "finished", "it was counted anew behind the other one"
+    world.workflow.drive()
+    group = group_in(world, pair)
+    assert (group.turns, group.turns_counter, len(transcripts(world, pair))) == (2, 1, 1)
+    world.send(pair.main, "three")
+    told = [line for text in transcripts(world, pair) for line in said(text) if line.startswith("user")]
+    assert sorted(told) == ["user: one", "user: three", "user: two"]
+
+
 def test_a_cancelled_turns_message_is_told_with_the_next_one(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     pair = pair_in(world, every=1)
@@ -187,7 +212,7 @@ def test_an_idle_time_that_is_set_later_begins_then(tmp_path: Path) -> None:
     world.send(pair.main, "one")
     groups = Groups(records_of(world))
     for seconds, told in ((60, 0), (0, 0), (60, 1)):
-        groups.update(pair.group, GroupUpdate(manager_config=SleeptimeManagerUpdate(sleeptime_idle_seconds=seconds)))
+        groups.update(pair.group, GroupUpdate(manager_config=SleeptimeChanges(sleeptime_idle_seconds=seconds)))
         world.sweep()
         assert transcripts(world, pair) == []
         world.clock.sleep(61 if told or not seconds else 30)
@@ -228,7 +253,7 @@ def test_an_occurrence_of_a_schedule_starts_the_work_once(tmp_path: Path) -> Non
 def test_several_sleepers_of_one_agent_are_told_the_same(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     first, second = (pair_in(world) for _ in range(2))
-    config = SleeptimeManager(manager_agent_id=first.main, sleeptime_agent_frequency=1)
+    config = SleeptimeSettings(manager_agent_id=first.main, sleeptime_agent_frequency=1)
     group = Groups(records_of(world)).create(
         GroupCreate(agent_ids=[first.sleeper, second.sleeper], description="", manager_config=config)
     )
