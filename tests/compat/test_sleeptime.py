@@ -99,7 +99,7 @@ def test_the_sleeper_reads_what_was_said_and_writes_into_the_shared_block(
         "assistant: Noted.",
     ]
     assert client.agents.messages.create(agent.id, input="And?").usage.run_ids is None
-    streamed = list(client.agents.messages.stream(agent.id, input="Well?"))
+    streamed = list(client.agents.messages.create(agent.id, input="Well?", streaming=True))
     (usage,) = [each for each in streamed if each.message_type == "usage_statistics"]
     assert len(usage.run_ids or ()) == 1
     run_is_over(client, (usage.run_ids or [""])[0])
