@@ -43,7 +43,7 @@ FIELDS: dict[str, Any] = {
     "project_id": "project-1",
     "template_id": "template-1",
     "base_template_id": "base-1",
-    "identity_ids": ["identity-1"],
+    "identity_ids": [],
     "response_format": {"type": "json_object"},
     "approval_deadline": 3_600,
     "fallback_models": [{"model": "hibernaut/demo", "on": ["llm_timeout"]}],
@@ -251,7 +251,7 @@ def test_the_messages_in_context_can_be_set(client: Letta, new_agent: NewAgent) 
 
 @pytest.mark.manifest("agents.list", "agents.list.filters")
 def test_agents_are_listed_by_what_they_are(client: Letta, new_agent: NewAgent) -> None:
-    one = new_agent(name="Filter One", tags=["f1", "shared"], project_id="fp", template_id="ft", identity_ids=["identity-f"])
+    one = new_agent(name="Filter One", tags=["f1", "shared"], project_id="fp", template_id="ft")
     two = new_agent(name="Filter Two", tags=["f2", "shared"])
 
     def found(**wanted: Any) -> list[str]:
@@ -261,7 +261,7 @@ def test_agents_are_listed_by_what_they_are(client: Letta, new_agent: NewAgent) 
     assert found(query_text="filter t") == [two.id]
     assert found(tags=["f1", "shared"]) == [two.id, one.id]
     assert found(tags=["f1", "shared"], match_all_tags=True) == [one.id]
-    assert found(project_id="fp") == found(template_id="ft") == found(identity_id="identity-f") == [one.id]
+    assert found(project_id="fp") == found(template_id="ft") == [one.id]
     assert found(tags=["shared"], order="asc") == [one.id, two.id]
     assert found(last_stop_reason="max_tokens_exceeded") == []
 

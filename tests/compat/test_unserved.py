@@ -58,19 +58,16 @@ def test_lists_of_what_nobody_can_make_are_empty(client: Letta, new_agent: Make)
 
 
 @pytest.mark.manifest(
-    "identities.list",
-    "identities.count",
     "batches.list",
     "sandbox.list",
     "mcp.by_name.list",
 )
 def test_lists_outside_of_the_sdk_are_empty(http: httpx.Client) -> None:
-    lists = ("identities", "messages/batches", "sandbox-config")
+    lists = ("messages/batches", "sandbox-config")
     assert {http.get(f"/v1/{path}", params={"limit": 5, "order": "desc"}).text for path in lists} == {"[]"}
-    assert http.get("/v1/identities/count").json() == 0
     assert http.get("/v1/tools/mcp/servers").json() == {}
-    assert http.get("/v1/identities", params={"after": "identity-x"}).status_code == 404, "no cursor is known in an empty list"
-    assert http.get("/v1/identities", params={"limit": "many"}).status_code == 422
+    assert http.get("/v1/sandbox-config", params={"after": "sandbox-x"}).status_code == 404, "no cursor is known in an empty list"
+    assert http.get("/v1/sandbox-config", params={"limit": "many"}).status_code == 422
     assert http.get(f"/v1/agents/{AGENT}/schedule").status_code == 404, "the agent must exist"
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Change, Delete, Index, Item, Key, OutcomeUnknown, Put
 from hibernaut.schemas.agents.agent import UpdateAgent
+from hibernaut.schemas.agents.identity import CreateIdentity
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.store.table import keys
@@ -211,11 +212,12 @@ def test_a_repeated_write_marks_nothing_twice(tmp_path: Path) -> None:
 
 MANY_TAGS = [f"tag {number}" for number in range(150)]
 OTHERS = [f"tag {number}" for number in range(149, 300)]
-BIG = {
-    "tags": UpdateAgent(tags=OTHERS),
-    "identities": UpdateAgent(identity_ids=[f"identity-{number}" for number in range(130)]),
-    "hidden": UpdateAgent(hidden=True, tags=OTHERS),
-}
+BIG = {"tags": {"tags": OTHERS}, "identities": {}, "hidden": {"hidden": True, "tags": OTHERS}}
+
+
+def many_identities(house: House) -> list[str]:
+    keys = [CreateIdentity(identifier_key=f"key {number}", name="", identity_type="user") for number in range(130)]
+    return [house.services.identities.create(key).id for key in keys]
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -227,6 +229,7 @@ def test_wherever_a_change_of_many_tags_breaks_off_counts_and_lists_agree_with_t
     assert isinstance(house.table, Dies)
     live_history(house, [])
     agent = house.agent(name="Ann", tags=MANY_TAGS) if act_ != "create" else None
+    more = {"identity_ids": many_identities(house)} if act_ == "identities" else {}
     house.table.at, house.table.after = at, after
     try:
         if agent is None:
@@ -234,7 +237,7 @@ def test_wherever_a_change_of_many_tags_breaks_off_counts_and_lists_agree_with_t
         elif act_ == "delete":
             house.services.agents.delete(agent.id)
         else:
-            house.services.agents.updates.update(agent.id, BIG[act_])
+            house.services.agents.updates.update(agent.id, UpdateAgent.model_validate({**BIG[act_], **more}))
     except KeyboardInterrupt:
         pass
     house.table.at = 0

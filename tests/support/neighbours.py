@@ -62,6 +62,8 @@ class Stock:
         source = f'def f_{agent[-8:]}() -> str:\n    """{text}"""\n    return ""\n'
         conversation = self._made(f"/v1/conversations?agent_id={agent}", {"summary": text})
         self.request("PATCH", f"/v1/agents/{agent}/folders/attach/{folder}")
+        links = {"agent_ids": [agent], "block_ids": [block]}
+        identity = self._made("/v1/identities", {"identifier_key": agent, "name": text, "identity_type": "user", **links})
         webhook = f"webhook-{agent[6:]}"
         if self.administers:
             self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
@@ -82,6 +84,7 @@ class Stock:
             "memory_id": passage,
             "archive_id": self._made("/v1/archives", {"name": text}),
             "block_id": block,
+            "identity_id": identity,
             "provider_id": self._made(
                 "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
             ),

@@ -22,7 +22,7 @@ from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, Uncach
 from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
-from hibernaut.rest.routers.agents import agent_blocks, agent_files, agent_tools, agents, direct_calls, groups, tags
+from hibernaut.rest.routers.agents import agent_blocks, agent_files, agent_tools, agents, direct_calls, groups, identities, tags
 from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
 from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools, webhooks
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
@@ -45,6 +45,7 @@ ROUTERS = (
     agent_tools,
     agent_files,
     groups,
+    identities,
     folders,
     messages,
     conversations,

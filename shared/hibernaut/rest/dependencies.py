@@ -24,6 +24,7 @@ from hibernaut.services.budgets.administration import Budgets
 if TYPE_CHECKING:
     from hibernaut.services.access.agent_access import AgentAccess
     from hibernaut.services.agents.agents import Agents
+    from hibernaut.services.agents.identities import Identities
     from hibernaut.services.conversations.conversations import Conversations
     from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.files.agent_files import AgentFiles
@@ -63,6 +64,7 @@ class Services:
     agents: Agents
     blocks: Blocks
     groups: Groups
+    identities: Identities
     tools: Tools
     models: ModelList
     providers: Providers

@@ -67,6 +67,8 @@ CONFIGURING = frozenset(
         ("DELETE", "/v1/blocks/{block_id}"),
         ("GET", "/v1/blocks/{block_id}/agents"),
         ("PATCH", "/v1/agents/{agent_id}/tools/approval/{tool_name}"),
+        ("PATCH", "/v1/agents/{agent_id}/identities/detach/{identity_id}"),
+        ("PATCH", "/v1/blocks/{block_id}/identities/detach/{identity_id}"),
     }
 )
 """Routes about agents that restricted keys do not reach: they configure agents, or tell of others."""

@@ -73,14 +73,6 @@ _LATER: dict[str, _Rows] = {
         ("schedule.retrieve", "GET /v1/agents/{agent_id}/schedule/{scheduled_message_id}", "Retrieves a scheduled message."),
         ("schedule.delete", "DELETE /v1/agents/{agent_id}/schedule/{scheduled_message_id}", "Deletes a scheduled message."),
     ),
-    "API 2.7": (
-        ("identities.attach", "PATCH /v1/agents/{agent_id}/identities/attach/{identity_id}", "Attaches an identity to an agent."),
-        (
-            "identities.detach",
-            "PATCH /v1/agents/{agent_id}/identities/detach/{identity_id}",
-            "Detaches an identity from an agent.",
-        ),
-    ),
     "API 2.14": (
         ("mcp.create", "POST /v1/mcp-servers/", "Adds an MCP server."),
         ("mcp.connect", "GET /v1/mcp-servers/connect/{mcp_server_id}", "Connects to an MCP server by OAuth."),
@@ -104,16 +96,6 @@ _LATER: dict[str, _Rows] = {
     ),
     "API 3": (
         ("messages.capture", "POST /v1/agents/{agent_id}/messages/capture", "Stores turns that another system produced."),
-        (
-            "blocks.identities.attach",
-            "PATCH /v1/blocks/{block_id}/identities/attach/{identity_id}",
-            "Attaches an identity to a block.",
-        ),
-        (
-            "blocks.identities.detach",
-            "PATCH /v1/blocks/{block_id}/identities/detach/{identity_id}",
-            "Detaches an identity from a block.",
-        ),
         ("tools.generate", "POST /v1/tools/generate-tool", "Generates a tool with a model."),
         ("mcp.by_name.create", "PUT /v1/tools/mcp/servers", "Adds an MCP server by its name."),
         ("mcp.by_name.test", "POST /v1/tools/mcp/servers/test", "Tests the connection to an MCP server."),
@@ -141,14 +123,6 @@ _LATER: dict[str, _Rows] = {
             "Adds a tool of an MCP server by its name.",
         ),
         ("mcp.oauth", "GET /v1/tools/mcp/oauth/callback", "Receives the redirect of an OAuth provider."),
-        ("identities.create", "POST /v1/identities/", "Creates an identity."),
-        ("identities.upsert", "PUT /v1/identities/", "Creates or updates an identity."),
-        ("identities.retrieve", "GET /v1/identities/{identity_id}", "Retrieves an identity."),
-        ("identities.update", "PATCH /v1/identities/{identity_id}", "Updates an identity."),
-        ("identities.delete", "DELETE /v1/identities/{identity_id}", "Deletes an identity."),
-        ("identities.properties", "PUT /v1/identities/{identity_id}/properties", "Sets the properties of an identity."),
-        ("identities.agents", "GET /v1/identities/{identity_id}/agents", "Lists the agents of an identity."),
-        ("identities.blocks", "GET /v1/identities/{identity_id}/blocks", "Lists the blocks of an identity."),
         ("groups.messages.list", "GET /v1/groups/{group_id}/messages", "Lists the messages of a group."),
         ("groups.messages.update", "PATCH /v1/groups/{group_id}/messages/{message_id}", "Updates a message of a group."),
         ("groups.messages.reset", "PATCH /v1/groups/{group_id}/reset-messages", "Resets the messages of a group."),

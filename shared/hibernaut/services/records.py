@@ -14,6 +14,7 @@ from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, Check, Conditi
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
+from hibernaut.schemas.agents.identity import StoredIdentity
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.block import StoredBlock
@@ -23,6 +24,7 @@ from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
+from hibernaut.store.agents.identities import IdentityStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -54,6 +56,7 @@ class Records:
     agent_marks: AgentMarks
     groups: GroupStore
     sleeptime_triggers: SleeptimeTriggerStore
+    identities: IdentityStore
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -111,6 +114,22 @@ class Records:
         if folder is None:
             raise NotFound(f"Source not found with id='['{folder_id}']'")
         return folder
+
+    def identity(self, identity_id: str) -> StoredIdentity:
+        """Raises: NotFound."""
+        identity = self.identities.get(identity_id) if is_id(identity_id, "identity") else None
+        if identity is None:
+            raise no_identity(identity_id)
+        return identity
+
+    def identities_there(self, identity_ids: Sequence[str]) -> list[str]:
+        """The ids, each once, in their order. Raises: NotFound if an identity does not exist."""
+        wanted = list(dict.fromkeys(identity_ids))
+        found = self.identities.get_many([one for one in wanted if is_id(one, "identity")])
+        for identity_id in wanted:
+            if identity_id not in found:
+                raise no_identity(identity_id)
+        return wanted
 
     def blocks_of(self, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
@@ -202,6 +221,11 @@ def no_archive(archive_id: str) -> NotFound:
     return NotFound(f"Archive not found with id='['{archive_id}']'")
 
 
+def no_identity(identity_id: str) -> NotFound:
+    """The error for an identity that does not exist."""
+    return NotFound(f"Identity not found with id='['{identity_id}']'")
+
+
 def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
     """The `Records` of a tenant."""
     return Records(
@@ -210,6 +234,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         agent_marks=stores.agent_marks,
         groups=stores.groups,
         sleeptime_triggers=stores.sleeptime_triggers,
+        identities=stores.identities,
         blocks=stores.blocks,
         tools=stores.tools,
         conversations=stores.conversations,

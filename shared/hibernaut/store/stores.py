@@ -24,6 +24,7 @@ from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
+from hibernaut.store.agents.identities import IdentityStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
@@ -77,6 +78,7 @@ class TenantStores:
     agent_marks: AgentMarks
     groups: GroupStore
     sleeptime_triggers: SleeptimeTriggerStore
+    identities: IdentityStore
     blocks: BlockStore
     tools: ToolStore
     conversations: ConversationStore
@@ -195,6 +197,7 @@ class Stores:
             agent_marks=AgentMarks(table, agents.rows_of),
             groups=GroupStore(table, codec),
             sleeptime_triggers=SleeptimeTriggerStore(table, codec),
+            identities=IdentityStore(table, codec),
             blocks=blocks,
             tools=tools,
             conversations=conversations,

@@ -9,6 +9,8 @@ from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.agents import Agents
+from hibernaut.services.agents.identities import Identities
+from hibernaut.services.agents.identity_links import IdentityLinks
 from hibernaut.services.conversations.conversation_creation import ConversationCreation
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.conversations.conversations import Conversations
@@ -105,6 +107,7 @@ def services_over(
         searches=SearchApi(stores, chain.search),
         blocks=Blocks(records),
         groups=Groups(records),
+        identities=Identities(records, IdentityLinks(records, updates)),
         tools=Tools(records, runs=tool_runs),
         models=ModelLists(models),
         providers=Providers(records, stores.providers, chain.own_providers, models),

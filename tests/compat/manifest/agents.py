@@ -59,7 +59,12 @@ ROWS = (
         "API 2.2",
         "`folder_ids` (or `source_ids`) attaches folders and the file tools, also on an update.",
     ),
-    todo("agents.create.identities", "API 2.2", "`identity_ids` names identities; the ids are stored and returned.", LATER),
+    diverging(
+        "agents.create.identities",
+        "API 2.2",
+        "`identity_ids` names identities, also on an update, which replaces them; an unknown one is 404.",
+        "V1 answers 409 with a foreign key's name.",
+    ),
     todo(
         "agents.create.git_memory",
         "API 2.2",

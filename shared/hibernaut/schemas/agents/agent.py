@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from hibernaut.schemas.agents.group import Group
+from hibernaut.schemas.agents.identity import Identity
 from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small, Text
 from hibernaut.schemas.memory.block import Block, CreateBlock, FileBlock
@@ -153,7 +154,7 @@ class AgentState(_AgentFields):
     sources: list[Source] = Field(default_factory=list)
     tool_exec_environment_variables: list[AgentEnvironmentVariable] = Field(default_factory=list)
     secrets: list[AgentEnvironmentVariable] = Field(default_factory=list)
-    identities: list[JsonObject] = Field(default_factory=list)
+    identities: list[Identity] = Field(default_factory=list)
     pending_approval: ApprovalRequestMessage | None = None
     multi_agent_group: Group | None = None
     managed_group: Group | None = None

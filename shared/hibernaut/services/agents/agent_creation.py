@@ -52,12 +52,13 @@ SUBAGENT_TAG = "role:subagent"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders."""
+    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders, identities."""
 
     new_blocks: list[StoredBlock]
     blocks: list[StoredBlock]
     tools: list[StoredTool]
     folder_ids: list[str]
+    identity_ids: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class AgentCreation:
         self._prompts = prompts
 
     def create(self, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
-        """Create an agent. Raises: InvalidArgument, NotFound (a block, tool, folder or handle), Conflict (two blocks with one
+        """Create an agent. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or handle), Conflict (two blocks with one
         label).
         """
         return self._records.until_settled(lambda: self._create(request, user))
@@ -165,6 +166,7 @@ class AgentCreation:
             blocks,
             self._tools(request, FILE_TOOLS if folders else ()),
             [self._records.folder(folder_id).id for folder_id in folders],
+            self._records.identities_there(request.identity_ids or ()),
         )
 
     def _tools(self, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
@@ -220,7 +222,7 @@ class AgentCreation:
             per_file_view_window_char_limit=request.per_file_view_window_char_limit or characters,
             hidden=True if SUBAGENT_TAG in tags else request.hidden,
             tags=tags,
-            identity_ids=list(dict.fromkeys(request.identity_ids or ())),
+            identity_ids=parts.identity_ids,
             block_ids=[block.id for block in parts.blocks],
             tool_ids=[tool.id for tool in parts.tools],
             source_ids=parts.folder_ids,
@@ -261,6 +263,8 @@ class AgentCreation:
             yield from self._records.tools.there(tool.id)
             yield from self._records.tools.attach(tool.id, agent.id)
         yield from folder_links(self._records, agent.id, (), parts.folder_ids)
+        for identity_id in parts.identity_ids:
+            yield self._records.identities.there(identity_id)
         if parts.folder_ids:
             yield from filled_desk(self._records, (), agent)
 

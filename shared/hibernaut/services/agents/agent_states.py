@@ -16,6 +16,7 @@ from hibernaut.ports.table import Item
 from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import StoredGroup
+from hibernaut.schemas.agents.identity import StoredIdentity
 from hibernaut.schemas.memory.block import Block, FileBlock, StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage
@@ -60,6 +61,7 @@ class _AgentRelations:
     blocks: dict[str, StoredBlock]
     tools: dict[str, StoredTool]
     folders: dict[str, StoredFolder]
+    identities: dict[str, StoredIdentity]
     asking: dict[str, ApprovalRequestMessage]
     files: dict[str, list[FileBlock]]
     groups: dict[str, StoredGroup]
@@ -86,6 +88,7 @@ class AgentStates:
         tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
         folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
         group_ids = [agent.managed_group_id for agent in agents if agent.managed_group_id] if "managed_group" in shown else []
+        identity_ids = _each(agent.identity_ids for agent in agents) if "identities" in shown else []
         heads = self._records.conversations.heads(ids)
         return _AgentRelations(
             last_runs=self._records.agents.last_runs.of(ids),
@@ -93,6 +96,7 @@ class AgentStates:
             blocks=self._records.blocks.get_many(block_ids),
             tools=self._records.tools.get_many(tool_ids),
             folders=self._records.folders.get_many(folder_ids),
+            identities=self._records.identities.get_many(identity_ids),
             asking=self._asking(heads) if "pending_approval" in shown else {},
             files=self._files.blocks(agents) if "blocks" in shown else {},
             groups=self._records.groups.get_many(group_ids),
@@ -117,6 +121,8 @@ class AgentStates:
         managed = group.wire() if group else None
         fields = {name: getattr(agent, name) for name in _SHARED}
         fields |= _last_run(found.last_runs.get(agent.id, {}))
+        # An identity that is being deleted may still be named.
+        identities = [found.identities[one] for one in agent.identity_ids if one in found.identities]
         # Every field is named: looking up a default costs more than all the others.
         return AgentState.model_construct(
             **{
@@ -136,9 +142,9 @@ class AgentStates:
                 "blocks": blocks,
                 "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
                 "tags": agent.tags if "tags" in shown else [],
-                "identity_ids": agent.identity_ids if "identities" in shown else [],
+                "identity_ids": [identity.id for identity in identities],
                 "sources": [found.folders[one].source() for one in agent.source_ids if one in found.folders],
-                "identities": [],
+                "identities": [identity.wire() for identity in identities],
                 "pending_approval": found.asking.get(agent.id),
                 "multi_agent_group": managed,
                 "managed_group": managed,

@@ -85,9 +85,10 @@ class AgentUpdates:
             check_name(request.name)
         checked_files_open(request.max_files_open)
         changes: JsonObject = {name: getattr(request, name) for name in _AS_GIVEN if getattr(request, name) is not None}
-        for name in ("tags", "identity_ids"):
-            if getattr(request, name) is not None:
-                changes[name] = list(dict.fromkeys(getattr(request, name)))
+        if request.tags is not None:
+            changes["tags"] = list(dict.fromkeys(request.tags))
+        if request.identity_ids is not None:
+            changes["identity_ids"] = self._records.identities_there(request.identity_ids)
         if "approval_deadline" in request.model_fields_set:
             changes["approval_deadline"] = request.approval_deadline  # null means no deadline
         if "fallback_models" in request.model_fields_set:
@@ -208,6 +209,27 @@ class AgentUpdates:
             self.detach_folder(agent_id, folder_id)
         self._records.writer.write(self._records.folders.detach(folder_id, agent_id))
 
+    def attach_identity(self, agent_id: str, identity_id: str, *, user: str | None = None) -> StoredAgent:
+        """Attach an identity; idempotent. Raises: NotFound."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            self._records.identity(identity_id)
+            if identity_id in agent.identity_ids:
+                return agent, []
+            return self._with(agent, {"identity_ids": [*agent.identity_ids, identity_id]})
+
+        return self._records.change_agent(agent_id, decide, user)
+
+    def detach_identity(self, agent_id: str, identity_id: str, *, user: str | None = None) -> StoredAgent:
+        """Detach an identity, which may be deleted already; idempotent. Raises: NotFound for the agent."""
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
+            if identity_id not in agent.identity_ids:
+                return agent, []
+            return self._with(agent, {"identity_ids": [one for one in agent.identity_ids if one != identity_id]})
+
+        return self._records.change_agent(agent_id, decide, user)
+
     def _with_folders(self, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
         changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}
         after, beside = self._with(agent, changes)
@@ -264,6 +286,8 @@ class AgentUpdates:
         for tool_id in _more(before.tool_ids, after.tool_ids):
             yield from tools.detach(tool_id, after.id)
         yield from folder_links(self._records, after.id, before.source_ids, after.source_ids)
+        for identity_id in _more(after.identity_ids, before.identity_ids):
+            yield self._records.identities.there(identity_id)
 
 
 def _more(these: Sequence[str], those: Sequence[str]) -> list[str]:

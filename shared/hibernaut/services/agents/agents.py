@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Change, Item
@@ -34,7 +34,11 @@ MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 
 @dataclass(frozen=True, slots=True)
 class AgentFilter:
-    """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents."""
+    """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents.
+
+    `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of which an agent must
+    have at least one.
+    """
 
     name: str | None = None
     tags: Sequence[str] = ()
@@ -45,6 +49,7 @@ class AgentFilter:
     base_template_id: str | None = None
     identity_id: str | None = None
     identifier_keys: Sequence[str] = ()
+    identity_ids: Sequence[str] = ()
     last_stop_reason: str | None = None
     created_by_id: str | None = None
     hidden: bool = False
@@ -74,6 +79,8 @@ class AgentFilter:
         for facet, text in named:
             if text:
                 return facet, [text]
+        if self.identity_ids:
+            return "IDENTITY", self.identity_ids
         if not self.tags:
             return None
         return "TAG", self.tags[:1] if self.match_all_tags else self.tags
@@ -83,9 +90,7 @@ class AgentFilter:
         return [row for row in (rows if self.last_stop_reason is None else runs.joined(rows)) if self.admits(row)]
 
     def admits(self, row: Item) -> bool:
-        if (
-            row["hidden"] and not self.hidden
-        ) or self.identifier_keys:  # no identity has a key here yet, so no agent has one with it
+        if row["hidden"] and not self.hidden:
             return False
         exact = {
             "name": self.name,
@@ -99,7 +104,7 @@ class AgentFilter:
             return False
         if self.query_text and self.query_text.lower() not in str(row["name"]).lower():
             return False
-        if self.identity_id is not None and self.identity_id not in json.loads(str(row["identity_ids"])):
+        if not identities_match(row, self.identity_id, self.identity_ids):
             return False
         return tags_match(row, self.tags, every=self.match_all_tags)
 
@@ -110,6 +115,14 @@ def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
         return True
     tags = tags_of(row)
     return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
+
+
+def identities_match(row: Item, identity_id: str | None, some_of: Sequence[str]) -> bool:
+    """Whether a list row has the identity, and at least one of the others. Without them every row matches."""
+    if identity_id is None and not some_of:
+        return True
+    held = set(json.loads(str(row["identity_ids"])))
+    return (identity_id is None or identity_id in held) and (not some_of or not held.isdisjoint(some_of))
 
 
 def linked(records: Records, links: RowList, asked: Page) -> list[str]:
@@ -158,7 +171,10 @@ class Agents:
         Raises: NotFound for a cursor.
         """
 
-        agents, mark = self._records.agents, wanted.mark()
+        found = self._resolved(wanted)
+        if found is None:
+            return []
+        wanted, agents, mark = found, self._records.agents, found.mark()
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
             return wanted.among(rows if order_by != RAN else agents.last_runs.joined(rows), agents.last_runs)
@@ -177,6 +193,13 @@ class Agents:
             rows = page(rows, asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
         return self.some([_id(row) for row in rows], shown)
 
+    def _resolved(self, wanted: AgentFilter) -> AgentFilter | None:
+        """The filter with the ids of the identities that it names by key; None if there is none, so that no agent passes."""
+        if not wanted.identifier_keys:
+            return wanted
+        found = self._records.identities.with_keys(wanted.identifier_keys)
+        return replace(wanted, identity_ids=found) if found else None
+
     def some(self, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
         """The states of the existing agents among these ids, in their order."""
         agents = self._records.agents.get_many(agent_ids)
@@ -187,13 +210,21 @@ class Agents:
         self._records.block(block_id)
         return self.among(self._records.blocks.links(block_id), asked, shown)
 
+    def of_identity(self, identity_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+        """A page of the agents of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
+        self._records.identity(identity_id)
+        return self.list(AgentFilter(identity_id=identity_id, hidden=True), asked, MADE, shown)
+
     def among(self, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
         """A page of the existing agents among the linked ones, by creation time."""
         return self.some(linked(self._records, links, asked), shown)
 
     def count(self, wanted: AgentFilter) -> int:
         """The number of agents that pass the filter. Without criteria, or with one that has marks, the engine counts."""
-        agents, mark = self._records.agents, wanted.mark()
+        found = self._resolved(wanted)
+        if found is None:
+            return 0
+        wanted, agents, mark = found, self._records.agents, found.mark()
         if wanted.criteria == 0:
             return agents.count(hidden=wanted.hidden)
         if mark is None or not self._marking.is_complete():

@@ -6,9 +6,8 @@ memory tools only; the API accepts longer values, as Letta V1 does. Must not kno
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
@@ -19,15 +18,17 @@ from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.agents.agent_parts import new_block
-from hibernaut.services.agents.agents import tags_match
+from hibernaut.services.agents.agents import identities_match, tags_match
 from hibernaut.services.records import Records
+from hibernaut.store.table.row_lists import RowList, Select
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFilter:
     """The filter of a list of blocks (Letta V1 API, digest 2.10). `hidden`: include hidden blocks.
 
-    `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers.
+    `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers. `identifier_keys` names
+    identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of which a block must have at least one.
     """
 
     label: str | None = None
@@ -35,6 +36,7 @@ class BlockFilter:
     templates_only: bool = False
     identity_id: str | None = None
     identifier_keys: Sequence[str] = ()
+    identity_ids: Sequence[str] = ()
     project_id: str | None = None
     tags: Sequence[str] = ()
     match_all_tags: bool = False
@@ -48,14 +50,14 @@ class BlockFilter:
 
     def admits(self, row: Item) -> bool:
         """Whether a list row passes the filter, except for the criteria on the block's value and on its number of agents."""
-        if (row["hidden"] and not self.hidden) or self.identifier_keys:  # no identity has a key here yet
+        if row["hidden"] and not self.hidden:
             return False
         exact = {"label": self.label, "template_name": self.name, "project_id": self.project_id}
         if any(wanted is not None and row[name] != wanted for name, wanted in exact.items()):
             return False
         if self.templates_only and not row["is_template"]:
             return False
-        if self.identity_id is not None and self.identity_id not in json.loads(str(row["identity_ids"])):
+        if not identities_match(row, self.identity_id, self.identity_ids):
             return False
         if not (contains(row["label"], self.label_search) and contains(row["description"], self.description_search)):
             return False
@@ -95,6 +97,11 @@ class Blocks:
 
     def list(self, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
         """A page of the blocks that pass the filter, by creation time. Raises: NotFound for a cursor."""
+        if wanted.identifier_keys:
+            named = self._records.identities.with_keys(wanted.identifier_keys)
+            if not named:
+                return []
+            wanted = replace(wanted, identity_ids=named)
         counts: Mapping[str, int] = self._records.blocks.counts() if wanted.counts_agents else {}
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
@@ -103,9 +110,26 @@ class Blocks:
                 rows = [row for row in rows if wanted.admits_count(counts.get(str(row["sk"]), 0))]
             return self._with_value(rows, wanted.value_search) if wanted.value_search else rows
 
-        ids = [str(row["sk"]) for row in self._records.blocks.listed().page(asked, select)]
+        holders = [wanted.identity_id] if wanted.identity_id is not None else wanted.identity_ids
+        if holders:
+            links = self._records.identities.block_links(holders)
+            found = links.page(asked, lambda some: self._among(links, some, select))
+            ids = [links.id_of(link) for link in found]
+        else:
+            ids = [str(row["sk"]) for row in self._records.blocks.listed().page(asked, select)]
         blocks = self._records.blocks.get_many(ids)
         return [blocks[block_id] for block_id in ids if block_id in blocks]
+
+    def _among(self, links: RowList, some: Sequence[Item], select: Select) -> Sequence[Item]:
+        """The links to the selected blocks. A link to a deleted block is left out."""
+        rows = self._records.blocks.rows_of([links.id_of(link) for link in some])
+        chosen = {str(row["sk"]) for row in select([row for row in rows.values() if "label" in row])}
+        return [link for link in some if links.id_of(link) in chosen]
+
+    def of_identity(self, identity_id: str, asked: Page) -> Sequence[StoredBlock]:
+        """A page of the blocks of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
+        self._records.identity(identity_id)
+        return self.list(BlockFilter(identity_id=identity_id, hidden=True), asked)
 
     def count(self) -> int:
         return self._records.blocks.listed().count()
@@ -168,6 +192,8 @@ class Blocks:
         for agent_id in self._records.blocks.agents_of(block_id):
             leave(self._records, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]})
             self._records.writer.write(self._records.blocks.detach(block_id, agent_id))
+        for identity_id in block.identity_ids:
+            self._records.writer.write(self._records.identities.detach_block(identity_id, block_id))
 
 
 def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject]) -> None:

@@ -18,7 +18,7 @@ from itertools import groupby, islice
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.ports.table import Delete, Item, Put, Update, Value
+from hibernaut.ports.table import Delete, Item, Put, Query, Update, Value
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.store.agents import agent_mark_keys
 from hibernaut.store.table import keys
@@ -93,6 +93,11 @@ class AgentMarks:
     def bearers(self, facet: Facet, texts: Sequence[str]) -> RowList:
         """The marks of these texts; an agent that bears several of them is there once."""
         return RowList(self._table, self._pk, *(agent_mark_keys.agent_marks(facet, text) for text in dict.fromkeys(texts)))
+
+    def agents_of(self, facet: Facet, texts: Sequence[str]) -> dict[str, list[str]]:
+        """The ids of the agents that bear each of these texts, oldest first."""
+        found = self._table.query_many([Query(self._pk, prefix=agent_mark_keys.agent_marks(facet, text)) for text in texts])
+        return {text: [keys.last_part(str(mark["sk"])) for mark in marks] for text, marks in zip(texts, found, strict=True)}
 
     def count(self, facet: Facet, text: str, *, hidden: bool) -> int:
         """The number of agents that bear a text, with or without the hidden ones. The engine counts."""

@@ -72,6 +72,11 @@ class BlockStore:
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
 
+    def rows_of(self, block_ids: Sequence[str]) -> dict[str, Item]:
+        """The list rows that exist of these blocks, by block id."""
+        found = self._table.get_many([keys.block_row(self._tenant, block_id) for block_id in block_ids])
+        return {key.sk: row for key, row in found.items()}
+
     def delete(self, block: StoredBlock) -> list[Change]:
         """The changes that delete a block and its list row. Condition: the block exists. Its links remain."""
         key = keys.block(self._tenant, block.id)

@@ -9,6 +9,7 @@ import pytest
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
+from hibernaut.schemas.agents.identity import CreateIdentity
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.schemas.runs.send import LettaRequest
@@ -27,15 +28,18 @@ def names(house: House, wanted: AgentFilter = ALL, asked: Page = WHOLE, order_by
     return [state.name for state in house.services.agents.list(wanted, asked, order_by, frozenset())]
 
 
+def identity(house: House) -> str:
+    return house.services.identities.create(CreateIdentity(identifier_key="ann", name="Ann", identity_type="user")).id
+
+
 def ended(house: House, agent: StoredAgent, day: int, reason: StopReason) -> None:
     change = house.stores.agents.run_ended(agent.id, datetime(2026, 1, day, tzinfo=UTC), 7, reason)
     house.stores.writer.write(change)
 
 
 def test_every_filter_admits_what_it_names(house: House) -> None:
-    house.agent(
-        name="Ann Lee", tags=["a", "b"], project_id="p", identity_ids=["identity-1"], template_id="t", base_template_id="bt"
-    )
+    who = identity(house)
+    house.agent(name="Ann Lee", tags=["a", "b"], project_id="p", identity_ids=[who], template_id="t", base_template_id="bt")
     bob = house.agent(name="Bob", tags=["b"])
     house.agent(name="Eve", hidden=True, tags=["a"])
     ended(house, bob, 1, StopReason.MAX_STEPS)
@@ -48,8 +52,10 @@ def test_every_filter_admits_what_it_names(house: House) -> None:
         (AgentFilter(project_id="p"), ["Ann Lee"]),
         (AgentFilter(template_id="t"), ["Ann Lee"]),
         (AgentFilter(base_template_id="bt"), ["Ann Lee"]),
-        (AgentFilter(identity_id="identity-1"), ["Ann Lee"]),
-        (AgentFilter(identifier_keys=["k"]), []),
+        (AgentFilter(identity_id=who), ["Ann Lee"]),
+        (AgentFilter(identifier_keys=["ann"]), ["Ann Lee"]),
+        (AgentFilter(identifier_keys=["ann", "bob"], tags=["b"]), ["Ann Lee"]),
+        (AgentFilter(identifier_keys=["bob"]), []),
         (AgentFilter(last_stop_reason="max_steps"), ["Bob"]),
         (AgentFilter(created_by_id="user-1"), []),
     ):
@@ -78,7 +84,7 @@ def test_lists_are_ordered_as_asked_with_agents_that_never_ran_last(house: House
 
 def test_a_client_that_chooses_sees_no_relation_that_it_did_not_name(house: House) -> None:
     agent = house.agent(
-        memory_blocks=[{"label": "human", "value": ""}], tags=["a"], secrets={"K": "v"}, identity_ids=["identity-1"]
+        memory_blocks=[{"label": "human", "value": ""}], tags=["a"], secrets={"K": "v"}, identity_ids=[identity(house)]
     )
     bare = house.services.agents.retrieve(agent.id, shown_relations(True, None, None))
     assert (bare.blocks, bare.memory.blocks, bare.tools, bare.tags, bare.secrets, bare.identity_ids) == ([], [], [], [], [], [])

@@ -42,18 +42,11 @@ EmptyListQuery = Annotated[EmptyList, Query()]
 
 
 @router.get("/mcp-servers", response_model=list[JsonObject])
-@router.get("/identities", response_model=list[JsonObject], deprecated=True)
 @router.get("/messages/batches", response_model=list[JsonObject])
 @router.get("/sandbox-config", response_model=list[JsonObject])
 async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
     """An empty page: this server cannot create these resources yet."""
     return plain(query.found())
-
-
-@router.get("/identities/count", response_model=int, deprecated=True)
-async def count_nothing(_caller: TheCaller) -> Response:
-    """The number of these resources: 0."""
-    return plain(0)
 
 
 @router.get("/tools/mcp/servers", response_model=JsonObject)

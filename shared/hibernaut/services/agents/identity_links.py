@@ -1,0 +1,115 @@
+"""The links between identities, agents and blocks (Letta V1 API, digest 2.7 and 3).
+
+Agents and blocks name their identities, so an identity is attached in a transaction of the agent or the block, which checks that the
+identity exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from hibernaut.ports.table import Change
+from hibernaut.schemas.agents.identity import MOST_IDENTITIES
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.services.agents.agent_updates import AgentUpdates
+from hibernaut.services.records import Records
+
+
+class IdentityLinks:
+    """Attaches identities to agents and blocks, and detaches them."""
+
+    def __init__(self, records: Records, updates: AgentUpdates) -> None:
+        self._records = records
+        self._updates = updates
+
+    def agents_of(self, identity_id: str) -> Sequence[str]:
+        """The ids of the agents of an identity, oldest first."""
+        return self._records.agent_marks.agents_of("IDENTITY", [identity_id])[identity_id]
+
+    def blocks_of(self, identity_id: str) -> Sequence[str]:
+        """The ids of the blocks of an identity, oldest first."""
+        return self._records.identities.blocks_of([identity_id])[identity_id]
+
+    def attach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None) -> None:
+        """Attach the identity to an agent; idempotent. Raises: NotFound, Conflict."""
+        self._updates.attach_identity(agent_id, identity_id, user=user)
+
+    def detach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None) -> None:
+        """Detach the identity from an agent; idempotent. Raises: NotFound, Conflict."""
+        self._records.identity(identity_id)
+        self._updates.detach_identity(agent_id, identity_id, user=user)
+
+    def attach_block(self, identity_id: str, block_id: str) -> None:
+        """Attach the identity to a block; idempotent. Raises: NotFound, Conflict, InvalidArgument (the block has too many)."""
+        self._records.identity(identity_id)
+        store = self._records.identities
+
+        def more(held: list[str]) -> list[str]:
+            if identity_id not in held and len(held) >= MOST_IDENTITIES:
+                raise InvalidArgument(
+                    f"INVALID_ARGUMENT: A block has at most {MOST_IDENTITIES} identities; {block_id} has as many."
+                )
+            return held if identity_id in held else [*held, identity_id]
+
+        self._change_block(block_id, more, store.there(identity_id), store.attach_block(identity_id, block_id))
+
+    def detach_block(self, identity_id: str, block_id: str) -> None:
+        """Detach the identity from a block; idempotent. Raises: NotFound, Conflict."""
+        self._records.identity(identity_id)
+        self._lose_block(identity_id, block_id)
+
+    def _lose_block(self, identity_id: str, block_id: str) -> None:
+        link = self._records.identities.detach_block(identity_id, block_id)
+        self._change_block(block_id, lambda held: [one for one in held if one != identity_id], link)
+
+    def _change_block(self, block_id: str, decide: Callable[[list[str]], list[str]], *beside: Change) -> None:
+        """Change the identities of a block. Nothing is written if `decide` returns what the block has."""
+
+        def attempt() -> None:
+            before = self._records.block(block_id)
+            held = decide(before.identity_ids)
+            if held == before.identity_ids:
+                return
+            after, token = before.model_copy(update={"identity_ids": held}), self._records.ids.token()
+            self._records.writer.write(*self._records.blocks.change(before, after, token), *beside, token=token)
+
+        self._records.until_settled(attempt)
+
+    def check_there(self, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+        """Raises: NotFound for an agent or a block that does not exist, before anything is written."""
+        agents = list(dict.fromkeys(agent_ids or ()))
+        there = self._records.agents.rows_of(agents) if agents else {}
+        for agent_id in agents:
+            if "name" not in there.get(agent_id, {}):
+                raise NotFound(f"Agent with ID {agent_id} not found")
+        blocks = list(dict.fromkeys(block_ids or ()))
+        rows = self._records.blocks.rows_of(blocks) if blocks else {}
+        for block_id in blocks:
+            if "label" not in rows.get(block_id, {}):
+                raise NotFound(f"Block with id '{block_id}' not found")
+
+    def attach(self, identity_id: str, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+        """Attach the identity to several agents and blocks, each in a transaction of its own. Raises: NotFound, Conflict, InvalidArgument."""
+        for agent_id in dict.fromkeys(agent_ids or ()):
+            self.attach_agent(identity_id, agent_id)
+        for block_id in dict.fromkeys(block_ids or ()):
+            self.attach_block(identity_id, block_id)
+
+    def replace(self, identity_id: str, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+        """Attach the identity to these agents and blocks, and detach it from all others; None leaves them. Raises: as `attach`."""
+        self.attach(identity_id, agent_ids, block_ids)
+        lost = [one for one in self.agents_of(identity_id) if one not in agent_ids] if agent_ids is not None else []
+        left = [one for one in self.blocks_of(identity_id) if one not in block_ids] if block_ids is not None else []
+        self.leave(identity_id, lost, left)
+
+    def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str]) -> None:
+        """Detach the identity from these agents and blocks. Of a deleted block the link row is removed."""
+        for agent_id in agent_ids:
+            with suppress(NotFound):  # the agent was deleted meanwhile, with its marks
+                self._updates.detach_identity(agent_id, identity_id)
+        for block_id in block_ids:
+            try:
+                self._lose_block(identity_id, block_id)
+            except NotFound:
+                self._records.writer.write(self._records.identities.detach_block(identity_id, block_id))
