@@ -148,7 +148,7 @@ class Identities:
         whole = _merged([], properties)
         return self._wire([self._records.until_settled(lambda: self._change(identity_id, UpdateIdentity(), whole))], EVERY)[0]
 
-    def _change(self, identity_id: str, request: UpdateIdentity, properties: list[IdentityProperty] | None) -> StoredIdentity:
+    def _change(self, identity_id: str, request: UpdateIdentity, properties: Sequence[IdentityProperty] | None) -> StoredIdentity:
         """One attempt of a change. `properties` replaces all of them; None: those of the request are merged."""
         before = self._records.identity(identity_id)
         changes = {
@@ -156,7 +156,7 @@ class Identities:
             for name in ("identifier_key", "name", "identity_type")
             if (value := getattr(request, name)) is not None and value != getattr(before, name)
         }
-        whole = properties if properties is not None else _merged(before.properties, request.properties or ())
+        whole = [*properties] if properties is not None else _merged(before.properties, request.properties or ())
         if whole != before.properties:
             changes["properties"] = whole
         if not changes:
@@ -194,7 +194,7 @@ class Identities:
         """The ids of the blocks of an identity, oldest first."""
         return self.links.blocks_of(identity_id)
 
-    def _wire(self, identities: Sequence[StoredIdentity], shown: frozenset[IdentityRelation]) -> list[Identity]:
+    def _wire(self, identities: Sequence[StoredIdentity], shown: frozenset[IdentityRelation]) -> Sequence[Identity]:
         ids = [identity.id for identity in identities]
         agents = self._records.agent_marks.agents_of("IDENTITY", ids) if "identity.agents" in shown else {}
         blocks = self._records.identities.blocks_of(ids) if "identity.blocks" in shown else {}
