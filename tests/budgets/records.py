@@ -16,6 +16,7 @@ from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.agents.group import GroupCreate
+from hibernaut.schemas.agents.identity import CreateIdentity, IdentityType, StoredIdentity
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.schemas.memory.file import FileStatus, StoredFile
@@ -71,6 +72,7 @@ class Records:
         folder = services.folders.create(CreateFolder(name="first"))
         archive = services.archives.create(CreateArchive(name="first"))
         group = services.groups.create(GroupCreate(agent_ids=[agent_id], description="first"))
+        person = self._person(block.id)
         thread = services.conversations.openings.create(agent_id, CreateConversation())
         record = stores.conversation_records.get(thread.id)
         thread_head = stores.conversations.head(thread.id)
@@ -87,10 +89,11 @@ class Records:
             for name in made:
                 made[name].append(ids[name])
             changes += [
-                *stores.agents.create(other := self._agent(agent, ids["agent"], number), "t"),
+                *stores.agents.create(other := self._agent(agent, ids["agent"], number, person.id), "t"),
                 *stores.agent_marks.put(other),
                 *self._log(head.model_copy(update={"agent_id": ids["agent"]}), ids["agent"]),
-                *stores.blocks.create(copied(block, ids["block"], self._now()), "t"),
+                *stores.blocks.create(copied(block, ids["block"], self._now(), identity_ids=[person.id]), "t"),
+                *stores.identities.create(copied(person, ids["identity"], self._now(), identifier_key=ids["identity"]), "t"),
                 *stores.tools.create(copied(tool, ids["tool"], self._now(), name=f"knock_{number}"), "t"),
                 *stores.files.create(file := self._file(ids["file"], folder.id, f"file {number}.txt"), 0, "t"),
                 *stores.files.pieces(file, [self._piece(file)])[:1],
@@ -99,13 +102,14 @@ class Records:
                 *stores.conversation_records.create(copied(record, ids["conversation"], self._now()), "t")[:-1],
                 *self._log(thread_head, ids["conversation"]),
                 stores.blocks.attach(block.id, ids["agent"]),
+                stores.identities.attach_block(person.id, ids["block"]),
                 stores.folders.attach(folder.id, ids["agent"]),
                 *stores.archives.attach(archive.id, ids["agent"], self._now()),
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.groups.create(group.model_copy(update={"id": ids["group"]}), "t"),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
             ]
-            if len(changes) > AT_ONCE - 30:
+            if len(changes) > AT_ONCE - 35:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
@@ -123,6 +127,7 @@ class Records:
             "agent_id": agent_id,
             "block_id": block.id,
             "block_label": "human",
+            "identity_id": person.id,
             "tool_id": tool.id,
             "folder_id": folder.id,
             "source_id": folder.id,
@@ -144,6 +149,15 @@ class Records:
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 
+    def _person(self, block_id: str) -> StoredIdentity:
+        """An identity, which has the block."""
+        made = self.services.identities.create(
+            CreateIdentity(identifier_key="ann", name="Ann", identity_type=IdentityType.USER, block_ids=[block_id])
+        )
+        stored = self.embedded.stores.of(TENANT).identities.get(made.id)
+        assert stored is not None
+        return stored
+
     def _log(self, head: Head, conversation: str) -> list[Change]:
         """A conversation in which one thing was said."""
         text = [TextContent(text="Hello")]
@@ -158,10 +172,11 @@ class Records:
         options = RunOptions(max_steps=1)
         return StoredRun(id=run_id, agent_id=agent_id, status=RunStatus.COMPLETED, created_at=self._now(), options=options)
 
-    def _agent(self, agent: StoredAgent, agent_id: str, number: int) -> StoredAgent:
-        """One of ten tags in turn."""
+    def _agent(self, agent: StoredAgent, agent_id: str, number: int, person: str) -> StoredAgent:
+        """One of ten tags in turn, and the identity `person`."""
         at = self._now()
-        return copied(agent, agent_id, at, name=f"agent {number}", tags=[f"tag {number % 10}"], updated_at=at)  # type: ignore[no-any-return]
+        tags = [f"tag {number % 10}"]
+        return copied(agent, agent_id, at, name=f"agent {number}", tags=tags, identity_ids=[person], updated_at=at)  # type: ignore[no-any-return]
 
     def _file(self, file_id: str, folder_id: str, name: str) -> StoredFile:
         now = self._now()
@@ -192,6 +207,7 @@ class Records:
 PREFIXES = {
     "agent": "agent",
     "block": "block",
+    "identity": "identity",
     "tool": "tool",
     "file": "file",
     "folder": "source",

@@ -119,9 +119,9 @@ def test_identities_are_listed_by_what_they_are(http: httpx.Client, client: Lett
     assert http.get(PATH, params={"after": MISSING}).status_code == 404
     assert http.get(PATH, params={"identity_type": "robot"}).status_code == 422
     assert http.get(PATH, params={"name": "listed one"}).json()[0]["agent_ids"] == [agent]
-    assert client.get(f"{PATH}/{one['id']}", cast_to=dict)["agent_ids"] == []
+    assert client.get(f"{PATH}/{one['id']}", cast_to=dict[str, object])["agent_ids"] == []
     asked = {"params": {"include": ["identity.agents"]}}
-    assert client.get(f"{PATH}/{one['id']}", cast_to=dict, options=asked)["agent_ids"] == [agent]
+    assert client.get(f"{PATH}/{one['id']}", cast_to=dict[str, object], options=asked)["agent_ids"] == [agent]
 
 
 @pytest.mark.manifest(

@@ -217,7 +217,7 @@ BIG = {"tags": {"tags": OTHERS}, "identities": {}, "hidden": {"hidden": True, "t
 
 def many_identities(house: House) -> list[str]:
     keys = [CreateIdentity(identifier_key=f"key {number}", name="", identity_type="user") for number in range(130)]
-    return [house.services.identities.create(key).id for key in keys]
+    return [house.services.identities.upsert(key).id for key in keys]
 
 
 @pytest.mark.parametrize("after", [False, True])

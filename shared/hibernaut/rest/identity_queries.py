@@ -23,7 +23,7 @@ class IdentityShown(Schema):
         return frozenset(self.include or ()) if caller.is_1_0_client else EVERY
 
 
-class _List(Schema):
+class _IdentityPaging(Schema):
     before: str | None = None
     after: str | None = None
     limit: Limit = 50
@@ -34,7 +34,7 @@ class _List(Schema):
         return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
 
 
-class IdentityList(_List, IdentityShown):
+class IdentityList(_IdentityPaging, IdentityShown):
     """A page of identities, newest first. `name`: a part of the name, in any case."""
 
     name: str | None = None
@@ -46,7 +46,7 @@ class IdentityList(_List, IdentityShown):
         return IdentityFilter(self.name, self.project_id, self.identifier_key, self.identity_type)
 
 
-class IdentityBlockList(_List):
+class IdentityBlockList(_IdentityPaging):
     """A page of the blocks of an identity, newest first."""
 
 

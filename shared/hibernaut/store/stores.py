@@ -23,8 +23,8 @@ from hibernaut.store.access.rates import RateStore, TenantRates
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
-from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.identities import IdentityStore
+from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs

@@ -42,10 +42,10 @@ class IdentityLinks:
 
     def attach_block(self, identity_id: str, block_id: str) -> None:
         """Attach the identity to a block; idempotent. Raises: NotFound, Conflict, InvalidArgument (the block has too many)."""
-        self._records.identity(identity_id)
         store = self._records.identities
 
         def more(held: list[str]) -> list[str]:
+            self._records.identity(identity_id)
             if identity_id not in held and len(held) >= MOST_IDENTITIES:
                 raise InvalidArgument(
                     f"INVALID_ARGUMENT: A block has at most {MOST_IDENTITIES} identities; {block_id} has as many."
