@@ -1,4 +1,4 @@
-"""The settings of capacity in the context: request rates, concurrent streams, the time of a custom tool. Plain values."""
+"""The settings of capacity in the context: request rates, concurrent streams, the time of a custom tool and of an agent's reply. Plain values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 LONGEST_TOOL = 840
 """Seconds of a custom tool: what `advance_turn` and `run_tool` have, 900 each, less a minute for all else of a step."""
+LONGEST_REPLY = 43_200
+"""Seconds that an agent may wait for another one's reply: half of the longest run."""
 NO_LIMIT = "none"
 
 
@@ -34,4 +36,14 @@ def tool_seconds_in(context: Mapping[str, object]) -> int | None:
     seconds = number_in(context, "toolTime", 1)
     if seconds > LONGEST_TOOL:
         raise ValueError(f"toolTime must be from 1 to {LONGEST_TOOL} seconds, because a step ends after 900, not {seconds}")
+    return seconds
+
+
+def reply_seconds_in(context: Mapping[str, object]) -> int | None:
+    """The seconds that an agent waits for another one's reply; None: the server's own default. Raises: ValueError."""
+    if context.get("replyTime") is None:
+        return None
+    seconds = number_in(context, "replyTime", 1)
+    if seconds > LONGEST_REPLY:
+        raise ValueError(f"replyTime must be from 1 to {LONGEST_REPLY} seconds, because a run lives for a day, not {seconds}")
     return seconds

@@ -16,7 +16,7 @@ from hibernaut.services.host import TraceMode
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
 from hibernaut.wiring.variables import address_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
-from infra.capacity import followers_in, number_in, tool_seconds_in
+from infra.capacity import followers_in, number_in, reply_seconds_in, tool_seconds_in
 from infra.context import parts_in, wished
 from infra.default_model import default_model_in
 from infra.endpoint_settings import Endpoint, endpoint_in, ranges_in
@@ -94,7 +94,7 @@ class Settings:
     `release`: how new code gets the traffic. `otlp`: the base address of a collector of spans (empty: none).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
-    `tool_seconds`: the time limit of a custom tool (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
+    `tool_seconds`: the time limit of a custom tool, `reply_seconds`: that of a reply between agents (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
     set (empty: none). `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
     all tenants go to an event bus of EventBridge; webhooks work with either.
     `data_keys`: the KMS key of all stored data, `stack`
@@ -126,6 +126,7 @@ class Settings:
     bedrock_models: tuple[str, ...] = DEFAULT_MODELS
     default_model: str = ""
     tool_seconds: int | None = None
+    reply_seconds: int | None = None
     tenant_budget: str = ""
     identity: tuple[tuple[str, str], ...] = ()
     events: EventsKind = "none"
@@ -170,6 +171,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         burst=number_in(context, "burst", made.burst),
         sizes=replace(made.sizes, stream=replace(made.sizes.stream, at_once=followers_in(context, made.sizes.stream.at_once))),
         tool_seconds=tool_seconds_in(context),
+        reply_seconds=reply_seconds_in(context),
         default_model=default_model_in(str(context.get("defaultModel", "")), bedrock_models),
         search=search,
         embedding=embedding,

@@ -198,6 +198,7 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
             **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
             **({"HIBERNAUT_TOOL_TIMEOUT": str(settings.tool_seconds)} if settings.tool_seconds else {}),
+            **({"HIBERNAUT_AGENT_REPLY": str(settings.reply_seconds)} if settings.reply_seconds else {}),
             **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
             **({"HIBERNAUT_OTLP_ENDPOINT": settings.otlp} if settings.otlp else {}),
             **({"HIBERNAUT_TENANT_BUDGET": settings.tenant_budget} if settings.tenant_budget else {}),

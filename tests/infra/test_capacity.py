@@ -17,6 +17,7 @@ WISHES = {
     "burst": "40",
     "followers": "7",
     "toolTime": "300",
+    "replyTime": "7200",
     "defaultModel": "openai/gpt-5.4",
 }
 
@@ -48,7 +49,7 @@ def test_every_function_that_runs_tools_or_models_reads_what_was_set(sized: Temp
         variables = sized.functions()[name]["Environment"]["Variables"].items()
         plain = {key: value for key, value in variables if isinstance(value, str)}
         read = AwsSettings.from_environment({**plain, "HIBERNAUT_TABLE": "table"})
-        assert (read.tool_timeout, read.default_model) == (300.0, "openai/gpt-5.4")
+        assert (read.tool_timeout, read.agent_reply, read.default_model) == (300.0, 7200.0, "openai/gpt-5.4")
 
 
 def test_without_wishes_the_server_s_own_defaults_apply(dev: Template) -> None:
@@ -79,6 +80,7 @@ def test_a_default_model_is_of_a_provider_that_functions_can_have(handle: str) -
         ({"followers": "many"}, "followers must be a whole number from 1, or none, not 'many'"),
         ({"toolTime": "841"}, "toolTime must be from 1 to 840 seconds"),
         ({"toolTime": "1m"}, "toolTime must be a whole number from 1, not '1m'"),
+        ({"replyTime": "43201"}, "replyTime must be from 1 to 43200 seconds"),
         ({"defaultModel": "gpt-5.4"}, "defaultModel must be a handle like openai/gpt-5.4 of anthropic, azure"),
         ({"defaultModel": "opnai/gpt-5.4"}, "not 'opnai/gpt-5.4'"),
         ({"defaultModel": "bedrock/amazon.nova-lite-v1:0"}, "is none that bedrockModels allows"),

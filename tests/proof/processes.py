@@ -36,7 +36,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
-from tests.proof.agents import made_for
+from tests.proof.agents import colleagues, made_for
 from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import TENANT, Client, Desk, Notes, Say
 from tests.proof.faults import is_outside
@@ -111,7 +111,8 @@ class Place:
 
     def running(self, table: Table) -> set[str]:
         """The runs that can still advance. A run in the queue behind a pending approval cannot."""
-        states = runs(self.looking(table), self.agent_id)
+        world = self.looking(table)
+        states = [state for one in (self.agent_id, *colleagues(world, self.agent_id)) for state in runs(world, one)]
         return {state.run.id for state in states if state.run.status is RunStatus.RUNNING}
 
     def client(self, desk: Desk) -> Client:
@@ -228,6 +229,8 @@ class LambdaDesk:
         while running := self.place.running(dynamodb(self.place)):
             for run_id in sorted(running):
                 heartbeats(self.server, run_id)
+        for item in self.server.stores.due.all():  # A worker that was killed may have told no one of the end of its run.
+            self.server.engines.of(TENANT).sweep.clear_up(item.key)
 
 
 def heartbeats(server: aws.Composition, run_id: str) -> None:

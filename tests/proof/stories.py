@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hibernaut.domain.agents.agent_calls import MATCHING_TAGS
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.messages.message import Message
@@ -26,6 +27,7 @@ INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
 RING = ("ring", {"x": ""})
 NOTE = ("memory_insert", {"label": "human", "new_string": "Was in Bergen"})
 """The edit of a sleep-time agent."""
+ASK = (MATCHING_TAGS, {"message": "", "match_all": [], "match_some": []})
 TOOLS = ("memory_insert", "ring", "send_message", "core_memory_append", "archival_memory_insert")
 
 
@@ -55,18 +57,26 @@ def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Scr
             return replies[-1]
         replied = {row.step_id for row in request.messages[place:] if row.role in ("assistant", "approval") and row.step_id}
         step = len(replied)
-        return _told(replies[min(step, len(replies) - 1)], f"{text[:20]} {step}")
+        return _told(replies[min(step, len(replies) - 1)], f"{text[:20]} {step}", request.user or "")
 
     return script
 
 
-def _told(reply: ModelReply, where: str) -> ModelReply:
-    """The reply with unique arguments in its calls of `ring`: the place where they were made."""
+def colleague_tag(agent_id: str) -> str:
+    """The tag of the agent that the agent of a story calls."""
+    return f"colleague of {agent_id}"
+
+
+def _told(reply: ModelReply, where: str, agent_id: str) -> ModelReply:
+    """The reply with unique arguments in its calls of `ring` and of other agents: the place where they were made."""
     made = []
     for number, call in enumerate(reply.tool_calls):
         arguments = json.loads(call.arguments)
         if "x" in arguments:
             call = replace(call, arguments=json.dumps({**arguments, "x": f"{where} {number}"}))
+        if "match_all" in arguments:
+            named = {"message": f"{where} {number}", "match_all": [colleague_tag(agent_id)]}
+            call = replace(call, arguments=json.dumps({**arguments, **named}))
         made.append(call)
     return replace(reply, tool_calls=tuple(made))
 
@@ -77,7 +87,7 @@ class Story:
     call.
 
     `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock that can
-    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn.
+    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn. `tools`: further tools of the agent.
     """
 
     name: str
@@ -91,6 +101,7 @@ class Story:
     blobs: bool = False
     later: bool = False
     sleeper: bool = False
+    tools: Sequence[str] = ()
 
 
 def cancels(client: Client) -> None:
@@ -98,6 +109,14 @@ def cancels(client: Client) -> None:
     owner = client.owner()
     if owner is not None and owner == client.run_of("hello"):
         client.desk.termination.end(owner, StopReason.CANCELLED)
+
+
+def cancels_the_wait(client: Client) -> None:
+    """A client cancels the current run while no worker holds it, because it waits for another agent."""
+    owner = client.owner()
+    state = client.desk.stores.runs.get(owner) if owner is not None and owner == client.run_of("hello") else None
+    if state is not None and state.lease == 0:
+        client.desk.termination.end(state.run.id, StopReason.CANCELLED)
 
 
 STOP = Say("stop that", when_busy="interrupt")
@@ -172,6 +191,14 @@ STORIES = [
         "client tool",
         by_step(calls(RING, ("lamp", {"x": ""}), INSERT), says("done")),
         acts=(Say("hello", client_tools=("lamp",)), Answer("did it")),
+    ),
+    Story("agent call", by_step(calls(INSERT, ASK, RING), says("done")), tools=(ASK[0],)),
+    Story(
+        "agent call: cancel",
+        by_step(calls(ASK, RING), says("done")),
+        acts=(Say("hello", waits=False), Say("and me")),
+        thinking=cancels_the_wait,
+        tools=(ASK[0],),
     ),
     Story(
         "compaction",

@@ -29,7 +29,7 @@ OFTEN = {"restarted": 3, "taken over": 5, "no answer": 5, "no start": 1}
 take only one of them. Each fault begins at another point.
 """
 BY_NAME = {story.name: story for story in STORIES}
-STOPS = {"cancel": [StopReason.CANCELLED], "interrupt": [StopReason.CANCELLED]}
+STOPS = {name: [StopReason.CANCELLED] for name in ("cancel", "interrupt", "agent call: cancel")}
 """The stop reason of a story's first run without a fault. A run that requests an approval ends with that."""
 named = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 

@@ -12,7 +12,8 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.table import keys
-from tests.proof.agents import sleeper_of
+from tests.proof.agents import colleagues, sleeper_of
+from tests.proof.stories import ASK
 from tests.support.settled import check_settled
 from tests.support.world import World
 
@@ -55,10 +56,10 @@ def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) ->
 
 def bricked(world: World, agent_id: str) -> None:
     """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due; of the
-    sleep-time agent too.
+    sleep-time agent and of colleagues too.
     """
     sleeper = sleeper_of(world, agent_id)
-    agent_ids = [agent_id, *([sleeper.id] if sleeper else [])]
+    agent_ids = [agent_id, *([sleeper.id] if sleeper else []), *colleagues(world, agent_id)]
     for state in (state for each in agent_ids for state in runs(world, each)):
         assert state.ended, f"run {state.run.id} is {state.run.status.value}"
         assert state.run.stop_reason is not None, f"run {state.run.id} has no stop reason"
@@ -76,6 +77,8 @@ def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> No
     effects = Counter(str(args.get("x")) for _, args in world.runner.effects)
     told = sum("did ring" in text or INTERRUPTED in text for text in returns(log))
     assert sum(effects.values()) <= told, f"{sum(effects.values())} effects, and {told} returns that tell of one"
+    told = sum("They talked." in text or INTERRUPTED in text for text in returns(log, ASK[0]))
+    assert len(asked(world, agent_id)) <= told, f"{len(asked(world, agent_id))} messages, and {told} returns that tell of one"
     block = world.block(agent_id, "human").value.count("Oslo")
     assert block >= edits(log), f"{edits(log)} edits are reported, {block} are in the block"
     if sleeper := sleeper_of(world, agent_id):
@@ -98,6 +101,8 @@ def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
     effects = Counter(str(args.get("x")) for _, args in world.runner.effects)
     twice = [call for call, times in effects.items() if times > 1]
     assert not twice, f"the tool was called again: {twice}"
+    again = [text for text, times in Counter(asked(world, agent_id)).items() if times > 1]
+    assert not again, f"the other agent got a message again: {again}"
     log = world.log(agent_id)
     block = world.block(agent_id, "human").value.count("Oslo")
     assert block <= edits(log), f"{edits(log)} edits are reported, {block} are in the block"
@@ -124,10 +129,16 @@ def told_to(world: World, sleeper_id: str) -> Counter[str]:
     return Counter(line.removeprefix("user: ") for text in told for line in text.splitlines() if line.startswith("user: "))
 
 
-def returns(log: Sequence[Message]) -> list[str]:
-    """The returns of the tool `ring`."""
+def asked(world: World, agent_id: str) -> list[str]:
+    """The messages that the colleagues got."""
+    rows = [row for one in colleagues(world, agent_id) for row in world.log(one)]
+    return [row.text() for row in rows if row.role == "system" and row.run_id is not None]
+
+
+def returns(log: Sequence[Message], tool: str = "ring") -> list[str]:
+    """The returns of a tool."""
     answers = [answer for row in log for answer in row.tool_returns]
-    return [answer.func_response or "" for answer in answers if "ring" in answer.tool_call_id]
+    return [answer.func_response or "" for answer in answers if tool in answer.tool_call_id]
 
 
 def edits(log: Sequence[Message]) -> int:

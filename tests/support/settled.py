@@ -12,6 +12,9 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.table import keys
 from tests.support.world import TENANT, World
 
+SENT = ("user", "system")
+"""The roles of messages that clients and other agents send."""
+
 
 def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
     """Checks invariant 6: each call has exactly one return, in order, before the next message. Every prefix that does not end inside a
@@ -59,7 +62,7 @@ def check_events(world: World, agent_id: str) -> None:
     for listed in world.stores.runs.walk([agent_id]):
         state = world.run(keys.last_part(str(listed["sk"])))
         run = state.run
-        said = [row.text() for row in log if row.run_id == run.id and row.role == "user" and row.step_id is None]
+        said = [row.text() for row in log if row.run_id == run.id and row.role in SENT and row.step_id is None]
         kept = [row.text() for row in run.input]
         assert said + kept == world.data.sent.get(run.id, said or kept), f"the log has {said}, the run {kept}"
         answers = any(row.run_id == run.id and row.role == "approval" and not row.tool_calls for row in log)

@@ -176,6 +176,7 @@ class World:
         blocks: Mapping[str, str] | Sequence[StoredBlock] = {},
         tools: Sequence[str] = (),
         rules: Sequence[ToolRule] = (),
+        tags: Sequence[str] = (),
     ) -> str:
         """Create an agent; returns its id. Tools that do not exist are created as custom tools."""
         now, token = self.clock.now(), self.ids.token()
@@ -193,6 +194,7 @@ class World:
             updated_at=now,
             llm_config=self.models.config("test/scripted"),
             tool_rules=list(rules),
+            tags=list(tags),
             block_ids=[block.id for block in attached],
             tool_ids=[by_name[name] for name in tools],
         )

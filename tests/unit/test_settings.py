@@ -155,3 +155,12 @@ def test_the_addresses_that_may_open_web_sockets_are_nobody_unless_they_are_name
     assert [str(each) for each in found] == ["203.0.113.0/24", "2001:db8::/32"]
     with pytest.raises(BadSetting, match="HIBERNAUT_CALLERS"):
         callers_in("203.0.113.7/24")
+
+
+def test_the_time_for_a_reply_of_another_agent_is_an_hour_and_at_most_half_a_day() -> None:
+    variables = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_AGENT_REPLY": "43200"}
+    for kind in (EmbeddedSettings, AwsSettings):
+        assert kind.from_environment({"HIBERNAUT_TABLE": "t"}).agent_reply == 3600
+        assert kind.from_environment(variables).agent_reply == 43_200
+        with pytest.raises(BadSetting, match="HIBERNAUT_AGENT_REPLY must be a number of seconds from 0 to 43200"):
+            kind.from_environment({**variables, "HIBERNAUT_AGENT_REPLY": "43201"})

@@ -9,7 +9,7 @@ from hibernaut.schemas.errors import Conflict, SecretsUnavailable, StoreUnavaila
 
 Next = Literal["advance", "compact", "approval", "finished", "waiting", "busy"]
 """The result of `services.turns.advance`: continue; compact the window; wait for an approval; the run has ended; the run waits in
-the queue; another attempt holds the step's lease.
+the queue or for replies of other agents, and whoever ends that wait starts it; another attempt holds the step's lease.
 """
 
 

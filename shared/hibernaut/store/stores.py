@@ -42,6 +42,7 @@ from hibernaut.store.memory.files import FileStore
 from hibernaut.store.memory.folders import FolderStore
 from hibernaut.store.memory.passages import PassageStore
 from hibernaut.store.memory.search_outbox import OutboxSignal, SearchOutbox
+from hibernaut.store.runs.agent_calls import AgentCallStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.runs.idempotency import IdempotencyStore
 from hibernaut.store.runs.runs import RunStore
@@ -87,6 +88,7 @@ class TenantStores:
     agent_logs: AgentLogs
     messages: MessageStore
     runs: RunStore
+    agent_calls: AgentCallStore
     step_reads: StepReads
     steps: StepStore
     traces: Traces
@@ -206,6 +208,7 @@ class Stores:
             agent_logs=AgentLogs(table, conversations, records, writer),
             messages=MessageStore(table, codec),
             runs=runs,
+            agent_calls=AgentCallStore(table, codec, runs),
             step_reads=StepReads(
                 table,
                 agents=agents,

@@ -144,7 +144,8 @@ def compose(
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     own = _own_models(settings, stores, secrets, host.cipher)
     search = SearchEngines(overrides.index or index_of(settings), embedders, own)
-    engines = RunEngines(stores, host, models, runner, ToolLimits(timeout=settings.tool_timeout), search, own)
+    limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
+    engines = RunEngines(stores, host, models, runner, limits, search, own)
     if driver is not None:
         driver.bind(partial(_advanced, engines))
     return Composition(settings, host, stores, models, embedders, engines, host.cipher)

@@ -136,7 +136,7 @@ class Embedded:
         )
         self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
-        limits = ToolLimits(timeout=settings.tool_timeout)
+        limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
         connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, embedder=own_embedder)
         own = OwnModels(self.stores, self.cipher, connections)
         search = SearchEngines(self._index, self.embedders, own)

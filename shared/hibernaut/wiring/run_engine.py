@@ -5,6 +5,7 @@ Each use case is imported and built at its first use: a cold function imports wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
+    from hibernaut.services.runs.agent_messages import AgentMessages
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
@@ -107,9 +109,11 @@ class RunResources:
 class LazyLookupTools:
     """The lookup tools of one tenant (`LookupTools`), each imported and built at its first call."""
 
-    def __init__(self, stores: TenantStores, shared: RunResources) -> None:
+    def __init__(self, stores: TenantStores, shared: RunResources, sending: Callable[[], Sending]) -> None:
+        """`sending`: accepts the messages that agents send to each other."""
         self._stores = stores
         self._shared = shared
+        self._sending = sending
 
     @cached_property
     def recall(self) -> MemoryTools:
@@ -128,6 +132,15 @@ class LazyLookupTools:
         from hibernaut.services.tool_calls.online_tools import OnlineTools
 
         return OnlineTools(self._shared.host)
+
+    @cached_property
+    def agents(self) -> AgentMessages:
+        from hibernaut.services.access.key_reach import KeyReach
+        from hibernaut.services.runs.agent_messages import AgentMessages
+
+        shared = self._shared
+        reach = KeyReach(shared.stores, self._stores).of
+        return AgentMessages(self._stores, shared.host, self._sending(), reach=reach, reply_seconds=shared.limits.reply)
 
 
 class RunEngine:
@@ -183,7 +196,7 @@ class RunEngine:
     def calls(self) -> ToolExecution:
         from hibernaut.services.tool_calls.tool_execution import ToolExecution
 
-        lookups = LazyLookupTools(self._stores, self._shared)
+        lookups = LazyLookupTools(self._stores, self._shared, lambda: self.sending)
         return ToolExecution(self._stores, self._host, lookups, self.runner, self._shared.limits)
 
     @cached_property

@@ -5,6 +5,7 @@
     HIBERNAUT_DEFAULT_EMBEDDING    handle of the model that embeds memory, or none (default: hibernaut/minilm if it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  dimension of its vectors, if it is unknown or should be shorter
     HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
+    HIBERNAUT_AGENT_REPLY     time limit of a reply that one agent waits for from another, in seconds (default: 3600)
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
     HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
@@ -75,8 +76,8 @@ BEDROCK_NAMES = ("BEDROCK_REGION", "BEDROCK_MODELS", "BEDROCK_BASE_URL")
 """The variables that configure Bedrock. On AWS the stack decides about them; they are no parameters."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
-DEFAULT_TOOL_TIMEOUT = 60.0
-"""Seconds."""
+DEFAULT_TOOL_TIMEOUT, DEFAULT_AGENT_REPLY, LONGEST_AGENT_REPLY = 60.0, 3600.0, 43_200
+"""Seconds. A run lives for a day at most, so a reply may take half of that."""
 LARGEST_DIMENSION = 16_000
 """OpenSearch's limit of a vector's dimension."""
 LONGEST_FOLLOW = 840.0
@@ -93,7 +94,7 @@ _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """The settings of the embedded profile. `tool_timeout` in seconds, `upload_limit` in bytes.
+    """The settings of the embedded profile. `tool_timeout` and `agent_reply` in seconds, `upload_limit` in bytes.
 
     `providers`: the values of the providers' variables by name. `user_key`: the file with the key that marks this user's data folders;
     None: every folder counts as the user's own. `resume`: whether the unfinished work of a folder from elsewhere is resumed.
@@ -108,6 +109,7 @@ class EmbeddedSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    agent_reply: float = DEFAULT_AGENT_REPLY
     traces: TraceMode = "on"
     prompt_cache: CacheLife = "5m"
     system_prompt: PromptMode = "frozen"
@@ -130,6 +132,7 @@ class EmbeddedSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            agent_reply=seconds_in(variables, "HIBERNAUT_AGENT_REPLY", DEFAULT_AGENT_REPLY, most=LONGEST_AGENT_REPLY),
             traces=traces_in(variables, "on"),
             prompt_cache=prompt_cache_in(variables),
             system_prompt=system_prompt_in(variables),
@@ -151,7 +154,7 @@ OpenSearchService = Literal["es", "aoss"]
 class AwsSettings:
     """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
 
-    `longest_follow` and `tool_timeout` in seconds. `memory`: that of the function in GB, which Lambda tells it.
+    `longest_follow`, `tool_timeout` and `agent_reply` in seconds. `memory`: that of the function in GB, which Lambda tells it.
     """
 
     env: str
@@ -173,6 +176,7 @@ class AwsSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    agent_reply: float = DEFAULT_AGENT_REPLY
     traces: TraceMode = "off"
     prompt_cache: CacheLife = "5m"
     system_prompt: PromptMode = "frozen"
@@ -215,6 +219,7 @@ class AwsSettings:
             default_embedding=_embedding(variables),
             embedding_dimension=_dimension(variables),
             tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            agent_reply=seconds_in(variables, "HIBERNAUT_AGENT_REPLY", DEFAULT_AGENT_REPLY, most=LONGEST_AGENT_REPLY),
             traces=traces_in(variables, "off"),
             prompt_cache=prompt_cache_in(variables),
             system_prompt=system_prompt_in(variables),

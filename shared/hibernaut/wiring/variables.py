@@ -9,8 +9,8 @@ class BadSetting(ValueError):
     """A variable has an invalid value. The message names the variable and the expected value."""
 
 
-def seconds_in(variables: Mapping[str, str], name: str, default: float) -> float:
-    """A number of seconds up to 900. Raises: BadSetting."""
+def seconds_in(variables: Mapping[str, str], name: str, default: float, *, most: int = 900) -> float:
+    """A number of seconds up to `most`. Raises: BadSetting."""
     text = variables.get(name)
     if not text:
         return default
@@ -18,8 +18,8 @@ def seconds_in(variables: Mapping[str, str], name: str, default: float) -> float
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 < seconds <= 900:
-        raise BadSetting(f"{name} must be a number of seconds from 0 to 900, not {text!r}")
+    if not 0 < seconds <= most:
+        raise BadSetting(f"{name} must be a number of seconds from 0 to {most}, not {text!r}")
     return seconds
 
 

@@ -63,7 +63,25 @@ ROWS = (
     ),
     todo("tools.web_search", "RT 5.7", "`web_search` asks a search engine; its return says now that none is configured.", LATER),
     todo("tools.run_code", "RT 5.7", "`run_code` runs code in a sandbox; its return says now what to do instead.", LATER),
-    todo("tools.multi_agent", "RT 5.6", "The tools between agents send messages; their returns say now that they do not.", LATER),
+    done(
+        "tools.agents.async",
+        "RT 5.6",
+        "`send_message_to_agent_async` sends a message of the role system to another agent and returns `Successfully sent message`.",
+    ),
+    diverging(
+        "tools.agents.reply",
+        "RT 5.6",
+        "`send_message_to_agent_and_wait_for_reply` returns the other agent's id and texts. The run waits without a process; a circle of "
+        "agents, a message to oneself and a reply that does not come within an hour are errors.",
+        "V1 holds a sandbox and a request open, waits for ever in a circle, and appends a copy of the message in lower case.",
+    ),
+    diverging(
+        "tools.agents.tags",
+        "RT 5.6",
+        "`send_message_to_agents_matching_tags` returns a list of replies, with `<error: …>` for an agent that failed; ten agents work at a "
+        "time, and more than 100 are an error.",
+        "V1 asks one after the other, and only agents of the first page.",
+    ),
     out_of_reach(
         "tools.voice",
         "RT 5.4",

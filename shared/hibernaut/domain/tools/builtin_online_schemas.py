@@ -131,7 +131,6 @@ _CODE = (
     "This server runs code only as custom tools: give the agent a custom tool (POST /v1/tools/ with its Python source). "
     "A sandbox for code that a model writes cannot be configured yet."
 )
-_AGENTS = "Messages between agents are not served here yet. Its client can pass the message on by POST /v1/agents/{id}/messages."
 _VOICE = "The voice tools are dead in Letta's V1 server too: use conversation_search, memory_rethink and memory_finish_edits."
 NOT_CONFIGURED = {
     "web_search": (
@@ -140,9 +139,6 @@ NOT_CONFIGURED = {
     ),
     "run_code": _CODE,
     "run_code_with_tools": _CODE,
-    "send_message_to_agent_and_wait_for_reply": _AGENTS,
-    "send_message_to_agents_matching_tags": _AGENTS,
-    "send_message_to_agent_async": _AGENTS,
     "search_memory": _VOICE,
     "store_memories": _VOICE,
     "rethink_user_memory": _VOICE,

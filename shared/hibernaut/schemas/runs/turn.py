@@ -73,11 +73,27 @@ class ClaimedResult(Schema):
     blocks: JsonObject = Field(default_factory=dict)
 
 
+class AwaitedReply(Schema):
+    """The reply of one agent that a call waits for.
+
+    `asked`: the call has begun to send its message. `run_id`: the run that accepted it. `error`: why nothing was sent.
+    """
+
+    agent_id: str
+    asked: bool = False
+    run_id: str | None = None
+    error: str | None = None
+
+
 class Claim(Schema):
-    """A started outside call. After `deadline` the call cannot be running any more; `holder` is the process that started it."""
+    """A started outside call. After `deadline` the call cannot be running any more; `holder` is the process that started it.
+
+    `awaits`: the replies of other agents that the call waits for until then, without a worker.
+    """
 
     call_id: str
     name: str
     holder: str
     deadline: Moment
     result: ClaimedResult | None = None
+    awaits: list[AwaitedReply] = Field(default_factory=list)

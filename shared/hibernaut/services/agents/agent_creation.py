@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agents import agent_types
+from hibernaut.domain.agents.agent_calls import AGENT_CALLS
 from hibernaut.domain.agents.agent_names import check_name, default_name
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence, given_sequence
@@ -42,11 +43,6 @@ from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, each_key_once
 from hibernaut.store.conversations.conversations import LoadedConversation
 
-MULTI_AGENT_TOOLS = (
-    "send_message_to_agent_and_wait_for_reply",
-    "send_message_to_agents_matching_tags",
-    "send_message_to_agent_async",
-)
 SUBAGENT_TAG = "role:subagent"
 
 
@@ -175,7 +171,7 @@ class AgentCreation:
         if request.include_base_tools:
             names = [*agent_types.base_tools(request.agent_type, bool(request.enable_sleeptime)), *names]
         if request.include_multi_agent_tools:
-            optional = list(MULTI_AGENT_TOOLS)
+            optional = list(AGENT_CALLS)
         named = self._records.tools.by_name([*names, *optional])
         missing = [name for name in names if name not in named]
         if missing:

@@ -22,11 +22,12 @@ from hibernaut.services.host import Host
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
+from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.agents.group_keys import is_sleeptime_work
 from hibernaut.store.events.event_keys import is_event_work
-from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState
+from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
 
@@ -77,6 +78,7 @@ class TenantSweep:
         self._approvals = approvals
         self._sleeptime = sleeptime
         self._callbacks = Callbacks(stores, host)
+        self._wake_up = CallerWakeUp(stores, host)
         records = records_over(stores, host.clock, host.ids)
         self._ends = ConversationDeletion(records, termination=termination)
         self._marking = AgentMarking(records)
@@ -100,7 +102,7 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run, continue the deletion of what a deleted conversation or agent has left, or mark
+        """Make the callback of an ended run, wake the run that waits for it, continue the deletion of what a deleted conversation or agent has left, or mark
         agents of older data.
         """
         identifier = keys.last_part(place.pk)
@@ -110,6 +112,7 @@ class TenantSweep:
             self._ends.go_on(identifier)
         else:
             self._callbacks.send(identifier)
+            self._wake_up.tell(identifier)
         return "left"
 
     def take_up(self, place: Key) -> Took:
@@ -160,7 +163,11 @@ class TenantSweep:
         return self._host.clock.now() - began
 
     def _report(self, state: RunState) -> None:
-        """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old."""
+        """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old. A run that waited for
+        replies had none on purpose.
+        """
+        if state.holder == AWAITING:
+            return
         age_ms = max(0, self._age(state) // timedelta(milliseconds=1))
         fields = {"run_id": state.run.id, "agent_id": state.run.agent_id, "sweeps": state.sweeps, "open_ms": age_ms}
         logger.info("run taken up", extra=fields)

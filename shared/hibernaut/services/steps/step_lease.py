@@ -17,7 +17,7 @@ from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.steps.lease_renewal import LeaseRenewal
-from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore
+from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState, RunStore
 from hibernaut.store.stores import TenantStores
 
 
@@ -47,6 +47,7 @@ class StepLease:
 
     def __init__(self, stores: TenantStores, host: Host) -> None:
         self._runs = stores.runs
+        self._calls = stores.agent_calls
         self._writer = stores.writer
         self._host = host
 
@@ -85,6 +86,22 @@ class StepLease:
             self._writer.write(self._runs.keep(kept, due_ms), token=kept.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
+
+    def await_replies(self, state: RunState, due_ms: int) -> RunState | None:
+        """Release the step until a reply of another agent wakes the run, or until `due_ms`, when the sweep looks at it.
+
+        Returns None; or the run as it is now, still with the lease, if a reply has woken it since `state` was read. Raises: LeaseLost.
+        """
+        kept = replace(state, lease=0, holder=AWAITING, attempt=state.attempt + 1, token=f"{state.token}.replies")
+        try:
+            self._writer.write(self._calls.wait(kept, due_ms), token=kept.token)
+        except ConditionFailed as failure:
+            seen = self._runs.get(state.run.id)
+            if seen is None or seen.woken == state.woken:
+                raise LeaseLost from failure
+            check_held(self._runs, state)
+            return replace(state, woken=seen.woken)
+        return None
 
     def now_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000)

@@ -15,7 +15,7 @@ from hibernaut.schemas.errors import UnsupportedMedia
 from hibernaut.schemas.tools.tool import ToolType
 from hibernaut.services.host import Host
 
-ONLINE_TYPES = (ToolType.LETTA_BUILTIN, ToolType.LETTA_MULTI_AGENT_CORE, ToolType.LETTA_VOICE_SLEEPTIME_CORE)
+ONLINE_TYPES = (ToolType.LETTA_BUILTIN, ToolType.LETTA_VOICE_SLEEPTIME_CORE)
 SECONDS = 20.0
 """The time limit of one page in seconds, for redirects, download and text extraction together."""
 MOST_BYTES = 10_000_000

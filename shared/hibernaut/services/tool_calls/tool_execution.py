@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from hibernaut.domain.agents.agent_calls import AGENT_CALLS
 from hibernaut.domain.memory import memory_edits
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call, CallResult
@@ -28,6 +29,7 @@ from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
 from hibernaut.store.stores import TenantStores
 
 if TYPE_CHECKING:
+    from hibernaut.services.tool_calls.agent_calls import AgentCalls
     from hibernaut.services.tool_calls.file_tools import FileTools
     from hibernaut.services.tool_calls.memory_tools import MemoryTools
 
@@ -57,14 +59,19 @@ class ClaimHeld(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """The limits of one call of a custom tool: `timeout` in seconds, `memory` in bytes."""
+    """The limits of one call: of a custom tool `timeout` in seconds and `memory` in bytes; `reply` are the seconds for which a call to other
+    agents waits for their replies.
+    """
 
     timeout: float = 60.0
     memory: int = 1_073_741_824
+    reply: float = 3600.0
 
 
 class LookupTools(Protocol):
-    """The tools that read this server's stores and the web. A call reads the property of its kind, so that what no call needs may stay unbuilt."""
+    """The tools beside memory and custom ones: they read this server's stores and the web, or write to other agents. A call reads the property
+    of its kind, so that what no call needs may stay unbuilt.
+    """
 
     @property
     def recall(self) -> MemoryTools: ...
@@ -74,6 +81,9 @@ class LookupTools(Protocol):
 
     @property
     def online(self) -> OnlineTools: ...
+
+    @property
+    def agents(self) -> AgentCalls: ...
 
 
 class ToolExecution:
@@ -100,7 +110,7 @@ class ToolExecution:
     def run(self, work: StepWork, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
         """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result.
 
-        Raises: LeaseLost; ClaimHeld if another attempt may still be running a call.
+        Raises: LeaseLost; ClaimHeld if another attempt may still be running a call; RepliesPending if a call waits for other agents.
         """
         effects, results = work.effects, []
         for call in calls:
@@ -127,6 +137,8 @@ class ToolExecution:
             return self._refused(work, call, effects)
         if call.name in work.turn.actor.client_tools:
             return _error(call, NO_RESULT), effects
+        if tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE:
+            return given(call, self._lookups.agents.call(work, call), effects)
         if is_outside(work, call):
             return self._outside(work, call, tool, effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
@@ -167,6 +179,8 @@ class ToolExecution:
         theirs = self._runs.claim(work.state, call.id) if again else None
         if theirs is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
+        if theirs.name in AGENT_CALLS:
+            return given(call, self._lookups.agents.call(work, call), effects)
         return self._of_claim(call, theirs, effects)
 
     def _outside(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:

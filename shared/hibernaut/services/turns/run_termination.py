@@ -106,7 +106,7 @@ class RunTermination:
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(self._tenant, run_id))
-            self._units.call_back(state.run)
+            self._units.tell(state.run)
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 

@@ -40,6 +40,7 @@ from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_o
 from hibernaut.services.steps.spans import step_parent, step_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
+from hibernaut.services.tool_calls.agent_calls import RepliesPending
 from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecution
 from hibernaut.services.turns.handovers import Handovers
 from hibernaut.services.turns.run_termination import RunTermination
@@ -236,7 +237,7 @@ class TurnEngine:
 
     def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
         """Run the calls and commit. If a concurrent edit changed the memory, reload it and repeat (architecture 3, shared
-        blocks).
+        blocks). If a call waits for other agents, release the step without a commit: the next attempt begins at the journal.
 
         Raises: LeaseLost; Conflict after `REDONE` attempts.
         """
@@ -246,6 +247,12 @@ class TurnEngine:
                 results, effects = self._tool_calls.run(work, calls)
             except ClaimHeld as held:
                 return self._wait_for_claim(work, held.seconds)
+            except RepliesPending as pending:
+                woken = self._lease.await_replies(work.state, int(pending.until.timestamp() * 1000))
+                if woken is None:
+                    return AdvanceResult("waiting", work.state.run.steps)
+                work = replace(work, state=woken)
+                continue
             timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
             try:
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)

@@ -9,7 +9,7 @@
    has grown, event numbers are in use, or another conversation of the agent has counted a turn, the unit is rebuilt on the current state and written
    again. If the transaction was written and only its response was lost, the writer goes on.
 4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, sleep-time agents are set to work,
-   and the callback is sent. A process that dies before these leaves them to the sweep.
+   the callback is sent, and a calling run is woken. A process that dies before these leaves them to the sweep.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.budgets import Spending
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change, ConditionFailed, TableError
@@ -40,6 +41,7 @@ from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
 from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.services.turns.sleeptime_turns import NO_TURN, CountedTurn, SleeptimeTurns
 from hibernaut.store.runs.runs import RunState
@@ -171,6 +173,7 @@ class UnitWriter:
         self._clock = host.clock
         self._tracer = host.tracer
         self._callbacks = Callbacks(stores, host)
+        self._wake_up = CallerWakeUp(stores, host)
         self._handovers = handovers
         self._sleeptime = SleeptimeTurns(stores, host)
         self._fire = fire
@@ -209,11 +212,13 @@ class UnitWriter:
             return self._after_write(unit, handover, turn)
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
-    def call_back(self, run: StoredRun) -> None:
-        """Call the run's `callback_url`, if it has one. If the call fails here, the sweep makes it."""
-        if run.callback_url:
-            with suppress(HibernautError, TableError):
+    def tell(self, run: StoredRun) -> None:
+        """Tell who waits for the end of the run: its `callback_url`, or the run that called it. If that fails here, the sweep does it."""
+        with suppress(HibernautError, TableError, OSError):
+            if run.callback_url:
                 self._callbacks.send(run.id)
+            if awaited_by(run):
+                self._wake_up.tell(run.id)
 
     def _counted(self, unit: UnitOfWork) -> tuple[UnitOfWork, CountedTurn]:
         """The unit, and the turn that it ends. The run names the runs of the sleep-time agents that work after it."""
@@ -282,4 +287,4 @@ class UnitWriter:
             self._workflow.start(RunRef(self._tenant, handover.run.run.id))
         if turn.trigger is not None:
             self._fire(turn.trigger)
-        self.call_back(unit.state.run)
+        self.tell(unit.state.run)

@@ -34,6 +34,8 @@ EVENT_LIFE = 2 * LOG_LIFE
 """The time to live of an event: longer than LOG_LIFE, since a run may continue for a day after its first event."""
 WORK_LIFE = timedelta(days=7)
 """The time to live of a run's journal and claims."""
+AWAITING = "replies"
+"""The holder of a run that waits for replies of other agents."""
 MAX_READS = 20
 """Reads of a journal before `journal_of` raises Conflict because the run and the journal disagree."""
 
@@ -44,12 +46,14 @@ class RunState:
 
     attempt   number of the newest attempt; each taking of a step and each renewal of the lease increments it
     lease     end of the newest attempt's lease, in milliseconds since 1970; 0: released
-    holder    name of the worker that holds the lease
+    holder    name of the worker that holds the lease; AWAITING: nobody does, because the run waits for replies of other agents
     journal   mark of the journaled reply; "": none
     next_seq  first free number of the event log
     last_seq  last number of the event log; 0 until the run has ended
     sweeps    number of times that the sweep took the run up
     restarts  number of times that it did since a worker last took a step or committed one
+    woken     number of times that a reply of another agent woke the run
+    sent      number of messages between agents that the run's request has led to
     token     token of the newest write
     """
 
@@ -63,6 +67,8 @@ class RunState:
     sweeps: int = 0
     restarts: int = 0
     token: str = ""
+    woken: int = 0
+    sent: int = 0
 
     @property
     def ended(self) -> bool:
@@ -104,6 +110,8 @@ class RunStore:
             sweeps=int(item["sweeps"]),
             restarts=int(item.get("restarts", 0)),
             token=str(item.get("wt", "")),
+            woken=int(item.get("woken", 0)),
+            sent=int(item.get("sent", 0)),
         )
 
     def create(self, state: RunState, due_ms: int | None) -> list[Put]:
@@ -252,22 +260,22 @@ class RunStore:
 
     def put_claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
         """The change that claims a call of the run's current step. Condition: the call has no claim."""
-        key = _claim(self._tenant, state, claim.call_id)
+        key = claim_key(self._tenant, state, claim.call_id)
         return Put(self._codec.item(key, claim, wt=token, ttl=_ttl(now, WORK_LIFE)), ABSENT)
 
     def finish_claim(self, state: RunState, claim: Claim, token: str) -> Update:
         """The change that writes a call's result to its claim. Only the claim's writer may, also after the end of its attempt."""
-        key = _claim(self._tenant, state, claim.call_id)
+        key = claim_key(self._tenant, state, claim.call_id)
         return Update(key, set=self._codec.body(key, claim, ephemeral=True), when=(Term("wt", Op.EQ, token),))
 
     def claim(self, state: RunState, call_id: str) -> Claim | None:
         """The claim of a call of the run's current step."""
-        item = self._table.get(_claim(self._tenant, state, call_id))
+        item = self._table.get(claim_key(self._tenant, state, call_id))
         return self._codec.record(Claim, item) if item else None
 
     def unclaimed(self, state: RunState, call_id: str) -> Check:
         """The condition that the call has no claim."""
-        return Check(_claim(self._tenant, state, call_id), ABSENT)
+        return Check(claim_key(self._tenant, state, call_id), ABSENT)
 
     # events
 
@@ -324,11 +332,14 @@ def unchanged(state: RunState) -> Condition:
     return (Term("status", Op.EQ, state.run.status.value), Term("journal", Op.EQ, state.journal), Term("wt", Op.EQ, state.token))
 
 
-def _claim(tenant: str, state: RunState, call_id: str) -> Key:
-    """A provider may repeat a call id in another step, so the step is part of the claim's key. Calls of an earlier run have step
-    -1.
-    """
-    return keys.claim(tenant, state.run.id, -1 if state.run.resolve else state.run.steps, call_id)
+def claim_key(tenant: str, state: RunState, call_id: str) -> Key:
+    """The key of a claim of the run's current step. A provider may repeat a call id in another step, so the step is part of it."""
+    return keys.claim(tenant, state.run.id, claimed_step(state), call_id)
+
+
+def claimed_step(state: RunState) -> int:
+    """The number of the current step in the keys of its claims. Calls of an earlier run have step -1."""
+    return -1 if state.run.resolve else state.run.steps
 
 
 def _attributes(state: RunState) -> dict[str, Value]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.events import approval_requested, run_finished
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
@@ -233,7 +234,7 @@ class Transactions:
         chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(before, last, state.token, *chosen),
-            self._runs.change(state, when, _call_ms(state.run, now)),
+            self._runs.change(state, when, _told_ms(state.run, now)),
             *([self._approvals.create(ending.asks)] if ending.asks else []),
             self._runs.end_row(state.run),
             *self._conversations.put_rows(before, rows),
@@ -257,7 +258,7 @@ class Transactions:
         key = keys.head(self._tenant, before.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": -1}, when=(Term("waiting", Op.EQ, before.waiting),)),
-            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _call_ms(state.run, now)),
+            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _told_ms(state.run, now)),
             self._runs.end_row(state.run),
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
@@ -271,7 +272,7 @@ class Transactions:
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
         when = unchanged(ending.outside) if ending.outside else running(state.attempt)
         return [
-            self._runs.change(state, when, _call_ms(state.run, now)),
+            self._runs.change(state, when, _told_ms(state.run, now)),
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
             *self._budgets.given_back(state.run.budgets),
@@ -338,9 +339,9 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     return LettaUsageStatistics(**usage, **on_aws, step_count=run.steps, context_tokens=run.context_tokens, run_ids=run_ids)
 
 
-def _call_ms(run: StoredRun, now: datetime) -> int | None:
-    """The due time at which the sweep checks the callback of an ended run; None where the run has no callback URL."""
-    return _ms(now) + OPEN_FOR_MS if run.callback_url else None
+def _told_ms(run: StoredRun, now: datetime) -> int | None:
+    """The due time at which the sweep tells of the end of a run; None where nobody waits: no callback URL, and no run that called it."""
+    return _ms(now) + OPEN_FOR_MS if run.callback_url or awaited_by(run) else None
 
 
 def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:

@@ -1,0 +1,87 @@
+"""Calls from agent to agent in the table: the claim that names the awaited replies, and how a run waits for them and is woken.
+
+A claim is an item of the calling run (`store.runs.runs`). This module has reads and changes; the use case writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from hibernaut.ports.table import PRESENT, Change, Check, Condition, Op, Term, Update
+from hibernaut.schemas.runs.turn import AwaitedReply, Claim
+from hibernaut.schemas.stop import RunStatus
+from hibernaut.store.runs.runs import RunState, RunStore, claim_key, claimed_step, running, unchanged
+from hibernaut.store.table import keys
+from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.tenant_table import TenantTable
+
+CLAIMED, CALLER = 0, 1
+"""The places of the claim and of the calling run in the transaction `begin`."""
+
+
+class ClaimedCall(NamedTuple):
+    """A call to other agents that has begun, and the token with which its claim is changed."""
+
+    claim: Claim
+    token: str
+
+
+class AgentCallStore:
+    """The calls of one tenant's agents to each other. Reads raise StoreUnavailable (`store.table.retries`)."""
+
+    def __init__(self, table: TenantTable, codec: Codec, runs: RunStore) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+        self._runs = runs
+
+    def claimed(self, state: RunState, call_id: str) -> ClaimedCall | None:
+        """The call of the run's current step, if it has begun."""
+        item = self._table.get(claim_key(self._tenant, state, call_id))
+        return ClaimedCall(self._codec.record(Claim, item), str(item["wt"])) if item else None
+
+    def begin(self, state: RunState, root: RunState, claimed: ClaimedCall, now: datetime) -> list[Change]:
+        """Claim the call, and count its messages at the run `root`, to which all callers go back.
+
+        Conditions: the call has no claim, the run is running, the attempt is the newest, and the count is as it was read.
+        """
+        counted = Term("sent", Op.EQ, root.sent) if root.sent else Term("sent", Op.MISSING)
+        place = keys.run(self._tenant, state.run.id)
+        sent = {"sent": max(1, len(claimed.claim.awaits))}
+        claim = self._runs.put_claim(state, claimed.claim, claimed.token, now)
+        if root.run.id == state.run.id:
+            return [claim, Update(place, add=sent, when=(*running(state.attempt), counted))]
+        at_root = Update(keys.run(self._tenant, root.run.id), add=sent, when=(*PRESENT, counted))
+        return [claim, Check(place, running(state.attempt)), at_root]
+
+    def record(self, state: RunState, claimed: ClaimedCall) -> Update:
+        """The change that writes what has become of the call: which runs answer it, or its result."""
+        return self._runs.finish_claim(state, claimed.claim, claimed.token)
+
+    def awaited(self, state: RunState) -> list[AwaitedReply]:
+        """The replies that the calls of the run's current step wait for, as far as their messages were sent or are being sent."""
+        place = keys.claim(self._tenant, state.run.id, claimed_step(state), "")
+        claims = self._table.query(place.pk, prefix=f"{place.sk.rpartition('#')[0]}#")
+        found = [self._codec.record(Claim, item) for item in claims]
+        waiting = [reply for claim in found if claim.result is None for reply in claim.awaits]
+        return [reply for reply in waiting if reply.asked and reply.error is None]
+
+    def wait(self, state: RunState, due_ms: int) -> Update:
+        """The change by which a worker leaves the run to the replies. Condition: none has woken the run since it was read."""
+        kept = self._runs.keep(state, due_ms)
+        unwoken = Term("woken", Op.EQ, state.woken) if state.woken else Term("woken", Op.MISSING)
+        return replace(kept, when=(*kept.when, unwoken))
+
+    def wake(self, run_id: str, due_ms: int) -> Update:
+        """The change that wakes a run: a worker that is about to wait looks again. Idempotent."""
+        return Update(keys.run(self._tenant, run_id), add={"woken": 1}, set=keys.due(run_id, due_ms), when=_RUNNING)
+
+    def told(self, ended: RunState) -> Update:
+        """The change by which a called run that has ended leaves the index DUE: its caller is awake. Condition: it has not changed."""
+        key = keys.run(self._tenant, ended.run.id)
+        return Update(key, remove=("due_pk", "due_sk"), when=unchanged(ended))
+
+
+_RUNNING: Condition = (Term("status", Op.EQ, RunStatus.RUNNING.value),)
