@@ -58,6 +58,11 @@ class StepTiming:
             return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns)
         return cls(int(clock.now().timestamp() * 1e9))
 
+    def tools_ran(self, seconds: float, clock: Clock, *, waited: bool) -> None:
+        """Note the time of the step's tools. `waited`: one of them has waited without a worker, which is all the time since the reply."""
+        since_reply = int(clock.now().timestamp() * 1e9) - self.llm_start_ns - self.llm_ns if waited else 0
+        self.tools_ns = max(int(seconds * 1e9), since_reply)
+
 
 class ModelStep:
     """Calls the model for one step's reply."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from hibernaut.domain.agents.agent_calls import AGENT_CALLS
 from hibernaut.domain.turn import sent_messages, window
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.turn_machine import absorb, decide
@@ -253,7 +254,8 @@ class TurnEngine:
                     return AdvanceResult("waiting", work.state.run.steps)
                 work = replace(work, state=woken)
                 continue
-            timing.tools_ns = int((self._clock.monotonic() - began) * 1e9)
+            waited = any(result.call.name in AGENT_CALLS for result in results)
+            timing.tools_ran(self._clock.monotonic() - began, self._clock, waited=waited)
             try:
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryConflict:

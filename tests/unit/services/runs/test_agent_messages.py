@@ -101,6 +101,7 @@ def test_the_reply_is_the_return_and_nobody_works_while_it_is_awaited(team: Team
     assert due == int(world.clock.now().timestamp() * 1000) + REPLY_SECONDS * 1000
     world.engines.sweep.run()
     assert len(world.models.requests) == 1
+    world.clock.sleep(100)
     world.workflow.drive()
     assert team.returned(caller) == [("success", str({"agent_id": other, "response": ["It is four."]}))]
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
@@ -108,6 +109,8 @@ def test_the_reply_is_the_return_and_nobody_works_while_it_is_awaited(team: Team
         f"[Incoming message from agent with ID '{caller}' - your response will be delivered to the sender] two and two?"
     ]
     assert [one.user for one in world.models.requests] == [caller, other, caller]
+    first, _ = world.stores.steps.of_run(run_id)
+    assert (first.tool_execution_ns or 0) >= 100e9
     check_settled(world, caller, other)
 
 
