@@ -229,8 +229,8 @@ class LambdaDesk:
         while running := self.place.running(dynamodb(self.place)):
             for run_id in sorted(running):
                 heartbeats(self.server, run_id)
-        for item in self.server.stores.due.all():  # A worker that was killed may have told no one of the end of its run.
-            self.server.engines.of(TENANT).sweep.clear_up(item.key)
+        for place in self.server.stores.due.all():  # A worker that was killed may have told no one of the end of its run.
+            self.server.engines.of(TENANT).sweep.clear_up(place)
 
 
 def heartbeats(server: aws.Composition, run_id: str) -> None:

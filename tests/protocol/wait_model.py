@@ -6,14 +6,14 @@ a worker of a caller that is due and without a living worker, and tells again of
 
 What must hold:
   W1  the caller does not wait for a reply that has come: while it waits, its reply is outstanding, or somebody will wake it
-  W2  the caller ends once
+
+That a step is committed once is shown by `lease_model`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -47,6 +47,18 @@ class Broken(Exception):
     """What must hold does not hold."""
 
 
+class Seen(NamedTuple):
+    """What a worker knows of the caller: the attributes that conditions read."""
+
+    attempt: int
+    lease: int
+    journal: str
+    woken: int
+
+    def state(self) -> RunState:
+        return RunState(RUN, **self._asdict())
+
+
 class Process(NamedTuple):
     """A process: its number, its program, and the results of its actions so far."""
 
@@ -65,7 +77,6 @@ class State(NamedTuple):
     due: bool = True
     replied: bool = False
     to_tell: bool = False
-    ends: int = 0
     started: int = 2
     deaths: int = DEATHS
 
@@ -162,10 +173,10 @@ class WaitModel:
     def _caller(self) -> Program:
         """A worker of the calling run: it takes the step, and ends the run or gives the step up."""
         before = yield Action("reads", _read)
-        if not isinstance(before, RunState):
+        if not isinstance(before, Seen):
             return
         taken = yield Action("takes", lambda state: self._take(state, before))
-        while isinstance(taken, RunState):
+        while isinstance(taken, Seen):
             if (yield Action("looks", lambda state: (state.replied, state))):
                 yield Action("ends", lambda state, by=taken: self._end(state, by))
                 return
@@ -186,33 +197,29 @@ class WaitModel:
 
     # actions
 
-    def _take(self, state: State, before: RunState) -> tuple[Any, State]:
-        taken = replace(before, attempt=before.attempt + 1, lease=HELD)
-        after = self._written(state, "take", self._runs.take(before, taken))
+    def _take(self, state: State, before: Seen) -> tuple[Any, State]:
+        taken = before._replace(attempt=before.attempt + 1, lease=HELD)
+        after = self._written(state, "take", self._runs.take(before.state(), taken.state()))
         return ("too late", state) if after is None else (taken, after)
 
-    def _wait(self, state: State, taken: RunState) -> tuple[Any, State]:
-        kept = replace(taken, lease=0, attempt=taken.attempt + 1)
-        after = self._written(state, "wait", self._calls.wait(kept, LATER))
+    def _wait(self, state: State, taken: Seen) -> tuple[Any, State]:
+        kept = taken._replace(lease=0, attempt=taken.attempt + 1)
+        after = self._written(state, "wait", self._calls.wait(kept.state(), LATER))
         if after is not None:
             return "waits", after._replace(due=False)
         item = dict(state.item)
         if item["attempt"] != taken.attempt or item["status"] != "running":
             return "lost", state
-        return replace(taken, woken=item["woken"] or 0), state
+        return taken._replace(woken=item["woken"] or 0), state
 
     def _wake(self, state: State) -> tuple[Any, State]:
         after = self._written(state, "wake", self._calls.wake(RUN.id, SOON))
         return ("ended", state) if after is None else ("woken", after._replace(due=True))
 
-    def _end(self, state: State, taken: RunState) -> tuple[Any, State]:
-        change = Update(self._runs.change(taken, (), None).key, set={"status": "completed"}, when=running(taken.attempt))
+    def _end(self, state: State, taken: Seen) -> tuple[Any, State]:
+        change = Update(self._runs.change(taken.state(), (), None).key, set={"status": "completed"}, when=running(taken.attempt))
         after = self._written(state, "end", change)
-        if after is None:
-            return "too late", state
-        if state.ends:
-            raise Broken("W2: the caller has ended twice")
-        return "ended", after._replace(ends=1, due=False)
+        return ("too late", state) if after is None else ("ended", after._replace(due=False))
 
     def _written(self, state: State, name: str, change: Update) -> State | None:
         item: Item = {key: value for key, value in state.item if value is not None}
@@ -226,7 +233,7 @@ def _read(state: State) -> tuple[Any, State]:
     item = dict(state.item)
     if item["status"] != "running" or item["lease"]:
         return "not mine", state
-    return RunState(RUN, item["attempt"], item["lease"], journal=item["journal"], woken=item["woken"] or 0), state
+    return Seen(item["attempt"], item["lease"], item["journal"], item["woken"] or 0), state
 
 
 def _start_if_free(state: State) -> tuple[Any, State]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hibernaut.domain.agents.agent_calls import AND_WAIT, MATCHING_TAGS, ONE_WAY
+from hibernaut.domain.tools.tool_returns import unpack
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.store.runs.runs import RunState
@@ -60,7 +61,7 @@ class Team:
     def returned(self, agent_id: str) -> list[tuple[str, str]]:
         """Status and text of the returns in an agent's log."""
         rows = self.world.log(agent_id)
-        return [(answer.status, answer.func_response or "") for row in rows for answer in row.tool_returns]
+        return [(answer.status, unpack(answer.func_response or "")) for row in rows for answer in row.tool_returns]
 
     def got(self, agent_id: str) -> list[str]:
         """The messages that other agents sent to an agent."""
