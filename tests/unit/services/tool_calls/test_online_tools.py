@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.domain.agents.agent_calls import AGENT_CALLS
 from hibernaut.domain.tools.builtin_online_schemas import NOT_CONFIGURED, ONLINE_DEFINITIONS
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.ports.web import WebFailure, WebPage
@@ -95,7 +96,7 @@ def test_only_so_much_of_a_page_is_asked_for(house: Embedded) -> None:
 
 
 def test_every_other_tool_says_what_is_missing(house: Embedded) -> None:
-    names = {definition.name for definition in ONLINE_DEFINITIONS} - {"fetch_webpage"}
+    names = {definition.name for definition in ONLINE_DEFINITIONS} - {"fetch_webpage", *AGENT_CALLS}
     assert names == set(NOT_CONFIGURED)
     for name in names:
         result = call(house, page(b"", ""), name)
