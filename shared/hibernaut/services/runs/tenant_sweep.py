@@ -102,8 +102,8 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run, wake the run that waits for it, continue the deletion of what a deleted conversation or agent has left, or mark
-        agents of older data.
+        """Make the callback of an ended run and wake the run that waits for it, continue the deletion of what a deleted conversation or
+        agent has left, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == BUILD:
