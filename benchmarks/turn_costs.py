@@ -27,6 +27,7 @@ from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.host import Host
 from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.clocks import ManualClock
 from tests.support.metered_table import Charge, MeteredTable
@@ -115,7 +116,7 @@ class Deployed:
         self.aws, self.turn, self.clock = aws, Turn(), ManualClock()
         outside, stream = self._composed(), self._composed(waits=True)
         inside = self._composed(in_execution=True).engines
-        aws.lambdas.deps |= {"api": wiring.app_of(outside), "stream": wiring.app_of(stream), "advance_turn": inside}
+        aws.lambdas.deps |= {"api": app_of(outside), "stream": app_of(stream), "advance_turn": inside}
         self._key = self._made_key(outside)
 
     def _composed(self, **how: bool) -> wiring.Composition:

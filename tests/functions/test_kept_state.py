@@ -20,6 +20,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.keys import KeyPlace
 from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, in_turn, says
 
@@ -47,7 +48,7 @@ def scripted(aws: OfflineAws, clock: LaterClock) -> None:
     )
     outside = wiring.compose(AwsSettings.from_environment(), overrides)
     inside = wiring.compose(AwsSettings.from_environment(), overrides, in_execution=True).engines
-    aws.lambdas.deps |= {"api": wiring.app_of(outside), "sweep_runs": inside.sweep, "advance_turn": inside}
+    aws.lambdas.deps |= {"api": app_of(outside), "sweep_runs": inside.sweep, "advance_turn": inside}
 
 
 def test_what_was_answered_is_there_after_a_restart_and_an_open_run_ends(

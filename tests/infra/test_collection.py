@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +47,6 @@ def policy(template: Template, kind: str) -> Any:
         if one["Properties"]["Type"] == kind
     )
     return json.loads(found["Policy"])
-
-
-def test_cloudformation_takes_the_template(file: Path) -> None:
-    linter = Path(sys.executable).with_name("cfn-lint")
-    done = subprocess.run([linter, "-i", "W", "--", file], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
 
 
 def test_the_group_is_of_the_new_generation_scales_to_nothing_and_is_bounded(sleeping: Template) -> None:

@@ -23,6 +23,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.load.faults import Injector
 from tests.proof.at_rest import TableAtRest
@@ -121,8 +122,8 @@ class Load:
     def _deploys(self) -> None:
         outside, stream, inside = (self._composed(**how) for how in ({}, {"waits": True}, {"in_execution": True}))
         self.aws.lambdas.deps |= {
-            "api": wiring.app_of(outside),
-            "stream": wiring.app_of(stream),
+            "api": app_of(outside),
+            "stream": app_of(stream),
             "sweep_runs": outside.engines.sweep,
             "request_approval": PerTenant(lambda tenant: inside.engines.of(tenant).approvals),
             **dict.fromkeys(("advance_turn", "summarize", "close_run"), inside.engines),

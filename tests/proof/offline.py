@@ -27,6 +27,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.proof.agents import made_for
 from tests.proof.at_rest import TableAtRest
@@ -113,7 +114,7 @@ class Deployment:
         self.outside = self.composition()
         self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait)
         self.termination = self.outside.engines.of(TENANT).termination
-        aws.lambdas.deps["api"] = wiring.app_of(self.outside)
+        aws.lambdas.deps["api"] = app_of(self.outside)
         self.environments = itertools.cycle([self.composition(in_execution=True), self.composition(in_execution=True)])
         settings = AwsSettings.from_environment()
         self.table, self.blobs = DynamoDbTable(settings.table), S3Blobs(settings.bucket)
@@ -188,7 +189,7 @@ class Deployment:
         """Replace the environment of a dead handler by another one, which has no caches of the step."""
         engines = next(self.environments).engines
         if self.waiting:
-            self.aws.lambdas.deps["stream"] = wiring.app_of(self.composition(of_stream=True))
+            self.aws.lambdas.deps["stream"] = app_of(self.composition(of_stream=True))
         self.aws.lambdas.deps |= {
             "advance_turn": engines,
             "summarize": engines,

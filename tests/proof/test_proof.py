@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dynamodb_local"]
 
-EVERY = 11
-OFTEN = {"restarted": 3, "taken over": 5, "no answer": 5, "no start": 1}
+EVERY = 17
+OFTEN = {"restarted": 5, "taken over": 9, "no answer": 9, "no start": 1}
 """The step between the points of a story. It is odd, because the points before and after an operation alternate: an even step would
 take only one of them. Each fault begins at another point.
 """
@@ -58,7 +58,7 @@ def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "every"), [("parallel tools", 1), ("two senders", 5), ("approval: mixed", 5), ("compaction", 9)]
+    ("name", "every"), [("parallel tools", 3), ("two senders", 9), ("approval: mixed", 9), ("compaction", 17)]
 )
 def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -> None:
     tally = killed("embedded")(BY_NAME[name], min(2, every), every)
@@ -66,7 +66,7 @@ def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -
     assert tally.points > 1
 
 
-@pytest.mark.parametrize(("name", "every"), [("parallel tools", 2), ("approval: yes", 6)])
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 5), ("approval: yes", 9)])
 def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
     tally = on_dynamodb_local(dynamodb_local.endpoint)(BY_NAME[name], min(3, every), every)
     assert tally.found == []
@@ -81,14 +81,14 @@ def offline() -> Iterator[OfflineEngines]:
         yield engines
 
 
-@pytest.mark.parametrize(("name", "every"), [("parallel tools", 9), ("interrupt", 12), ("approval: yes", 12)])
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 11), ("interrupt", 15), ("approval: yes", 15)])
 def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int, offline: OfflineEngines) -> None:
     tally = offline.background(BY_NAME[name], 4, every)
     assert tally.found == []
     assert tally.points > 1
 
 
-@pytest.mark.parametrize(("name", "every"), [("plain", 3), ("tokens", 8), ("approval: yes", 12), ("compaction", 30)])
+@pytest.mark.parametrize(("name", "every"), [("plain", 5), ("tokens", 11), ("approval: yes", 17), ("compaction", 41)])
 def test_a_function_that_is_abandoned_while_its_caller_waits_loses_nothing(
     name: str, every: int, offline: OfflineEngines
 ) -> None:

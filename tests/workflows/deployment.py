@@ -15,6 +15,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.frozen import freeze_if_dead
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
@@ -68,12 +69,12 @@ class Deployment:
 
     def drive_for_callers(self, **settings: Any) -> None:
         """Serve `stream` as it is deployed: it drives the runs of its callers. Otherwise it leaves them to the state machine."""
-        self.aws.lambdas.deps["stream"] = wiring.app_of(self.composition(waits=True, **settings))
+        self.aws.lambdas.deps["stream"] = app_of(self.composition(waits=True, **settings))
 
     def serve(self) -> None:
         """Build every function from its parts."""
         inside, outside = self.inside.engines, self.outside.engines
-        self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), wiring.app_of(self.outside))
+        self.aws.lambdas.deps |= dict.fromkeys(("api", "stream"), app_of(self.outside))
         self.aws.lambdas.deps |= {
             "advance_turn": inside,
             "summarize": inside,

@@ -42,7 +42,6 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
-from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting, invocation_trace
@@ -73,10 +72,6 @@ frozen from that end on.
 """
 LEAST_WAITING = 600.0
 """Seconds. If responses are shorter, Step Functions drives the runs of waiting callers too: a model's call would not fit."""
-BODY_LIMIT = 6 * 1024 * 1024
-"""Bytes: the limit of Lambda's payload. The gateway answers a larger request with the same message, because its event is larger than
-the body.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,35 +322,6 @@ def stream_app() -> FastAPI:
     return _waiting_app(AwsSettings.from_environment())
 
 
-def app_of(composition: Composition) -> FastAPI:
-    """The REST app over the composed parts of a function."""
-    from hibernaut.adapters.aws_meter import MeteredRequests
-    from hibernaut.adapters.blobs.s3_uploads import S3Uploads
-    from hibernaut.rest.app import create_app
-    from hibernaut.rest.async_bridge import WaitSettings
-    from hibernaut.rest.origin_policy import OriginPolicy
-    from hibernaut.services.access.access import Access
-    from hibernaut.wiring.api_services import services_of
-
-    uploads = S3Uploads(composition.settings.bucket, composition.host.clock)
-    services = services_of(composition.stores, composition.host, composition.engines, uploads=uploads)
-    policy = OriginPolicy(composition.settings.allowed_hosts, composition.settings.cors_origins)
-    waits = WaitSettings(longest=composition.settings.longest_follow)
-    host, required = composition.host, composition.settings.keys_required
-    access = Access(
-        composition.stores,
-        composition.cipher,
-        host.clock,
-        host.ids,
-        required=required,
-        tenant_budget=host.tenant_budget,
-        identity=identity_provider_of(composition.settings.identity, host.clock),
-    )
-    app = create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
-    app.add_middleware(MeteredRequests, meter=host.meter)
-    return app
-
-
 @cache
 def _composition(settings: AwsSettings) -> Composition:
     return compose(settings)
@@ -391,9 +357,19 @@ def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
 
 @cache
 def _app(settings: AwsSettings) -> FastAPI:
+    from hibernaut.wiring.aws_app import app_of
+
     return app_of(_composition(settings))
 
 
 @cache
 def _waiting_app(settings: AwsSettings) -> FastAPI:
+    from hibernaut.wiring.aws_app import app_of
+
     return app_of(compose(settings, waits=True))
+
+
+def forget_compositions() -> None:
+    """Drop what this process has composed by its settings, as the end of an execution environment does."""
+    for composed in (_composition, _in_execution, _feed, _relaying, _reading, _approvals, _app, _waiting_app):
+        composed.cache_clear()

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from hibernaut.adapters.sockets.api_gateway import GatewayConnections
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.rest.sockets.gateway import GatewayParts, GatewaySockets
-from hibernaut.wiring.aws import app_of, compose
+from hibernaut.wiring.aws import compose
+from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings, BadSetting
 
 EVERYBODY = "public"
@@ -49,3 +50,8 @@ def _sockets(settings: AwsSettings) -> GatewaySockets:
         callers=callers_in(settings.callers),
     )
     return GatewaySockets(app_of(composition), parts)
+
+
+def forget_sockets() -> None:
+    """As `aws.forget_compositions`, for the WebSocket API."""
+    _sockets.cache_clear()

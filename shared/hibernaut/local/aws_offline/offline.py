@@ -32,6 +32,8 @@ from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.wiring.aws import forget_compositions
+from hibernaut.wiring.sockets import forget_sockets
 
 INDEX = "HIBERNAUT_OPENSEARCH"
 CALLERS = {"HIBERNAUT_CALLERS": "127.0.0.0/8,::1/128"}
@@ -137,6 +139,9 @@ class OfflineAws:
         for name in self.executions("RUNNING"):
             client("stepfunctions").stop_execution(executionArn=self._execution(name))
         self._running.close()
+        # The execution environments end with their functions; a process may load many stacks, one after the other.
+        forget_compositions()
+        forget_sockets()
 
     @cached_property
     def url(self) -> str:
