@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 
 import pytest
 
-from hibernaut.local.aws_offline.lambdas import Lambdas, abandon
+from hibernaut.local.aws_offline.lambdas import Abandoned, Lambdas, abandon
 from tests.functions.probes import Probe, function
+from tests.support.frozen import freeze_if_dead
+
+PATIENCE = 30.0
 
 NAMES = ("answers", "raises", "hangs", "dies", "answers_too_much")
 
@@ -72,3 +79,35 @@ def test_an_event_that_is_too_large_is_refused_unseen(lambdas: Lambdas, probe: P
 
 def test_an_answer_that_is_too_large_is_an_error(lambdas: Lambdas) -> None:
     assert lambdas.invoke("answers_too_much", {}).error == "Function.ResponseSizeTooLarge"
+
+
+def test_threads_of_a_pool_that_a_dead_handler_leaves_end_with_the_emulation(lambdas: Lambdas) -> None:
+    """The interpreter waits at its own end for the threads of every pool, also for those that a daemon thread has started."""
+    held, ended, died = threading.Event(), threading.Event(), threading.Event()
+
+    def die() -> None:
+        with suppress(Abandoned):
+            abandon()
+
+    def work() -> None:
+        held.set()
+        try:
+            freeze_if_dead()
+        finally:
+            ended.set()
+
+    def serve() -> None:
+        with lambdas.served("answers", died.set):
+            here = copy_context()
+        threading.Thread(target=here.copy().run, args=(die,), daemon=True).start()
+        died.wait()
+        pool.submit(here.run, work)
+
+    with ThreadPoolExecutor(1) as pool:
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        serving.join()
+        assert held.wait(PATIENCE)
+        assert not ended.is_set()
+        lambdas.over()
+        assert ended.wait(PATIENCE)

@@ -26,6 +26,7 @@ from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
+from hibernaut.store.table import keys
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
@@ -41,7 +42,7 @@ from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
 
-SWEEPS = 4
+SWEEPS = 5
 
 
 class LaterClock(SystemClock):
@@ -232,8 +233,13 @@ class Deployment:
             assert not swept.failed or self.points.struck, "a sweep failed that nobody struck"
             self.aws.wait_for_all()
             states = runs(self.looking(), self.agent_id)
-            if not swept.failed and not any(state.run.status is RunStatus.RUNNING for state in states):
+            runs_on = any(state.run.status is RunStatus.RUNNING for state in states)
+            if not (swept.failed or runs_on or self._deadline_comes()):
                 return
+
+    def _deadline_comes(self) -> bool:
+        """Whether an approval waits for the deadline that the story tells of: it may have been requested after a sweep."""
+        return self.story.later and any(key.sk == keys.PENDING for key in self.outside.stores.due.all())
 
     def judged(self) -> Tally:
         """Send one more message without a fault, and judge the result."""
