@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.agents.group import GroupCreate
 from hibernaut.schemas.agents.identity import CreateIdentity, IdentityType, StoredIdentity
+from hibernaut.schemas.agents.schedule import CreateSchedule, RateSchedule
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.schemas.memory.file import FileStatus, StoredFile
@@ -74,12 +75,17 @@ class Records:
         group = services.groups.create(GroupCreate(agent_ids=[agent_id], description="first"))
         person = self._person(block.id)
         thread = services.conversations.openings.create(agent_id, CreateConversation())
+        rate = RateSchedule(rate_expression="1 day")
+        scheduled = services.schedules.create(agent_id, CreateSchedule(action="compaction", schedule=rate), None).id
+        schedules = self.embedded.stores.schedules_of(TENANT)
+        schedule = schedules.get(scheduled, self._now())
         record = stores.conversation_records.get(thread.id)
         thread_head = stores.conversations.head(thread.id)
         stored_archive = stores.archives.get(archive.id)
         assert agent is not None
         assert head is not None
         assert record is not None
+        assert schedule is not None
         assert thread_head is not None
         assert stored_archive is not None
         made: dict[str, list[str]] = {name: [] for name in PREFIXES}
@@ -108,8 +114,9 @@ class Records:
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.groups.create(group.model_copy(update={"id": ids["group"]}), "t"),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
+                *schedules.create(replace(schedule, record=copied(schedule.record, ids["schedule"], self._now())), "t")[:-1],
             ]
-            if len(changes) > AT_ONCE - 35:
+            if len(changes) > AT_ONCE - 38:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
@@ -144,6 +151,7 @@ class Records:
             "middle piece": self._pieces[len(self._pieces) // 2],
             "middle message": self._messages[len(self._messages) // 2],
             "webhook_id": f"webhook-{unknown}",
+            "scheduled_message_id": scheduled,
             "event_id": f"evt-{unknown}",
             "group_id": group.id,
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
@@ -215,6 +223,7 @@ PREFIXES = {
     "conversation": "conv",
     "run": "run",
     "group": "group",
+    "schedule": "schedule",
 }
 
 

@@ -9,7 +9,6 @@ import pytest
 from letta_client import InternalServerError, Letta
 
 from hibernaut.rest.unserved_routes import unserved
-from tests.compat.conftest import Make
 from tests.compat.v1_routes import v1_routes
 
 AGENT = "agent-00000000-0000-4000-8000-000000000000"
@@ -49,11 +48,9 @@ def test_the_sdk_raises_at_once(client: Letta) -> None:
     assert raised.value.status_code == 501
 
 
-@pytest.mark.manifest("mcp.list", "schedule.list", "tokens.list")
-def test_lists_of_what_nobody_can_make_are_empty(client: Letta, new_agent: Make) -> None:
-    agent = new_agent()
+@pytest.mark.manifest("mcp.list", "tokens.list")
+def test_lists_of_what_nobody_can_make_are_empty(client: Letta) -> None:
     assert list(client.mcp_servers.list()) == []
-    assert client.agents.schedule.list(agent.id).scheduled_messages == []
     assert client.access_tokens.list().tokens == []
 
 
@@ -68,7 +65,6 @@ def test_lists_outside_of_the_sdk_are_empty(http: httpx.Client) -> None:
     assert http.get("/v1/tools/mcp/servers").json() == {}
     assert http.get("/v1/sandbox-config", params={"after": "sandbox-x"}).status_code == 404, "no cursor is known in an empty list"
     assert http.get("/v1/sandbox-config", params={"limit": "many"}).status_code == 422
-    assert http.get(f"/v1/agents/{AGENT}/schedule").status_code == 404, "the agent must exist"
 
 
 @pytest.mark.manifest("messages.update")

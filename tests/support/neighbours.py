@@ -21,6 +21,8 @@ SECRET = "striped-7f3a91"
 """A word of their texts that no request contains: whoever reads it has read what is theirs."""
 REFUSED = frozenset({400, 403, 404, 405, 409, 410, 422, 501})
 """The statuses of a request for what is not there, or not the caller's."""
+YEARLY = {"schedule": {"type": "rate", "rate_expression": "365 days"}}
+"""A schedule that does not fire here."""
 NOBODY = "http://127.0.0.1:9"
 """An address on which nobody listens."""
 NAMES_OF_CURSORS = ("before", "after", "starting_after")
@@ -90,6 +92,9 @@ class Stock:
             ),
             "conversation_id": conversation,
             "webhook_id": webhook,
+            "scheduled_message_id": self._made(
+                f"/v1/agents/{agent}/schedule", {"messages": [{"role": "user", "content": text}], **YEARLY}
+            ),
             "event_id": f"evt-{agent[6:]}",
             "tool_id": self._made("/v1/tools", {"source_code": source}),
             "tool_name": f"f_{agent[-8:]}",
@@ -101,7 +106,7 @@ class Stock:
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.client.request(method, path, json=body, headers=self.headers())
-        assert answer.status_code == 200, (method, path, answer.status_code, answer.text)
+        assert answer.status_code in (200, 201), (method, path, answer.status_code, answer.text)
         return answer
 
     def send(self, sent: Sent) -> Any:

@@ -22,7 +22,17 @@ from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, Uncach
 from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
-from hibernaut.rest.routers.agents import agent_blocks, agent_files, agent_tools, agents, direct_calls, groups, identities, tags
+from hibernaut.rest.routers.agents import (
+    agent_blocks,
+    agent_files,
+    agent_tools,
+    agents,
+    direct_calls,
+    groups,
+    identities,
+    schedules,
+    tags,
+)
 from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
 from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools, webhooks
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
@@ -61,6 +71,7 @@ ROUTERS = (
     jobs,
     models,
     tags,
+    schedules,
     usage,
     api_keys,
     budgets,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hibernaut.services.runs.runs import Runs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.steps import Steps
+    from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.search_api import SearchApi
     from hibernaut.services.tools.tools import Tools
     from hibernaut.services.turns.compaction import Compaction
@@ -89,6 +90,7 @@ class Services:
     passages: Passages
     searches: SearchApi
     webhooks: Webhooks
+    schedules: Schedules
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,6 @@ _LATER: dict[str, _Rows] = {
         ("agents.export.skills", "POST /v1/agents/{agent_id}/export", "Exports an agent as a file, with its skills."),
         ("agents.import", "POST /v1/agents/import", "Creates agents from an agent file."),
     ),
-    "API 2.4": (
-        ("schedule.create", "POST /v1/agents/{agent_id}/schedule", "Schedules a message."),
-        ("schedule.retrieve", "GET /v1/agents/{agent_id}/schedule/{scheduled_message_id}", "Retrieves a scheduled message."),
-        ("schedule.delete", "DELETE /v1/agents/{agent_id}/schedule/{scheduled_message_id}", "Deletes a scheduled message."),
-    ),
     "API 2.14": (
         ("mcp.create", "POST /v1/mcp-servers/", "Adds an MCP server."),
         ("mcp.connect", "GET /v1/mcp-servers/connect/{mcp_server_id}", "Connects to an MCP server by OAuth."),

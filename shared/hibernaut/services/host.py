@@ -11,6 +11,7 @@ from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
 from hibernaut.ports.file_reader import NO_READER, FileReader
 from hibernaut.ports.ingest import NO_INGEST, Ingest
 from hibernaut.ports.meter import NO_METER, Meter
+from hibernaut.ports.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
 from hibernaut.ports.signal import RunSignal
 from hibernaut.ports.tracing import NO_TRACER, Tracer
 from hibernaut.ports.web import NO_WEB, Web
@@ -35,7 +36,7 @@ class Host:
     items that a sweep handles at once.
     `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the workers that pass events on.
     `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS. `tracer` records
-    spans of runs, steps, model calls and tool calls.
+    spans of runs, steps, model calls and tool calls. `schedule_workers` fire schedules that are due; `scheduler` invokes them at their times, from outside the process.
     """
 
     clock: Clock
@@ -59,3 +60,5 @@ class Host:
     tenant_budget: SetBudget | None = None
     meter: Meter = NO_METER
     tracer: Tracer = NO_TRACER
+    schedule_workers: ScheduleWorkers = NO_SCHEDULE_WORKERS
+    scheduler: Scheduler = NO_SCHEDULER

@@ -22,6 +22,7 @@ from hibernaut.schemas.agents.conversation import Head, Segment
 from hibernaut.schemas.runs.run import Run
 from hibernaut.store.access import budget_keys
 from hibernaut.store.access.rates import TenantRates
+from hibernaut.store.agents import schedule_keys
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import freed
@@ -114,12 +115,14 @@ class Deletion:
             self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
     def agent(self, agent_id: str) -> None:
-        """Delete everything of an agent: the runs of its list rows, its log, the other items of its partition, its limit on requests per
+        """Delete everything of an agent: the runs and schedules of its list rows, its log, the other items of its partition, its limit on requests per
         second. Raises: Conflict if other requests keep changing such limits.
         """
         own = keys.agent(self._tenant, agent_id).pk
         for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix="RUN#"):
             self._runs(rows)
+        for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix=schedule_keys.ROW):
+            self._schedules(rows)
         self.log(agent_id, agent_id)
         for page in self._pages(own, MAX_CHANGES, ("blob",)):
             self._delete(page)
@@ -133,6 +136,14 @@ class Deletion:
                 waiting = self._delete_full([*waiting, *page])
             waiting = self._delete_full([*waiting, row])
         self._delete(waiting)
+
+    def _schedules(self, rows: Sequence[Item]) -> None:
+        """Delete the schedules of these list rows, with their rows in the list of the tenant."""
+        for row in rows:
+            schedule_id = keys.last_part(str(row["sk"]))
+            key, other = schedule_keys.schedule(self._tenant, schedule_id), schedule_keys.tenant_row(self._tenant, schedule_id)
+            own = [item for item in [self._table.get(key)] if item is not None]
+            self._delete([*own, row], [Delete(other)])
 
     def budget(self, agent_id: str) -> Delete:
         """The change that deletes an agent's budget, in the transaction that deletes the agent."""

@@ -24,6 +24,7 @@ from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.identities import IdentityStore
+from hibernaut.store.agents.schedule_signal import ScheduleSignal
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
@@ -61,6 +62,7 @@ from hibernaut.store.table.writer import Writer
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
     from hibernaut.store.access.connections import ConnectionStore
+    from hibernaut.store.agents.schedules import ScheduleStore
     from hibernaut.store.events.webhooks import WebhookStore
 
 FILE_CHARACTERS = 8_000_000
@@ -113,7 +115,7 @@ class Stores:
     """The parts over one table and its blobs that all tenants share. Thread-safe.
 
     `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
-    unreferenced blobs. `event_signal`: notifies those who deliver events in this process. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
+    unreferenced blobs. `event_signal`: notifies those who deliver events in this process. `schedule_signal`: notifies its clock. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class Stores:
         self.due = DueIndex(self._table, self._policy)
         self.rates = RateStore(self._table)
         self.writer = Writer(self._table, self._policy)
-        self.outbox, self.event_signal = OutboxSignal(), EventSignal()
+        self.outbox, self.event_signal, self.schedule_signal = OutboxSignal(), EventSignal(), ScheduleSignal()
         self.blob_collector = BlobCollector(self._table, blobs, Codec(blobs, self._table), clock)
 
     @cached_property
@@ -171,9 +173,18 @@ class Stores:
         table = TenantTable(engine, tenant)
         return WebhookStore(table, Codec(TenantBlobs(blobs, tenant), table))
 
+    def schedules_of(self, tenant: str) -> ScheduleStore:
+        """The schedules of a tenant. Raises: InvalidArgument for an invalid tenant name."""
+        from hibernaut.store.agents.schedules import ScheduleStore  # at the first use: a step has none
+
+        engine, blobs = self._engines(checked(tenant))
+        table = TenantTable(engine, tenant)
+        return ScheduleStore(table, Codec(TenantBlobs(blobs, tenant), table))
+
     def _written(self, changes: Sequence[Change]) -> None:
         self.outbox.written(changes)
         self.event_signal.written(changes)
+        self.schedule_signal.written(changes)
 
     def _engines(self, tenant: str) -> tuple[Table, Blobs]:
         if self._engines_of is None:

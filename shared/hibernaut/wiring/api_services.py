@@ -131,4 +131,5 @@ def services_over(
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),
         webhooks=chain.webhooks,
+        schedules=chain.schedules,
     )

@@ -17,14 +17,13 @@ from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
+from hibernaut.adapters.schedules.inline import InlineSchedules
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PolledProcessSignal, PollingSignal
-from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.embedder import Embedders
@@ -41,6 +40,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.aws_tables import table_of, tenants_engines_of
 from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
@@ -51,7 +51,6 @@ from hibernaut.wiring.tracing import function_tracer
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from hibernaut.adapters.tenant_sessions import TenantSessions
     from hibernaut.adapters.workflow.caller_thread import CallerThread
     from hibernaut.services.events.relay_worker import RelayWorker
     from hibernaut.services.files.ingestion import Ingestion
@@ -139,8 +138,11 @@ def compose(
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     own = _own_models(settings, stores, secrets, host.cipher)
     search = SearchEngines(overrides.index or index_of(settings), embedders, own)
+    schedules = InlineSchedules()
+    host = replace(host, schedule_workers=schedules)
     limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
     engines = RunEngines(stores, host, models, runner, limits, search, own)
+    schedules.bind(engines.fire)
     if driver is not None:
         driver.bind(partial(_advanced, engines))
     return Composition(settings, host, stores, models, embedders, engines, host.cipher)
@@ -216,22 +218,6 @@ def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
     return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | known)
 
 
-def _table(settings: AwsSettings, overrides: AwsOverrides, credentials: TenantSessions | None = None) -> Table:
-    own = DynamoDbTable(settings.table, credentials=credentials)
-    return overrides.table(own) if overrides.table else own
-
-
-def _engines_of(settings: AwsSettings, overrides: AwsOverrides, clock: Clock) -> Callable[[str], tuple[Table, Blobs]] | None:
-    """The table and the bucket under each tenant's own credentials; None: the function's role reaches all tenants."""
-    if not settings.tenant_role:
-        return None
-    from hibernaut.adapters.tenant_sessions import TenantSessionBlobs, TenantSessions, TenantSessionTable
-
-    sessions = TenantSessions(settings.tenant_role, clock)
-    table, blobs = _table(settings, overrides, sessions), S3Blobs(settings.bucket, credentials=sessions)
-    return lambda tenant: (TenantSessionTable(table, sessions, tenant), TenantSessionBlobs(blobs, sessions, tenant))
-
-
 def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
     """The host and the stores, on which every use case depends."""
     clock = overrides.clock or SystemClock()
@@ -257,8 +243,8 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         meter=AwsMeter(clock, settings.memory),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
-    engines_of, everything = _engines_of(settings, overrides, clock), bool(settings.event_bus)
-    table = _table(settings, overrides)
+    engines_of, everything = tenants_engines_of(settings, overrides.table, clock), bool(settings.event_bus)
+    table = table_of(settings, overrides.table)
     return host, Stores(table, blobs, clock, indexed=indexed, all_events=everything, engines_of=engines_of)
 
 

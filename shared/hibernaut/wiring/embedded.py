@@ -23,6 +23,7 @@ from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
+from hibernaut.adapters.schedules.clock_thread import ScheduleClock
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
@@ -48,6 +49,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
@@ -62,6 +64,8 @@ from hibernaut.wiring.tracing import home_tracer
 
 SWEEP_SECONDS = 60.0
 STEPS_PER_WAKE = 1
+SCHEDULES_AT_ONCE = 500
+"""Due items of a shard that the start reads at a time to set the clock."""
 REINDEX_LOOK = 1.0
 """Seconds between two checks of whether the rebuilt index is complete."""
 logger = logging.getLogger(__name__)
@@ -96,6 +100,7 @@ class Embedded:
         self.ingest = IngestThreads()
         self.events = EventThreads()
         self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
+        self.schedules = ScheduleClock(clock)
         self.host = Host(
             clock,
             ids,
@@ -110,6 +115,7 @@ class Embedded:
             ingest=self.ingest,
             cipher=self.cipher,
             event_delivery=self.events,
+            schedule_workers=self.schedules,
             tenant_budget=tenant_budget_of(settings.tenant_budget),
             tracer=home_tracer(settings.tracing, clock),
         )
@@ -153,6 +159,8 @@ class Embedded:
         relays = relays_of(self.stores, self.host)
         self.events.bind(lambda place: relays.of(keys.tenant_of(place.pk)).take(place))
         self.stores.event_signal.listener = self.events.start
+        self.schedules.bind(self.engines.fire)
+        self.stores.schedule_signal.listener = self.schedules.note
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
@@ -179,6 +187,10 @@ class Embedded:
 
     def _take_up(self) -> None:
         self.engines.sweep.run(everything=True)
+        for page in self.stores.due.pages(None, SCHEDULES_AT_ONCE):
+            for item in (item for items in page for item in items if is_schedule(item.key)):
+                self.schedules.note(item.key, item.due_ms)
+        self.schedules.open()
         self._ticker.start()
         self.pump.start()
         if self._index.made_anew or not self.reindexing.end():
@@ -195,6 +207,7 @@ class Embedded:
         self.ingest.close()
         self.workflow.close()
         self.pump.close()
+        self.schedules.close()
         self.events.close()
         self.host.tracer.close()
         if self._ticker.is_alive():

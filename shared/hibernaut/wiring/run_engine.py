@@ -16,6 +16,7 @@ from hibernaut.ports.embedder import Embedders
 from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.meter import Meter
 from hibernaut.ports.model import NO_PROVIDERS, Models
+from hibernaut.ports.table import Key
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallThreads
@@ -23,6 +24,7 @@ from hibernaut.services.models.own_models import OwnModels, OwnProviderList
 from hibernaut.services.models.tenant_models import TenantModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import Stores, TenantStores
+from hibernaut.store.table import keys
 
 if TYPE_CHECKING:
     from hibernaut.services.budgets.budget_checks import BudgetChecks
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.runs.tenant_sweep import TenantSweep
+    from hibernaut.services.schedules.firing import ScheduleFiring
+    from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
     from hibernaut.services.search.index_wake_up import IndexWakeUp
     from hibernaut.services.steps.step_lease import StepLease
@@ -287,6 +291,27 @@ class RunEngine:
         return Webhooks(self._stores, self._shared.stores.webhooks_of(self._stores.tenant), self._host)
 
     @cached_property
+    def schedules(self) -> Schedules:
+        from hibernaut.services.schedules.schedules import Schedules
+
+        store = self._shared.stores.schedules_of(self._stores.tenant)
+        return Schedules(self._stores, store, self._host, self.firing)
+
+    @cached_property
+    def firing(self) -> ScheduleFiring:
+        from hibernaut.services.schedules.firing import FiringParts, ScheduleFiring
+        from hibernaut.services.schedules.schedule_keys import ScheduleKeys
+
+        stores = self._shared.stores
+        parts = FiringParts(
+            sending=lambda: self.sending,
+            sleeptime=lambda: self.sleeptime,
+            compactions=lambda: self.compactions,
+            keys=ScheduleKeys(self._stores, stores.api_keys),
+        )
+        return ScheduleFiring(self._stores, stores.schedules_of(self._stores.tenant), self._host, parts)
+
+    @cached_property
     def _lease(self) -> StepLease:
         from hibernaut.services.steps.step_lease import StepLease
 
@@ -335,6 +360,10 @@ class RunEngines:
     def meter(self) -> Meter:
         """Counts what an invocation uses of AWS."""
         return self._host.meter
+
+    def fire(self, place: Key) -> None:
+        """Fire the schedule at this place, of any tenant, if it is due."""
+        self.of(keys.tenant_of(place.pk)).firing.fire(keys.last_part(place.pk))
 
     def of(self, tenant: str) -> RunEngine:
         """The run engine of a tenant. Raises: InvalidArgument if the name is not valid for a tenant."""

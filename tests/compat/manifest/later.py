@@ -15,7 +15,6 @@ ROWS = (
     ),
     done("mcp.list", "API 2.14", f"The MCP servers: {NONE}", "GET /v1/mcp-servers/"),
     done("mcp.by_name.list", "API 3", f"The MCP servers by name, as an object: {NONE}", "GET /v1/tools/mcp/servers"),
-    done("schedule.list", "API 2.4", f"The scheduled messages of an agent: {NONE}", "GET /v1/agents/{agent_id}/schedule"),
     done("tokens.list", "API 2.17", f"Tokens for clients in browsers: {NONE}", "GET /v1/client-side-access-tokens"),
     done("batches.list", "RT 13.6", f"The batches: {NONE}", "GET /v1/messages/batches"),
     done("sandbox.list", "API 3", f"Sandbox configurations: {NONE}", "GET /v1/sandbox-config/"),

@@ -52,7 +52,9 @@ class Sweep:
         `time_left` returns the seconds that the host has left: with less than `MARGIN`, the sweep stops, and the remaining items stay
         due for the next one.
         """
-        took: dict[Took, list[DueItem]] = {name: [] for name in ("started", "closed", "ended", "events", "held", "left")}
+        took: dict[Took, list[DueItem]] = {
+            name: [] for name in ("started", "closed", "ended", "events", "schedules", "held", "left")
+        }
         for page in self._due.pages(None if everything else self._now_ms(), PAGE):
             found = self._each(_take_up, _in_turn(page), time_left)
             for name, items in took.items():
@@ -61,6 +63,9 @@ class Sweep:
                 break
         if took["events"]:
             self._host.event_delivery.start([item.key for item in took["events"]])
+        if took["schedules"]:
+            now_ms = self._now_ms()
+            self._host.schedule_workers.start([item.key for item in took["schedules"] if item.due_ms <= now_ms])
         # These come last because a callback may be slow, and a deletion or the marking of older data may be large.
         self._each(_clear_up, [item for item in took["ended"] if item.key.sk not in SLOW], time_left)
         self._each(_clear_up, [item for item in took["ended"] if item.key.sk in SLOW], time_left)

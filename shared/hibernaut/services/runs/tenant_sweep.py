@@ -26,6 +26,7 @@ from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.agents.group_keys import is_sleeptime_work
+from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState
 from hibernaut.store.stores import TenantStores
@@ -45,8 +46,8 @@ PROMPT_RESTARTS = 3
 """
 LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
-Took = Literal["started", "closed", "ended", "events", "held", "left"]
-"""What became of an item. "ended": `clear_up` must handle it. "events": it must be passed on. "held": a worker holds the run. "left": nothing was done."""
+Took = Literal["started", "closed", "ended", "events", "schedules", "held", "left"]
+"""What became of an item. "ended": `clear_up` must handle it. "events": it must be passed on. "schedules": it must be fired if it is due. "held": a worker holds the run. "left": nothing was done."""
 
 
 logger = logging.getLogger(__name__)
@@ -120,6 +121,8 @@ class TenantSweep:
         run_id = keys.last_part(place.pk)
         if is_event_work(place):
             return "events"
+        if is_schedule(place):
+            return "schedules"
         if place.sk == keys.FILE:
             self._host.ingest.start(self._tenant, run_id)
             return "left"

@@ -78,12 +78,12 @@ def send_request(
         digest=digest,
         retry=retry,
         background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
-        callback_url=_callable(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
+        callback_url=callable_address(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
         key_id=key_id,
     )
 
 
-def _callable(url: str | None) -> str | None:
+def callable_address(url: str | None) -> str | None:
     """The address that the server calls at the end of a run. Raises: InvalidArgument if it is not an http or https address."""
     if url is None:
         return None

@@ -10,12 +10,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.dependencies import TheCaller
 from hibernaut.rest.json_responses import plain
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import Limit, Order
 from hibernaut.schemas.base import JsonObject, Schema
-from hibernaut.schemas.ids import AgentId
 
 router = APIRouter(prefix="/v1", tags=["to come"], route_class=LazyRoute)
 
@@ -59,10 +58,3 @@ async def map_nothing(_caller: TheCaller) -> Response:
 async def list_no_tokens(_caller: TheCaller) -> Response:
     """The tokens for browsers: none."""
     return plain({"tokens": [], "hasNextPage": False})
-
-
-@router.get("/agents/{agent_id}/schedule", response_model=JsonObject)
-def list_no_schedule(services: TheServices, agent_id: AgentId) -> Response:
-    """The scheduled messages of an agent: none."""
-    services.agents.check(agent_id)
-    return plain({"scheduled_messages": [], "has_next_page": False})

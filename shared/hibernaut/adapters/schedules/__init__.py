@@ -1,0 +1,1 @@
+"""Engines that fire schedules at their times."""

@@ -1,0 +1,1 @@
+"""Schedules of agents: their administration, and what happens when one is due."""

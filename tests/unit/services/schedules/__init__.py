@@ -1,0 +1,1 @@
+"""Schedules: what fires when, and what becomes of it."""
