@@ -48,10 +48,9 @@ def test_the_sdk_raises_at_once(client: Letta) -> None:
     assert raised.value.status_code == 501
 
 
-@pytest.mark.manifest("mcp.list", "tokens.list")
+@pytest.mark.manifest("mcp.list")
 def test_lists_of_what_nobody_can_make_are_empty(client: Letta) -> None:
     assert list(client.mcp_servers.list()) == []
-    assert client.access_tokens.list().tokens == []
 
 
 @pytest.mark.manifest(

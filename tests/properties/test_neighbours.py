@@ -11,12 +11,15 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from starlette.testclient import TestClient
 
 from hibernaut.rest.app import create_app
+from hibernaut.rest.authentication import HEALTH
+from hibernaut.rest.client_rights import ROUTES
+from hibernaut.schemas.access_token import AccessRight, CreateAccessToken
 from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
@@ -32,6 +35,8 @@ OF_AGENTS = [each for each in ALL if each.path not in WITHOUT_DATA and "/api-key
 """The operations that serve data of agents. The others have no agent that a key could be restricted to."""
 MODELS_FAILURE = '{"error":{"type":"llm_'
 """The beginning of the answer if a provider of ours cannot be reached, as without a network."""
+PAGE = "http://localhost"
+"""The server's own origin, as the test client sees it."""
 PATIENCE = 60.0
 UNDER_WAY = "BUILD"
 """The sort key of the state of a tenant's list of agents, which a background worker builds."""
@@ -171,6 +176,32 @@ def test_a_restricted_key_neither_reads_nor_changes_what_belongs_to_other_agents
         assert answer.status_code < 500 or answer.status_code == 501 or MODELS_FAILURE in answer.text, (sent, answer.text)
         assert SECRET not in answer.text, sent
     assert server.rows(of_others) == before
+
+
+def test_a_token_for_web_pages_reaches_the_routes_of_its_rights_and_its_agent_alone(server: Server) -> None:
+    ours, others = server.stock("pages", "horse"), server.stock("pages", f"{WORD} {SECRET}")
+    agent_id = ours.things["agent_id"]
+    wanted = {"hostname": PAGE, "policy": [{"type": "agent", "id": agent_id, "access": list(get_args(AccessRight))}]}
+    tokens = server.house.access.keys_of("pages").tokens
+    ours.key, ours.origin = tokens.create(CreateAccessToken.model_validate(wanted)).token, PAGE
+    server.settle()
+    foreign = {value for name, value in others.things.items() if name.endswith("_id")}
+    mine = set(ours.things.values())
+
+    def of_others(pk: str, sk: str) -> bool:
+        parts = {*pk.split("#"), *sk.split("#")}
+        return pk.startswith("pages#") and bool(parts & foreign) and not parts & mine and "TAIL" not in parts
+
+    before, reached = server.rows(of_others), set()
+    for operation in ALL:
+        for sent, answer in tried(server, operation, ours, others):
+            assert answer.status_code < 500 or MODELS_FAILURE in answer.text, (sent, answer.text)
+            assert SECRET not in answer.text, sent
+            if answer.status_code != 403 and operation.path not in HEALTH:
+                reached.add((operation.method.upper(), operation.path))
+    assert server.rows(of_others) == before
+    assert reached <= set(ROUTES)
+    assert len(reached) > len(ROUTES) / 2
 
 
 _KEPT: dict[int, tuple[Stock, Stock]] = {}

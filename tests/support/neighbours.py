@@ -48,6 +48,8 @@ class Stock:
     texts: str
     things: dict[str, str] = field(default_factory=dict)
     administers: bool = True
+    origin: str = ""
+    """The origin of the page that sends the requests; "": no browser sends them."""
 
     def fill(self) -> None:
         text, name = self.texts, self.texts.replace(" ", "-")
@@ -102,7 +104,7 @@ class Stock:
         }
 
     def headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.key}"}
+        return {"authorization": f"Bearer {self.key}"} | ({"origin": self.origin} if self.origin else {})
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.client.request(method, path, json=body, headers=self.headers())

@@ -34,7 +34,17 @@ from hibernaut.rest.routers.agents import (
     tags,
 )
 from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
-from hibernaut.rest.routers.deployment import api_keys, budgets, empty_lists, health, models, providers, tools, webhooks
+from hibernaut.rest.routers.deployment import (
+    access_tokens,
+    api_keys,
+    budgets,
+    empty_lists,
+    health,
+    models,
+    providers,
+    tools,
+    webhooks,
+)
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
 from hibernaut.rest.routers.runs import jobs, runs, steps, streams, usage
 from hibernaut.rest.sockets.middleware import WebSockets
@@ -74,6 +84,7 @@ ROUTERS = (
     schedules,
     usage,
     api_keys,
+    access_tokens,
     budgets,
     webhooks,
 )

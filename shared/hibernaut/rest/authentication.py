@@ -22,6 +22,7 @@ from hibernaut.domain.identity_tokens import TOKEN_PATTERN
 from hibernaut.rest.async_bridge import Lanes, ServerStops
 from hibernaut.rest.errors import body_of, headers_of, status_of
 from hibernaut.rest.lanes import ACCESS
+from hibernaut.rest.origin_policy import check_page
 from hibernaut.rest.request_log import ERROR, KEY_ID
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import HibernautError, InvalidArgument, Unauthenticated
@@ -81,8 +82,10 @@ class Authenticated:
             await self._lanes.look(partial(self._authentication.note_use, principal))
 
     async def _admitted(self, scope: Scope) -> Principal:
-        """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, and as `_principal`."""
+        """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, ForeignOrigin, and as `_principal`."""
         principal = await self._principal(scope)
+        if principal.origin is not None:
+            check_page(scope, principal.origin)
         rates = self._rates
         if rates is not None:
             for limit in rates.concerning(principal, scope["path"]):

@@ -153,6 +153,12 @@ def is_1_0_client(request: Request) -> bool:
     return "x-stainless-package-version" in request.headers or agent is None or _STABLE_CLIENT.match(agent) is not None
 
 
+async def principal(request: Request) -> Principal:
+    """The principal of a request."""
+    return principal_of(request)
+
+
+ThePrincipal = Annotated[Principal, Depends(principal)]
 TheLanes = Annotated[Lanes, Depends(lanes)]
 TheCaller = Annotated[Caller, Depends(caller)]
 

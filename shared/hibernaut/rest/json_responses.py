@@ -26,6 +26,11 @@ def reply(model: BaseModel) -> Response:
     return Response(_bytes(model), media_type=JSON)
 
 
+def created(model: BaseModel) -> Response:
+    """One new model (201)."""
+    return Response(_bytes(model), 201, media_type=JSON)
+
+
 def replies(models: Iterable[BaseModel]) -> Response:
     """A list of models."""
     return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)

@@ -69,8 +69,24 @@ class OriginPolicy:
         origins = [origin.lower() for origin in headers.getlist("origin")]
         if len(origins) == 1 and origins[0] in self.origins:
             return True
-        own = {f"{scheme}://{host}", f"https://{host}"}  # A proxy that ends TLS passes requests on by plain HTTP.
-        return set(origins) <= own and set(headers.getlist("sec-fetch-site")) <= OWN
+        return set(origins) <= _own(scheme, host) and set(headers.getlist("sec-fetch-site")) <= OWN
+
+
+def check_page(scope: Scope, origin: str) -> None:
+    """Check that a page of this origin sends the request, for a key that is bound to it. Raises: ForeignOrigin."""
+    headers = Headers(scope=scope)
+    given = [each.lower() for each in headers.getlist("origin")]
+    if not given and headers.getlist("sec-fetch-site") == [
+        "same-origin"
+    ]:  # a browser names no origin where a page reads from its own server
+        given = [origin] if origin in _own(scope["scheme"], headers.get("host", "").lower()) else []
+    if given != [origin]:
+        raise ForeignOrigin(f"FOREIGN_ORIGIN: This token is for pages of {origin}, and the request comes from none of them.")
+
+
+def _own(scheme: str, host: str) -> set[str]:
+    """The origins of the server's own pages. A proxy that ends TLS passes requests on by plain HTTP."""
+    return {f"{scheme}://{host}", f"https://{host}"}
 
 
 def _split(host: str, scheme: str) -> tuple[str, int | None]:

@@ -2,7 +2,8 @@
 
 A restricted key reaches what can be attributed to its agents by the path or the query; bodies are not examined. Everything else answers 403, and so does
 a record that does not exist. The conversation `default` belongs to the agent that a body may name, so a restricted key names it by the agent's id
-instead. A restricted key uses agents. It neither configures nor deletes them, and it attaches nothing to them.
+instead. A restricted key uses agents. It neither configures nor deletes them, and it attaches nothing to them. `rest.client_rights` has the routes of client
+tokens.
 
 Knows the paths of the routes; must not know how a record is stored.
 """
@@ -16,6 +17,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope as AsgiScope
 
 from hibernaut.rest.authentication import HEALTH, PRINCIPAL
+from hibernaut.rest.client_rights import granted
 from hibernaut.rest.lanes import ACCESS
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import NoKeysConfigured, ScopeTooNarrow
@@ -38,7 +40,7 @@ READING_POSTS = frozenset(
 )
 """POST routes that change nothing: searches, and streams of runs that exist."""
 WEBHOOKS = "/v1/webhooks"
-ADMINISTRATION = ("/v1/api-keys", "/v1/budgets", WEBHOOKS)
+ADMINISTRATION = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens", WEBHOOKS)
 """The prefixes of the routes that need the scope admin."""
 WITHOUT_KEYS = (WEBHOOKS,)
 """The prefixes of those that work on a server without keys too, whose callers are on its own machine."""
@@ -73,26 +75,6 @@ CONFIGURING = frozenset(
 )
 """Routes about agents that restricted keys do not reach: they configure agents, or tell of others."""
 ATTACHING = "/attach/"
-CLIENT = frozenset(
-    {
-        ("GET", "/v1/agents/{agent_id}/messages"),
-        ("POST", "/v1/agents/{agent_id}/messages"),
-        ("POST", "/v1/agents/{agent_id}/messages/async"),
-        ("POST", "/v1/agents/{agent_id}/messages/cancel"),
-        ("POST", "/v1/agents/{agent_id}/messages/stream"),
-        ("GET", "/v1/conversations"),
-        ("POST", "/v1/conversations"),
-        ("GET", "/v1/conversations/{conversation_id}"),
-        ("POST", "/v1/conversations/{conversation_id}/cancel"),
-        ("GET", "/v1/conversations/{conversation_id}/messages"),
-        ("POST", "/v1/conversations/{conversation_id}/messages"),
-        ("POST", "/v1/conversations/{conversation_id}/stream"),
-        ("GET", "/v1/runs/{run_id}"),
-        ("GET", "/v1/runs/{run_id}/messages"),
-        ("POST", "/v1/runs/{run_id}/stream"),
-    }
-)
-"""The routes of client tokens: conversations with an agent."""
 
 
 def scope_of(method: str, path: str) -> Scope:
@@ -116,10 +98,10 @@ async def check(asgi: AsgiScope, path: str) -> None:
         raise ScopeTooNarrow(
             f"FORBIDDEN: {method} {path} needs an API key of the scope {needed}; this key has the scope {principal.scope}."
         )
-    if principal.kind == "client" and (method, path) not in CLIENT:
-        raise ScopeTooNarrow(f"FORBIDDEN: A client token may not call {method} {path}; it may talk to its agents only.")
+    if principal.kind == "client":
+        principal = granted(principal, method, path)
     if principal.restricted and path not in OF_EVERYONE:
-        named = _named(asgi, path)
+        named = _named(asgi, path, configures=principal.is_for_pages)
         state = asgi["app"].state
         access: AgentAccess = state.services.of(principal.tenant).agent_access
         changing = needed is not Scope.READ
@@ -134,10 +116,10 @@ def _reaches_all(access: AgentAccess, principal: Principal, named: list[tuple[Re
     return all(access.reaches(principal, kind, identifier, changing=changing) for kind, identifier in named)
 
 
-def _named(asgi: AsgiScope, path: str) -> list[tuple[RecordKind, str]]:
-    """The records to which a request must be attributed; none if it cannot be attributed."""
+def _named(asgi: AsgiScope, path: str, *, configures: bool) -> list[tuple[RecordKind, str]]:
+    """The records to which a request must be attributed; none if it cannot be attributed. `configures`: the key has a right to each route that it reaches."""
     method = asgi["method"]
-    if (method, path) in CONFIGURING or ATTACHING in path:
+    if not configures and ((method, path) in CONFIGURING or ATTACHING in path):
         return []
     query = parse_qs(asgi["query_string"].decode("latin-1"), keep_blank_values=True)
     agents = [("agent", each) for name in ("agent_id", "agent_ids") for each in query.get(name, ())]

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import Caller
+from hibernaut.schemas.access_token import MOST_TOKENS_LISTED
 from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.events.webhook import DeliveryState, EventId
@@ -155,6 +156,14 @@ class ApiKeyList(Schema):
     limit: int = Field(default=100, ge=1, le=1000)
 
 
+class AccessTokenList(Schema):
+    """A page of client-side access tokens, oldest first."""
+
+    agent_id: str | None = Field(default=None, alias="agentId")
+    limit: int = Field(default=10, ge=1, le=MOST_TOKENS_LISTED)
+    offset: int = Field(default=0, ge=0, le=2**31 - 1)
+
+
 class BudgetList(Schema):
     """A page of budgets in the order of their subjects. `after`: the subject of the last budget of the page before."""
 
@@ -276,6 +285,7 @@ AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]
 BlockListQuery = Annotated[BlockList, Query()]
 ApiKeyListQuery = Annotated[ApiKeyList, Query()]
+AccessTokenListQuery = Annotated[AccessTokenList, Query()]
 BudgetListQuery = Annotated[BudgetList, Query()]
 DeliveryListQuery = Annotated[DeliveryList, Query()]
 GroupListQuery = Annotated[GroupList, Query()]

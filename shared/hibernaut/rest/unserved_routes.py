@@ -86,8 +86,6 @@ _LATER: dict[str, _Rows] = {
         ("templates.rollback", "POST /v1/templates/{template_name}/rollback", "Restores an earlier version of a template."),
         ("templates.save", "POST /v1/templates/{template_name}/save", "Saves a version of a template."),
         ("templates.agents", "POST /v1/templates/{template_version}/agents", "Creates agents from a template."),
-        ("tokens.create", "POST /v1/client-side-access-tokens", "Creates a token for a client in a browser."),
-        ("tokens.delete", "DELETE /v1/client-side-access-tokens/{token}", "Revokes such a token."),
     ),
     "API 3": (
         ("messages.capture", "POST /v1/agents/{agent_id}/messages/capture", "Stores turns that another system produced."),

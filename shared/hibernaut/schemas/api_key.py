@@ -1,7 +1,8 @@
 """API keys: the record, what the API shows of it, and the requests that change it. An extension of Hibernaut; V1 has one server password.
 
 A key belongs to one tenant and has a scope. A *restricted* key reaches named agents only. A *client token* is a restricted key with an expiry for
-programs that cannot keep a secret, such as web pages; it may talk to its agents and nothing else.
+programs that cannot keep a secret, such as web pages; it may talk to its agents and nothing else. A *client-side access token* is a client token with a
+policy: rights for each agent, and the origin of the pages that may use it (`schemas.access_token`).
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from hibernaut.schemas.access_token import AccessRight, PageAccess
 from hibernaut.schemas.base import Moment, Schema, StrictSchema
 from hibernaut.schemas.ids import AgentId, pattern
 from hibernaut.schemas.names import is_plain
@@ -25,6 +27,8 @@ LONGEST_CLIENT_TOKEN = 30 * DAY_SECONDS
 """The longest life of a client token, in seconds."""
 
 
+NO_AGENT = "agent-00000000-0000-4000-8000-000000000000"
+"""The agent of a stored client-side access token: none. A release that does not know policies lets the token reach nothing."""
 KeyKind = Literal["secret", "client"]
 """`client`: a client token."""
 
@@ -60,6 +64,7 @@ class ApiKey(Schema):
     last_used_at: Moment | None = None
     revoked_at: Moment | None = None
     replaced_by: str | None = None
+    page_access: PageAccess | None = None
 
     def usable(self, now: datetime) -> bool:
         """Whether the key is neither revoked nor expired."""
@@ -77,7 +82,26 @@ class StoredApiKey(ApiKey):
 
     def public(self) -> ApiKey:
         """What the API shows."""
-        return ApiKey(**self.model_dump(include=set(ApiKey.model_fields)))
+        shown = self.model_dump(include=set(ApiKey.model_fields))
+        if self.page_access is not None:
+            shown["agent_ids"] = [policy.id for policy in self.page_access.data]
+        return ApiKey(**shown)
+
+    def principal(self) -> "Principal":
+        """Who sends a request with this key."""
+        access = self.page_access
+        policies = access.data if access is not None else []
+        return Principal(
+            tenant=self.tenant,
+            scope=self.scope,
+            key_id=self.id,
+            kind=self.kind,
+            agent_ids=frozenset(self.agent_ids if access is None else (policy.id for policy in policies)),
+            agent_tags=frozenset(self.agent_tags),
+            digest=self.digest,
+            origin=access.hostname if access is not None else None,
+            grants=frozenset((policy.id, right) for policy in policies for right in policy.access),
+        )
 
 
 class CreatedApiKey(ApiKey):
@@ -126,7 +150,8 @@ class RotateApiKey(StrictSchema):
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Who sends a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
-    `digest`: the keyed hash of the key.
+    `digest`: the keyed hash of the key. `origin`: that of the pages that may use a client-side access token (None: the key is none), and `grants`
+    its rights: agent and right.
     """
 
     tenant: str
@@ -136,8 +161,15 @@ class Principal:
     agent_ids: frozenset[str] = frozenset()
     agent_tags: frozenset[str] = frozenset()
     digest: str = field(default="", repr=False)
+    origin: str | None = None
+    grants: frozenset[tuple[str, AccessRight]] = frozenset()
 
     @property
     def restricted(self) -> bool:
         """Whether the key reaches some agents only."""
         return bool(self.agent_ids or self.agent_tags)
+
+    @property
+    def is_for_pages(self) -> bool:
+        """Whether the key is a client-side access token."""
+        return self.origin is not None

@@ -114,7 +114,7 @@ class SocketActions:
                 body,
                 "send_message_streaming",
                 digest=_digest(action.agent_id, given),
-                key_id=principal.key_id,
+                principal=principal,
             )
         else:
             body = ConversationMessageRequest.model_validate(given)
@@ -126,7 +126,7 @@ class SocketActions:
                     body,
                     "send_conversation_message",
                     digest=_digest(target.agent_id, given),
-                    key_id=principal.key_id,
+                    principal=principal,
                 ),
                 conversation_id=target.record.id if target.record else None,
                 background=body.background,

@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import SocketActions
-from hibernaut.rest.sockets.handshake import check_page, chosen_protocol, key_of
+from hibernaut.rest.sockets.handshake import check_holder, check_page, chosen_protocol, key_of
 from hibernaut.rest.sockets.streams import stream
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import Conflict, ConnectionLimit, NotFound, Unauthenticated
@@ -83,6 +83,7 @@ class SocketEndpoint:
         if scope["path"].rstrip("/") != PATH:
             raise NotFound(f"There is no WebSocket at this path; connect to {PATH}.")
         principal = await self._actions.authenticated(key_of(scope))
+        check_holder(scope, principal)
         await self._actions.count(principal)
         if self._open[principal.tenant] >= self._limits.connections:
             raise ConnectionLimit(f"CONNECTION_LIMIT: The tenant has {self._limits.connections} connections; close some of them.")

@@ -25,7 +25,7 @@ from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import Followed, SocketActions
 from hibernaut.rest.sockets.endpoint import PATH, USUAL_LIMITS, SocketLimits
-from hibernaut.rest.sockets.handshake import check_page, chosen_protocol, key_of, offered_in
+from hibernaut.rest.sockets.handshake import check_holder, check_page, chosen_protocol, key_of, offered_in
 from hibernaut.rest.sockets.streams import stream
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.base import JsonObject
@@ -153,6 +153,7 @@ class GatewaySockets:
             raise Forbidden("This address may not call the API.")
         check_page(scope, self._parts.policy)
         principal = await self._actions.authenticated(key_of(scope))
+        check_holder(scope, principal)
         await self._actions.count(principal)
         now, most = self._parts.clock.now(), self._parts.limits.connections
         if await self._lanes.look(partial(self._store.count, principal.tenant, now)) >= most:

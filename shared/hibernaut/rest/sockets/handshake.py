@@ -13,8 +13,10 @@ from starlette.types import Scope
 
 from hibernaut.domain.api_keys import KEY_PATTERN
 from hibernaut.domain.identity_tokens import looks_like_token
+from hibernaut.rest import origin_policy
 from hibernaut.rest.authentication import credential
 from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import Unauthenticated
 
 PROTOCOL, KEY_PROTOCOL = "hibernaut.v1", "hibernaut.key."
@@ -24,6 +26,12 @@ HTTP = {"ws": "http", "wss": "https"}
 def check_page(scope: Scope, policy: OriginPolicy) -> None:
     """Refuse foreign hosts, and pages of foreign origins as for a request that changes something. Raises: ForeignHost, ForeignOrigin."""
     policy.check({**scope, "type": "http", "method": "WEBSOCKET", "scheme": HTTP.get(scope["scheme"], scope["scheme"])})
+
+
+def check_holder(scope: Scope, principal: Principal) -> None:
+    """Refuse a client-side access token from a page of another origin than its own. Raises: ForeignOrigin."""
+    if principal.origin is not None:
+        origin_policy.check_page({**scope, "scheme": HTTP.get(scope["scheme"], scope["scheme"])}, principal.origin)
 
 
 def key_of(scope: Scope) -> str | None:

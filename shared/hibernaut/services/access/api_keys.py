@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from hibernaut.domain.api_keys import HINT_LENGTH, SECRET_BYTES, format_key
 from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.table import ConditionFailed
+from hibernaut.schemas.access_token import PageAccess
 from hibernaut.schemas.api_key import (
     DAY_SECONDS,
     LONGEST_CLIENT_TOKEN,
+    NO_AGENT,
     CreateApiKey,
     CreatedApiKey,
     RotateApiKey,
@@ -21,6 +23,8 @@ from hibernaut.schemas.api_key import (
     UpdateApiKey,
 )
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.scope import Scope
+from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
@@ -43,7 +47,7 @@ class AccessParts:
 
 
 class ApiKeys:
-    """The API keys of one tenant."""
+    """The API keys of one tenant. `tokens`: the client-side access tokens among them."""
 
     def __init__(self, parts: AccessParts, tenant: str) -> None:
         """Raises: InvalidArgument if the name is not a valid tenant name."""
@@ -54,16 +58,31 @@ class ApiKeys:
         self._authentication = parts.authentication
         self._clock = parts.clock
         self._ids = parts.ids
+        self.tokens = AccessTokens(self)
+
+    def now(self) -> datetime:
+        """The time by which keys expire."""
+        return self._clock.now()
 
     def create(self, request: CreateApiKey) -> CreatedApiKey:
         """Create a key. Only the return value contains the key itself. Raises: InvalidArgument for an expiry that cannot be used."""
+        made, key = self._created(request)
+        return _shown_once(made, key)
+
+    def create_for_pages(self, access: PageAccess, expires_at: datetime) -> tuple[StoredApiKey, str]:
+        """Create a client-side access token; the record, and the token itself. Raises: as `create`."""
+        scope = Scope.WRITE if any(right.startswith("write") for each in access.data for right in each.access) else Scope.READ
+        settings = CreateApiKey(scope=scope, kind="client", agent_ids=[NO_AGENT], expires_at=expires_at)
+        return self._created(settings, access)
+
+    def _created(self, request: CreateApiKey, access: PageAccess | None = None) -> tuple[StoredApiKey, str]:
         now = self._clock.now()
         self._check_expiry(request.expires_at, client=request.kind == "client", now=now)
-        made, key = self._new(request, now)
+        made, key = self._new(request, now, access)
         token = self._ids.token()
         self._stores.writer.write(*self._store.create(made, token), token=token)
         logger.info("api key created", extra={"tenant": self._tenant, "key": made.id, "scope": made.scope})
-        return _shown_once(made, key)
+        return made, key
 
     def list(self, *, after: str | None = None, limit: int = PAGE) -> list[StoredApiKey]:
         """A page of the keys, oldest first, revoked and expired ones too for `KEPT_DAYS`."""
@@ -71,10 +90,20 @@ class ApiKeys:
 
     def get(self, key_id: str) -> StoredApiKey:
         """Raises: NotFound."""
-        key = self._store.get(self._tenant, key_id)
+        key = self.find(key_id)
         if key is None:
             raise NotFound(f"API key with ID {key_id} not found")
         return key
+
+    def find(self, key_id: str) -> StoredApiKey | None:
+        """The key with this id, or None."""
+        return self._store.get(self._tenant, key_id)
+
+    def of_secret(self, presented: str) -> StoredApiKey | None:
+        """The record of a key itself, or None."""
+        digest = self._pepper.digest(presented)
+        key = self._store.by_digest(digest) if digest is not None else None
+        return key if key is not None and key.tenant == self._tenant else None
 
     def update(self, key_id: str, request: UpdateApiKey) -> StoredApiKey:
         """Change the name or the expiry. Raises: NotFound, Conflict (a revoked key), InvalidArgument."""
@@ -102,7 +131,7 @@ class ApiKeys:
             )
         if before.replaced_by is not None:
             raise Conflict(f"CONFLICT: The API key {key_id} was rotated already, to {before.replaced_by}.")
-        made, key = self._new(before, now)
+        made, key = self._new(before, now, before.page_access)
         ends = now + timedelta(seconds=request.grace_seconds)
         expires = min(ends, before.expires_at) if before.expires_at else ends
         after, token = before.model_copy(update={"expires_at": expires, "replaced_by": made.id}), self._ids.token()
@@ -137,7 +166,7 @@ class ApiKeys:
                 self._stores.writer.write(*self._store.delete(key))
                 self._authentication.forget(key.digest)
 
-    def _new(self, settings: CreateApiKey | StoredApiKey, now: datetime) -> tuple[StoredApiKey, str]:
+    def _new(self, settings: CreateApiKey | StoredApiKey, now: datetime, access: PageAccess | None) -> tuple[StoredApiKey, str]:
         key = format_key(secrets.token_bytes(SECRET_BYTES))
         made = StoredApiKey(
             id=self._ids.new("key"),
@@ -151,6 +180,7 @@ class ApiKeys:
             created_at=now,
             expires_at=settings.expires_at,
             digest=self._pepper.made_digest(key),
+            page_access=access,
         )
         return made, key
 

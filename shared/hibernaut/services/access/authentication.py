@@ -157,15 +157,7 @@ class Authentication:
             raise Unauthenticated("revoked", f"The key {key.id} was revoked. Ask an administrator for another one.")
         if key.expired(self._clock.now()):
             raise Unauthenticated("expired", f"The key {key.id} has expired. Ask an administrator for another one.")
-        return Principal(
-            tenant=key.tenant,
-            scope=key.scope,
-            key_id=key.id,
-            kind=key.kind,
-            agent_ids=frozenset(key.agent_ids),
-            agent_tags=frozenset(key.agent_tags),
-            digest=key.digest,
-        )
+        return key.principal()
 
 
 def _well_formed(presented: str | None) -> str:

@@ -19,6 +19,8 @@ from hibernaut.store.table import keys
 
 KEPT_DAYS = 30
 """Days for which a revoked or expired key stays in lists."""
+TOKENS_KEPT = timedelta(hours=1)
+"""The time for which a revoked or expired client-side access token stays: there may be one for each visit of a page."""
 
 
 class ApiKeyStore:
@@ -118,4 +120,5 @@ def _attributes(key: StoredApiKey) -> dict[str, Value]:
 
 def _ttl(key: StoredApiKey) -> dict[str, Value]:
     ends = [moment for moment in (key.revoked_at, key.expires_at) if moment is not None]
-    return {"ttl": int((min(ends) + timedelta(days=KEPT_DAYS)).timestamp())} if ends else {}
+    kept = timedelta(days=KEPT_DAYS) if key.page_access is None else TOKENS_KEPT
+    return {"ttl": int((min(ends) + kept).timestamp())} if ends else {}

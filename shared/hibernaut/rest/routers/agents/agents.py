@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.client_rights import check_changed
+from hibernaut.rest.dependencies import TheCaller, ThePrincipal, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import AgentCountQuery, AgentListQuery, AgentShownQuery
@@ -54,8 +55,11 @@ def retrieve_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, 
 
 
 @router.patch("/{agent_id}", response_model=AgentState)
-def update_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, request: UpdateAgent) -> Response:
+def update_agent(
+    services: TheServices, caller: TheCaller, principal: ThePrincipal, agent_id: AgentId, request: UpdateAgent
+) -> Response:
     """Change the fields that the request sets. A null changes nothing."""
+    check_changed(principal, request)
     agent = services.agents.updates.update(agent_id, request, user=caller.user_id)
     return reply(services.agents.states.of_one(agent))
 

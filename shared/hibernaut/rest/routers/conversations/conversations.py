@@ -13,8 +13,9 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 
 from hibernaut.rest import run_responses
+from hibernaut.rest.client_rights import check_begun
 from hibernaut.rest.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheCaller, TheLanes, ThePrincipal, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.routers.conversations.messages import NOT_STREAMING, ThePrepare
@@ -33,9 +34,14 @@ OptionalStream = Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveS
 
 @router.post("", response_model=Conversation)
 def create_conversation(
-    services: TheServices, caller: TheCaller, agent_id: Annotated[AgentId, Query()], body: OptionalCreate
+    services: TheServices,
+    caller: TheCaller,
+    principal: ThePrincipal,
+    agent_id: Annotated[AgentId, Query()],
+    body: OptionalCreate,
 ) -> Response:
     """Create a conversation with an agent."""
+    check_begun(principal, body)
     conversations = services.conversations
     made = conversations.openings.create(agent_id, body, user=caller.user_id)
     return reply(conversations.shown(made))

@@ -16,10 +16,12 @@ from fastapi import Request as HttpRequest
 
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
+from hibernaut.rest.client_rights import check_sent
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices, principal_of
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
+from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
@@ -54,21 +56,22 @@ async def prepare(request: HttpRequest) -> Prepare:
     """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated body
     (architecture 5).
     """
-    raw, key_id = await request.body(), principal_of(request).key_id
+    raw, principal = await request.body(), principal_of(request)
     count, caller = request.headers.get("x-stainless-retry-count", "0"), request.headers.get("traceparent", "")
 
     def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
         digest, retry = body_digest(agent_id, raw), int(count) if _COUNT.fullmatch(count) else 0
-        asked = send_request(agent_id, body, run_type, digest=digest, retry=retry, key_id=key_id)
+        asked = send_request(agent_id, body, run_type, digest=digest, retry=retry, principal=principal)
         return replace(asked, traceparent=caller if context_in(caller) else None)
 
     return prepared
 
 
 def send_request(
-    agent_id: str, body: LettaRequest, run_type: str, *, digest: str, retry: int = 0, key_id: str | None = None
+    agent_id: str, body: LettaRequest, run_type: str, *, digest: str, retry: int = 0, principal: Principal
 ) -> SendRequest:
-    """A body as a request to an agent. Raises: Unprocessable, InvalidArgument."""
+    """A body as a request to an agent. Raises: Unprocessable, InvalidArgument, ScopeTooNarrow."""
+    check_sent(principal, body)
     if body.messages is not None and not body.messages:
         raise Unprocessable("Messages must not be empty")
     return SendRequest(
@@ -79,7 +82,7 @@ def send_request(
         retry=retry,
         background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
         callback_url=callable_address(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
-        key_id=key_id,
+        key_id=principal.key_id,
     )
 
 

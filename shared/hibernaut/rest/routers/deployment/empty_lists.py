@@ -52,9 +52,3 @@ async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
 async def map_nothing(_caller: TheCaller) -> Response:
     """The MCP servers by name: none."""
     return plain({})
-
-
-@router.get("/client-side-access-tokens", response_model=JsonObject)
-async def list_no_tokens(_caller: TheCaller) -> Response:
-    """The tokens for browsers: none."""
-    return plain({"tokens": [], "hasNextPage": False})
