@@ -52,7 +52,7 @@ def test_a_token_is_made_listed_and_deleted(keyed: Keyed, admin: Letta, agents: 
     assert [len(admin.access_tokens.list(agent_id=one).tokens) for one in agents] == [1, 2]
     first = admin.access_tokens.list(limit=1, offset=1)
     assert ([one.token for one in first.tokens], first.has_next_page) == ([listed.tokens[1].token], True)
-    assert admin.access_tokens.delete(listed.tokens[1].token, body={}) is None
+    assert admin.access_tokens.delete(listed.tokens[1].token, body={}) == ""
     admin.access_tokens.delete(made.token, body={})
     assert [one.token for one in admin.access_tokens.list().tokens] == [listed.tokens[2].token]
     for unknown in ("key-00000000-0000-4000-8000-000000000000", "hib_x", keyed.key("neighbour")):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from starlette.testclient import TestClient
 from hibernaut.rest.app import create_app
 from hibernaut.rest.authentication import HEALTH
 from hibernaut.rest.client_rights import ROUTES
+from hibernaut.rest.permissions import ADMINISTRATION
 from hibernaut.schemas.access_token import AccessRight, CreateAccessToken
 from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.wiring.api_services import services_of
@@ -37,6 +39,8 @@ MODELS_FAILURE = '{"error":{"type":"llm_'
 """The beginning of the answer if a provider of ours cannot be reached, as without a network."""
 PAGE = "http://localhost"
 """The server's own origin, as the test client sees it."""
+SERVED = frozenset({200, 201, 204, 409, 422})
+"""The statuses of a request that its route has answered."""
 PATIENCE = 60.0
 UNDER_WAY = "BUILD"
 """The sort key of the state of a tenant's list of agents, which a background worker builds."""
@@ -60,6 +64,9 @@ class Server:
         made = Stock(self.client, self.key(tenant, scope="admin")[1], texts)
         made.fill()
         made.things["key_id"] = self.key(tenant, scope="read")[0]
+        policy = {"type": "agent", "id": made.things["agent_id"], "access": ["read_messages"]}
+        wanted = CreateAccessToken.model_validate({"hostname": PAGE, "policy": [policy]})
+        made.things["token"] = self.house.access.keys_of(tenant).tokens.create(wanted).token
         return made
 
     def settle(self) -> None:
@@ -194,11 +201,13 @@ def test_a_token_for_web_pages_reaches_the_routes_of_its_rights_and_its_agent_al
 
     before, reached = server.rows(of_others), set()
     for operation in ALL:
-        for sent, answer in tried(server, operation, ours, others):
+        route = (operation.method.upper(), operation.path)
+        # A route without a right is refused before its request is read, so a few requests tell as much as many.
+        for sent, answer in islice(tried(server, operation, ours, others), None if route in ROUTES else 3):
             assert answer.status_code < 500 or MODELS_FAILURE in answer.text, (sent, answer.text)
             assert SECRET not in answer.text, sent
-            if answer.status_code != 403 and operation.path not in HEALTH:
-                reached.add((operation.method.upper(), operation.path))
+            if answer.status_code in SERVED and operation.path not in HEALTH:
+                reached.add(route)
     assert server.rows(of_others) == before
     assert reached <= set(ROUTES)
     assert len(reached) > len(ROUTES) / 2
@@ -227,10 +236,6 @@ def test_a_key_that_reads_changes_nothing(server: Server) -> None:
             answer = stock.send(sent)
             (denied if answer.status_code == 403 else served).add(str(operation))
     assert server.rows(lambda pk, _sk: pk.startswith("readers#")) == before
-    reading = {
-        str(each)
-        for each in ALL
-        if each.method == "get" and not each.path.startswith(("/v1/api-keys", "/v1/budgets", "/v1/webhooks"))
-    }
+    reading = {str(each) for each in ALL if each.method == "get" and not each.path.startswith(ADMINISTRATION)}
     assert reading <= served
     assert {str(each) for each in ALL if each.method in ("put", "patch", "delete")} <= denied

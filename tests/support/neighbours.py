@@ -89,6 +89,8 @@ class Stock:
             "archive_id": self._made("/v1/archives", {"name": text}),
             "block_id": block,
             "identity_id": identity,
+            "group_id": self._made("/v1/groups", {"agent_ids": [agent], "description": text}),
+            "token": f"key-{agent[6:]}",
             "provider_id": self._made(
                 "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
             ),
