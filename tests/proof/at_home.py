@@ -87,7 +87,7 @@ class PlayedStory:
         self.story = story
         self.data: Data = data_in(folder, story.script, **story.model)
         maker = World(self.data, holder="host:0")
-        self.agent_id = made_for(story, maker)
+        self.agent_id = made_for(story, lambda: maker)
         self.notes = Notes()
         self.before: Shown = {}
 

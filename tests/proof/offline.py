@@ -127,8 +127,7 @@ class Deployment:
         self._forgets_earlier_points()
         self.models.context_window = story.model.get("context_window", 100_000)
         self.replaces_environments()
-        maker = self.looking()
-        self.agent_id = made_for(story, maker)
+        self.agent_id = made_for(story, self.looking)
         self.points = Points(at, self._dies)
 
     def _forgets_earlier_points(self) -> None:

@@ -36,7 +36,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded
 from hibernaut.wiring.settings import AwsSettings, EmbeddedSettings
-from tests.proof.agents import colleagues, made_for
+from tests.proof.agents import colleagues, made_for, sleeper_of, triggers_of
 from tests.proof.at_rest import TableAtRest
 from tests.proof.clients import TENANT, Client, Desk, Notes, Say
 from tests.proof.faults import is_outside
@@ -94,7 +94,7 @@ class Place:
         return CountingTable(table, lambda _, kind: self.mortal.point(kind))
 
     def makes_agent(self, table: Table) -> None:
-        agent_id = made_for(self.story, self.looking(table))
+        agent_id = made_for(self.story, lambda: self.looking(table))
         (self.folder / "agent").write_text(agent_id)
 
     @property
@@ -110,10 +110,14 @@ class Place:
         return World(Data(TableAtRest(table), SystemClock(), models, ScriptedRunner(effects=effects), blobs))
 
     def running(self, table: Table) -> set[str]:
-        """The runs that can still advance. A run in the queue behind a pending approval cannot."""
+        """The runs that can still advance, also those that a trigger will start. A run in the queue behind a pending approval cannot."""
         world = self.looking(table)
-        states = [state for one in (self.agent_id, *colleagues(world, self.agent_id)) for state in runs(world, one)]
-        return {state.run.id for state in states if state.run.status is RunStatus.RUNNING}
+        sleeper = sleeper_of(world, self.agent_id)
+        those = [self.agent_id, *([sleeper.id] if sleeper else []), *colleagues(world, self.agent_id)]
+        due = [world.stores.sleeptime_triggers.at(place) for place in triggers_of(world, self.agent_id)]
+        to_come = {run_id for trigger in due if trigger is not None for run_id in trigger.runs.values()}
+        states = [state for each in those for state in runs(world, each)]
+        return {state.run.id for state in states if state.run.status is RunStatus.RUNNING} | to_come
 
     def client(self, desk: Desk) -> Client:
         client = Client(self.agent_id, self.notes, desk)
@@ -227,6 +231,8 @@ class LambdaDesk:
 
     def settle(self) -> None:
         while running := self.place.running(dynamodb(self.place)):
+            for place in triggers_of(self.place.looking(dynamodb(self.place)), self.place.agent_id):
+                self.server.engines.of(TENANT).sleeptime.take_up(place)  # as the sweep does
             for run_id in sorted(running):
                 heartbeats(self.server, run_id)
         for place in self.server.stores.due.all():  # A worker that was killed may have told no one of the end of its run.

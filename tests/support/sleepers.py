@@ -54,16 +54,17 @@ def pair_in(world: World, *, every: int | None = None, idle: int | None = None, 
         memory_blocks=[CreateBlock(label="human", value="Nobody.")],
         **fields,  # type: ignore[arg-type]
     )
-    return _found(world, agents_of(world).creation.create(request).id, every, idle)
+    return set_up(world, agents_of(world).creation.create(request).id, every, idle)
 
 
 def paired(world: World, agent_id: str, *, every: int | None = None, idle: int | None = None) -> Pair:
     """Give an agent a sleep-time agent."""
     agents_of(world).updates.update(agent_id, UpdateAgent(enable_sleeptime=True))
-    return _found(world, agent_id, every, idle)
+    return set_up(world, agent_id, every, idle)
 
 
-def _found(world: World, agent_id: str, every: int | None, idle: int | None) -> Pair:
+def set_up(world: World, agent_id: str, every: int | None = None, idle: int | None = None) -> Pair:
+    """Set when the sleep-time agent of an agent works; returns the pair. Reads first, then writes."""
     agent = world.stores.agents.get(agent_id)
     assert agent is not None
     assert agent.managed_group_id is not None

@@ -95,20 +95,20 @@ class SleeptimeTriggers:
         return "left" if trigger is None or not self.fire(trigger) else "started"
 
     def _idle_ended(self, group_id: str) -> Literal["started", "held", "left"]:
-        item, group = self._triggers.idle(group_id), self._stores.groups.get(group_id)
-        if item is None:
+        at, group = self._triggers.idle(group_id), self._stores.groups.get(group_id)
+        if at is None:
             return "left"
-        if int(str(item["due_sk"]).partition("#")[0]) > int(self._clock.now().timestamp() * 1000):
+        if int(at.partition("#")[0]) > int(self._clock.now().timestamp() * 1000):
             return "held"
         trigger = trigger_of(group, "idle", f"idle-{group.turns}", self._ids) if group else None
         with suppress(ConditionFailed):  # a turn has ended since
             if group is None or trigger is None:
-                self._stores.writer.write(self._triggers.idle_ended(item))
+                self._stores.writer.write(self._triggers.idle_ended(group_id, at))
                 return "left"
             token, told = self._ids.token(), sleeptime.all_told(group)
             changes = self._stores.groups.change(group, told, token)
             put = self._triggers.put(trigger, self._clock.now())
-            self._stores.writer.write(*changes, put, self._triggers.idle_ended(item), token=token)
+            self._stores.writer.write(*changes, put, self._triggers.idle_ended(group_id, at), token=token)
             self.fire(trigger)
             return "started"
         return "left"

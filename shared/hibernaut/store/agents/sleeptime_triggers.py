@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Item, Key, Put, Update, eq
+from hibernaut.ports.table import ABSENT, Change, Delete, Key, Put, Update, eq
 from hibernaut.schemas.agents.group import HeardConversation, SleeptimeTrigger
 from hibernaut.store.agents import group_keys
 from hibernaut.store.table import keys
@@ -79,13 +79,14 @@ class SleeptimeTriggerStore:
         """The change that removes the end of an idle time."""
         return Delete(group_keys.idle(self._tenant, group_id))
 
-    def idle(self, group_id: str) -> Item | None:
-        """The end of a group's idle time, or None."""
-        return self._table.get(group_keys.idle(self._tenant, group_id))
+    def idle(self, group_id: str) -> str | None:
+        """The place of the end of a group's idle time in the index DUE, which begins with its milliseconds since 1970; None: there is none."""
+        item = self._table.get(group_keys.idle(self._tenant, group_id))
+        return str(item["due_sk"]) if item else None
 
-    def idle_ended(self, item: Item) -> Delete:
-        """The change that removes the end of an idle time. Condition: no turn has moved it."""
-        return Delete(Key(str(item["pk"]), str(item["sk"])), eq(due_sk=str(item["due_sk"])))
+    def idle_ended(self, group_id: str, at: str) -> Delete:
+        """The change that removes the end of an idle time. Condition: its place is still `at`, so no turn has moved it."""
+        return Delete(group_keys.idle(self._tenant, group_id), eq(due_sk=at))
 
 
 def _left(runs: Mapping[str, str]) -> str:
