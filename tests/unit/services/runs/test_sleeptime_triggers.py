@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.domain.turn.sleeptime_transcripts import LONGEST
+from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.agents.group import GroupCreate, GroupUpdate, SleeptimeChanges, SleeptimeSettings
 from hibernaut.schemas.budget import SetBudget
@@ -160,6 +161,28 @@ def test_two_conversations_that_end_a_turn_at_once_are_both_counted(tmp_path: Pa
     world.send(pair.main, "three")
     told = [line for text in transcripts(world, pair) for line in said(text) if line.startswith("user")]
     assert sorted(told) == ["user: one", "user: three", "user: two"]
+
+
+def test_a_counted_turn_costs_one_read_and_no_transaction_more(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def noted(_number: int, call: str) -> None:
+        if call.startswith("before "):
+            made.append(call)
+
+    world = World(data_in(tmp_path, both(finishes, agrees)), wrap=lambda table: CountingTable(table, noted))
+    pair = pair_in(world)
+
+    def calls_of(text: str) -> list[str]:
+        made.clear()
+        world.send(pair.main, text)
+        return sorted(made)
+
+    world.send(pair.main, "the first turn sets the sleeper to work")
+    counted = calls_of("counted")
+    agents_of(world).updates.update(pair.main, UpdateAgent(enable_sleeptime=False))
+    world.send(pair.main, "tells the model of what has changed")
+    assert counted == sorted([*calls_of("plain"), "before get"])
 
 
 def test_a_cancelled_turns_message_is_told_with_the_next_one(tmp_path: Path) -> None:
