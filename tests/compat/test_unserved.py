@@ -54,12 +54,11 @@ def test_lists_of_what_nobody_can_make_are_empty(client: Letta) -> None:
 
 
 @pytest.mark.manifest(
-    "batches.list",
     "sandbox.list",
     "mcp.by_name.list",
 )
 def test_lists_outside_of_the_sdk_are_empty(http: httpx.Client) -> None:
-    lists = ("messages/batches", "sandbox-config")
+    lists = ("sandbox-config",)
     assert {http.get(f"/v1/{path}", params={"limit": 5, "order": "desc"}).text for path in lists} == {"[]"}
     assert http.get("/v1/tools/mcp/servers").json() == {}
     assert http.get("/v1/sandbox-config", params={"after": "sandbox-x"}).status_code == 404, "no cursor is known in an empty list"

@@ -91,6 +91,7 @@ class Stock:
             "identity_id": identity,
             "group_id": self._made("/v1/groups", {"agent_ids": [agent], "description": text}),
             "token": f"key-{agent[6:]}",
+            "batch_id": self._made("/v1/messages/batches", {"requests": [{"agent_id": agent, "input": text}]}),
             "provider_id": self._made(
                 "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
             ),

@@ -46,7 +46,7 @@ from hibernaut.rest.routers.deployment import (
     webhooks,
 )
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
-from hibernaut.rest.routers.runs import jobs, runs, steps, streams, usage
+from hibernaut.rest.routers.runs import batches, jobs, runs, steps, streams, usage
 from hibernaut.rest.sockets.middleware import WebSockets
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ ROUTERS = (
     groups,
     identities,
     folders,
+    batches,
     messages,
     conversations,
     blocks,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hibernaut.services.models.providers import Providers
     from hibernaut.services.per_tenant import PerTenant
     from hibernaut.services.prompt.system_messages import SystemMessages
+    from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.cancellation import Cancellation
     from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
@@ -71,6 +72,7 @@ class Services:
     providers: Providers
     prompts: SystemMessages
     sending: Sending
+    batches: Batches
     following: RunFollower
     messages: MessageLists
     runs: Runs

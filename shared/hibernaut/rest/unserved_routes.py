@@ -164,12 +164,6 @@ _LATER: dict[str, _Rows] = {
             "Reads and writes an agent's memory as a git repository.",
         ),
     ),
-    "RT 13.6": (
-        ("batches.create", "POST /v1/messages/batches", "Sends messages to many agents through a provider's batch API."),
-        ("batches.retrieve", "GET /v1/messages/batches/{batch_id}", "Retrieves a batch."),
-        ("batches.messages", "GET /v1/messages/batches/{batch_id}/messages", "Lists the messages of a batch."),
-        ("batches.cancel", "PATCH /v1/messages/batches/{batch_id}/cancel", "Cancels a batch."),
-    ),
 }
 """Section of the digest -> (id, endpoint, what it does) of the planned routes."""
 

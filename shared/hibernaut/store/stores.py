@@ -45,6 +45,7 @@ from hibernaut.store.memory.passages import PassageStore
 from hibernaut.store.memory.search_outbox import OutboxSignal, SearchOutbox
 from hibernaut.store.runs.agent_calls import AgentCallStore
 from hibernaut.store.runs.approvals import ApprovalStore
+from hibernaut.store.runs.batches import BatchStore
 from hibernaut.store.runs.idempotency import IdempotencyStore
 from hibernaut.store.runs.runs import RunStore
 from hibernaut.store.runs.step_reads import StepReads, handoff_cache
@@ -90,6 +91,7 @@ class TenantStores:
     agent_logs: AgentLogs
     messages: MessageStore
     runs: RunStore
+    batches: BatchStore
     agent_calls: AgentCallStore
     step_reads: StepReads
     steps: StepStore
@@ -219,6 +221,7 @@ class Stores:
             agent_logs=AgentLogs(table, conversations, records, writer),
             messages=MessageStore(table, codec),
             runs=runs,
+            batches=BatchStore(table, codec),
             agent_calls=AgentCallStore(table, codec, runs),
             step_reads=StepReads(
                 table,

@@ -114,6 +114,7 @@ def services_over(
         prompts=chain.prompts,
         termination=chain.termination,
         sending=chain.sending,
+        batches=chain.batches,
         repairs=chain.repairs,
         cancelling=Cancellation(stores, chain.termination),
         conversations=Conversations(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.agent_messages import AgentMessages
+    from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
@@ -242,6 +243,12 @@ class RunEngine:
         return SleeptimeTriggers(self._stores, self._host, self.sending)
 
     @cached_property
+    def batches(self) -> Batches:
+        from hibernaut.services.runs.batches import Batches
+
+        return Batches(self._stores, self._host, sending=self.sending, termination=self.termination)
+
+    @cached_property
     def repairs(self) -> Repairs:
         from hibernaut.services.runs.repairs import Repairs
 
@@ -251,7 +258,9 @@ class RunEngine:
     def sweep(self) -> TenantSweep:
         from hibernaut.services.runs.tenant_sweep import TenantSweep
 
-        return TenantSweep(self._stores, self._host, self.termination, self.approvals, lambda: self.sleeptime)
+        return TenantSweep(
+            self._stores, self._host, self.termination, self.approvals, lambda: self.sleeptime, lambda: self.batches
+        )
 
     @cached_property
     def compactions(self) -> Compaction:

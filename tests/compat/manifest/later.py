@@ -15,7 +15,6 @@ ROWS = (
     ),
     done("mcp.list", "API 2.14", f"The MCP servers: {NONE}", "GET /v1/mcp-servers/"),
     done("mcp.by_name.list", "API 3", f"The MCP servers by name, as an object: {NONE}", "GET /v1/tools/mcp/servers"),
-    done("batches.list", "RT 13.6", f"The batches: {NONE}", "GET /v1/messages/batches"),
     done("sandbox.list", "API 3", f"Sandbox configurations: {NONE}", "GET /v1/sandbox-config/"),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),
     out_of_reach("environments.retrieve", "API 2.17", "Returns a folder.", CLOUD, "GET /v1/environments/{device_id}"),

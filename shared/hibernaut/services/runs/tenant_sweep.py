@@ -28,11 +28,13 @@ from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.agents.group_keys import is_sleeptime_work
 from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.events.event_keys import is_event_work
+from hibernaut.store.runs.batch_keys import BATCH
 from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
 
 if TYPE_CHECKING:
+    from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
 
 LONGEST_RUN = timedelta(hours=24)
@@ -70,14 +72,16 @@ class TenantSweep:
         termination: RunTermination,
         approvals: ApprovalAnswers,
         sleeptime: Callable[[], SleeptimeTriggers],
+        batches: Callable[[], Batches],
     ) -> None:
-        """`sleeptime` returns what sets sleep-time agents to work."""
+        """`sleeptime` returns what sets sleep-time agents to work, `batches` what goes on with batches of messages."""
         self._tenant = stores.tenant
         self._stores = stores
         self._host = host
         self._termination = termination
         self._approvals = approvals
         self._sleeptime = sleeptime
+        self._batches = batches
         self._callbacks = Callbacks(stores, host)
         self._wake_up = CallerWakeUp(stores, host)
         records = records_over(stores, host.clock, host.ids)
@@ -104,11 +108,13 @@ class TenantSweep:
 
     def clear_up(self, place: Key) -> Took:
         """Make the callback of an ended run and wake the run that waits for it, continue the deletion of what a deleted conversation or
-        agent has left, or mark agents of older data.
+        agent has left, go on with a batch of messages, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == BUILD:
             self._marking.sweep()
+        elif place.sk == BATCH:
+            self._batches().go_on(identifier)
         elif _is_gone(place):
             self._ends.go_on(identifier)
         else:
@@ -130,7 +136,7 @@ class TenantSweep:
             return self._sleeptime().take_up(place)
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
-        if _is_gone(place) or place.sk == BUILD:
+        if _is_gone(place) or place.sk in (BATCH, BUILD):
             return "ended"
         state = self._stores.runs.get(run_id)
         if state is not None and state.ended:

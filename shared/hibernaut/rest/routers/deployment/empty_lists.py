@@ -41,7 +41,6 @@ EmptyListQuery = Annotated[EmptyList, Query()]
 
 
 @router.get("/mcp-servers", response_model=list[JsonObject])
-@router.get("/messages/batches", response_model=list[JsonObject])
 @router.get("/sandbox-config", response_model=list[JsonObject])
 async def list_nothing(_caller: TheCaller, query: EmptyListQuery) -> Response:
     """An empty page: this server cannot create these resources yet."""
