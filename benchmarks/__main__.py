@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-from benchmarks import measures, prefix, streams, turn_costs
+from benchmarks import agent_files, measures, prefix, streams, turn_costs
 from benchmarks.cold_imports import table
 from benchmarks.measures import Client, Result
 from benchmarks.processes import running_server, scripted_model
@@ -32,6 +32,10 @@ def main() -> None:
         row("every further tool step", further, "≤ 8", "370 / 190")
         row("32 clients at once, an agent each (msg/s)", measures.at_once(client, 32, 20), "≥ 90", "4.1 / 5.5")
         row(f"a message with {MANY} messages in context", measures.many_messages(client, MANY), "≤ 80", "1,366 / 1,278")
+    with scripted_model() as model, running_server(model) as server:
+        client = Client(server)
+        row("import an agent file of 1 MB", agent_files.import_megabyte(client), "≤ 300", "")
+        row(f"export an agent with {MANY} messages", agent_files.export_messages(client, MANY), "≤ 200", "")
     with scripted_model() as model, running_server(model) as server:
         client = Client(server)
         for _ in range(50):

@@ -15,6 +15,7 @@ from typing import NoReturn
 from hibernaut import __version__
 from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
+from hibernaut.local.agents_options import add_agents, run_agents
 from hibernaut.local.budgets_options import add_budgets, run_budgets
 from hibernaut.local.keys_options import add_keys, run_keys
 from hibernaut.local.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
@@ -33,6 +34,7 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut dev        serve on http://127.0.0.1:8283, with the agents in your data folder
     hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
     hibernaut models     check what your providers' models can do for agents
+    hibernaut agents     export, import, copy and move agents between servers
     hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
     hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
     hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
@@ -65,6 +67,7 @@ examples:
 
 
 OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
+    "agents": run_agents,
     "keys": run_keys,
     "budgets": run_budgets,
     "doctor": run_doctor,
@@ -72,7 +75,7 @@ OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "backup": run_backup,
     "restore": run_restore,
 }
-"""The commands that administer a data folder or a deployed stack. A function returns the exit code; None: 0."""
+"""The commands that administer a data folder, a deployed stack or agents. A function returns the exit code; None: 0."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -210,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("provider", nargs="*", help="provider whose default model is checked (default: all that are configured)")
     check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
+    add_agents(commands)
     add_keys(commands, DATA_DIR)
     add_budgets(commands, DATA_DIR)
     add_doctor(commands, DATA_DIR)

@@ -24,6 +24,7 @@ from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
 from hibernaut.rest.routers.agents import (
     agent_blocks,
+    agent_documents,
     agent_files,
     agent_tools,
     agents,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 ROUTERS = (
     health,
     empty_lists,
+    agent_documents,
     agents,
     repairs,
     compaction,

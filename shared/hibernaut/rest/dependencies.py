@@ -23,6 +23,7 @@ from hibernaut.services.budgets.administration import Budgets
 
 if TYPE_CHECKING:
     from hibernaut.services.access.agent_access import AgentAccess
+    from hibernaut.services.agent_documents.agent_documents import AgentDocuments
     from hibernaut.services.agents.agents import Agents
     from hibernaut.services.agents.identities import Identities
     from hibernaut.services.conversations.conversations import Conversations
@@ -64,6 +65,7 @@ class Services:
 
     agent_access: AgentAccess
     agents: Agents
+    agent_documents: AgentDocuments
     blocks: Blocks
     groups: Groups
     identities: Identities

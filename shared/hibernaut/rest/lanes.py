@@ -45,6 +45,7 @@ ACCESS = Lane("access", 8, 1000)
 BY_ENDING = {
     "/cancel": CONTROL,
     "/upload": UPLOADS,
+    "/import": UPLOADS,
     "/summarize": SUMMARIES,
     "/compact": SUMMARIES,
     "/generate": SUMMARIES,

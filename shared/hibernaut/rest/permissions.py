@@ -31,6 +31,7 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 READING_POSTS = frozenset(
     {
         "/v1/agents/messages/search",
+        "/v1/agents/{agent_id}/export",
         "/v1/conversations/{conversation_id}/stream",
         "/v1/messages/search",
         "/v1/passages/search",
@@ -38,7 +39,7 @@ READING_POSTS = frozenset(
         "/v1/tools/search",
     }
 )
-"""POST routes that change nothing: searches, and streams of runs that exist."""
+"""POST routes that change nothing: searches, streams of runs that exist, and exports."""
 WEBHOOKS = "/v1/webhooks"
 ADMINISTRATION = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens", WEBHOOKS)
 """The prefixes of the routes that need the scope admin."""

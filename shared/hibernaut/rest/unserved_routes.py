@@ -63,11 +63,6 @@ def _refusal(route: UnservedRoute) -> Callable[[Request], Awaitable[Response]]:
 _Rows = tuple[tuple[str, str, str], ...]
 
 _LATER: dict[str, _Rows] = {
-    "API 2.2": (
-        ("agents.export", "GET /v1/agents/{agent_id}/export", "Exports an agent as a file."),
-        ("agents.export.skills", "POST /v1/agents/{agent_id}/export", "Exports an agent as a file, with its skills."),
-        ("agents.import", "POST /v1/agents/import", "Creates agents from an agent file."),
-    ),
     "API 2.14": (
         ("mcp.create", "POST /v1/mcp-servers/", "Adds an MCP server."),
         ("mcp.connect", "GET /v1/mcp-servers/connect/{mcp_server_id}", "Connects to an MCP server by OAuth."),

@@ -8,6 +8,7 @@ HibernautError
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
 ├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
+│  ├─ ImportContinues    an import goes on in the background
 │  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            the run's event log has expired (410)
@@ -112,6 +113,12 @@ class ApprovalPending(Conflict):
         self.request_id = request_id
         self.run_id = run_id
         super().__init__(detail)
+
+
+class ImportContinues(Conflict):
+    """An import was accepted, and another worker completes it. A repeated request would import the file again."""
+
+    code = "import_continues"
 
 
 class ConnectionLimit(Conflict):

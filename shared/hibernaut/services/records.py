@@ -257,7 +257,7 @@ def _pages(changes: Sequence[Change]) -> list[list[Change]]:
     pages: list[list[Change]] = [[]]
     size = 0
     for change in changes:
-        bytes_more = _size(change)
+        bytes_more = size_of_change(change)
         if pages[-1] and (len(pages[-1]) == MAX_CHANGES or size + bytes_more > _BYTES):
             pages.append([])
             size = 0
@@ -266,7 +266,7 @@ def _pages(changes: Sequence[Change]) -> list[list[Change]]:
     return pages
 
 
-def _size(change: Change) -> int:
+def size_of_change(change: Change) -> int:
     """The approximate size of a change in bytes: that of its values."""
     values = change.item if isinstance(change, Put) else change.set if isinstance(change, Update) else {}
     return sum(len(value.encode()) if isinstance(value, str) else 8 for value in values.values())

@@ -24,6 +24,7 @@ from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.identities import IdentityStore
+from hibernaut.store.agents.imports import ImportStore
 from hibernaut.store.agents.schedule_signal import ScheduleSignal
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
@@ -85,6 +86,7 @@ class TenantStores:
     identities: IdentityStore
     blocks: BlockStore
     tools: ToolStore
+    imports: ImportStore
     conversations: ConversationStore
     conversation_records: ConversationRecordStore
     conversation_orders: ConversationOrders
@@ -215,6 +217,7 @@ class Stores:
             identities=IdentityStore(table, codec),
             blocks=blocks,
             tools=tools,
+            imports=ImportStore(table, codec, blobs),
             conversations=conversations,
             conversation_records=records,
             conversation_orders=ConversationOrders(table),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hibernaut.ports.uploads import Uploads
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
+from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
@@ -20,6 +21,7 @@ from hibernaut.services.files.folders import Folders
 from hibernaut.services.files.upload_tickets import UploadTickets
 from hibernaut.services.groups.groups import Groups
 from hibernaut.services.host import Host
+from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.services.logs.messages import MessageLists
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.memory.archives import Archives
@@ -100,6 +102,7 @@ def services_over(
         files=files,
         upload_tickets=UploadTickets(files, stores.files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),
+        agent_documents=AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host)),
         agent_files=AgentFiles(records, views),
         agents=agents,
         archives=archives,

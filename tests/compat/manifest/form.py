@@ -62,4 +62,4 @@ def _endpoint(text: str) -> tuple[str, str] | None:
 
 RUNS = "Runs that are never lost, never doubled, never stuck"
 MEMORY = "Memory that can be found again"
-LATER = "laterWhat rows wait for: MCP, groups, templates and agent files come later than the two named issues."
+LATER = "laterWhat rows wait for: MCP, groups and templates come later than the two named issues."

@@ -27,7 +27,7 @@ def test_reading_and_cancelling_share_no_thread_with_what_takes_long() -> None:
     assert all(one.endswith("/cancel") for one in found["control"])
     assert len(found["control"]) == 3
     assert found["tool runs"] == {"POST /v1/tools/run", "POST /v1/agents/{agent_id}/tools/{tool_name}/run"}
-    assert found["uploads"] == {"POST /v1/folders/{folder_id}/upload"}
+    assert found["uploads"] == {"POST /v1/folders/{folder_id}/upload", "POST /v1/agents/import"}
     assert "GET /v1/agents/{agent_id}/archival-memory/search" in found["searches"]
     assert {"POST /v1/tools", "PUT /v1/tools", "POST /v1/tools/generate-schema"} <= found["tool sources"]
     assert all(one.startswith("DELETE ") for one in found["deletions"])

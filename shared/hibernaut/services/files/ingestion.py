@@ -161,6 +161,8 @@ class Ingestion:
             for _ in range(TRIES):
                 there = {file.row.file_id for file in self._views.attached(agent)}
                 desk = self._files.desk(agent_id)
+                if job.file.id in desk.seen:  # it was closed there, or came closed in an agent file
+                    break
                 now = self._host.clock.now()
                 full = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], there=there, now=now)
                 if full == desk:

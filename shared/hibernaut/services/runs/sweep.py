@@ -19,6 +19,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.services.runs.workers import in_parallel
 from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.agents.import_keys import IMPORT
 from hibernaut.store.due_index import DueItem
 from hibernaut.store.runs.batch_keys import BATCH
 from hibernaut.store.stores import Stores
@@ -30,8 +31,8 @@ PAGE = 100
 """The largest number of items of a shard that the sweep reads at a time."""
 POSTPONED_MS = 30_000
 """Milliseconds by which an item is postponed that nothing could be done about: less than the time between two sweeps."""
-SLOW = (keys.GONE, BUILD, BATCH)
-"""The sort keys of the items that may take long: deletions, the marking of older data, and batches of messages."""
+SLOW = (keys.GONE, BUILD, BATCH, IMPORT)
+"""The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, and imports."""
 Act = Callable[[TenantSweep, DueItem], Took]
 TimeLeft = Callable[[], float]
 logger = logging.getLogger(__name__)

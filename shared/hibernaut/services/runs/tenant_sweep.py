@@ -19,6 +19,7 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.host import Host
+from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.services.logs.callbacks import Callbacks
 from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
@@ -26,6 +27,7 @@ from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.agents.group_keys import is_sleeptime_work
+from hibernaut.store.agents.import_keys import IMPORT
 from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.runs.batch_keys import BATCH
@@ -107,14 +109,16 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run and wake the run that waits for it, continue the deletion of what a deleted conversation or
-        agent has left, go on with a batch of messages, or mark agents of older data.
+        """Make the callback of an ended run and wake the run that waits for it, complete an import, continue the deletion of what a deleted
+        conversation or agent has left, go on with a batch of messages, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == BUILD:
             self._marking.sweep()
         elif place.sk == BATCH:
             self._batches().go_on(identifier)
+        elif place.sk == IMPORT:
+            ImportWriter(self._stores, self._host).go_on(identifier)
         elif _is_gone(place):
             self._ends.go_on(identifier)
         else:
@@ -136,7 +140,7 @@ class TenantSweep:
             return self._sleeptime().take_up(place)
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
-        if _is_gone(place) or place.sk in (BATCH, BUILD):
+        if _is_gone(place) or place.sk in (BATCH, BUILD, IMPORT):
             return "ended"
         state = self._stores.runs.get(run_id)
         if state is not None and state.ended:

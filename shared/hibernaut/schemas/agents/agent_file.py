@@ -1,0 +1,97 @@
+"""Agent files (`.af`): the document, the options of its import and export, and the result (Letta V1 API, digest 2.2; run-time digest 12)."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.limits import MaxBytes, Name, Small
+
+MOST_AGENTS = 100
+"""The largest number of agents in a file."""
+MOST_PARTS = 2_000
+"""The largest number of tools, blocks, folders, groups, skills or MCP servers in a file."""
+MOST_FILES = 10_000
+"""The largest number of files of folders in a file."""
+LARGEST_SKILL = 4_000_000
+"""The largest size of a skill's files, in bytes of JSON."""
+MOST_MESSAGES = 200_000
+"""The largest number of messages in a file."""
+
+
+class AgentFileSkill(Schema):
+    """A skill: its files by path, among them SKILL.md, or the address of its source."""
+
+    name: Name = Field(min_length=1)
+    files: (
+        Annotated[
+            dict[str, str], AfterValidator(MaxBytes(LARGEST_SKILL)), Field(json_schema_extra={"x-max-bytes": LARGEST_SKILL})
+        ]
+        | None
+    ) = None
+    source_url: Name | None = None
+
+    @model_validator(mode="after")
+    def _has_something(self) -> "AgentFileSkill":
+        if self.source_url is None and "SKILL.md" not in (self.files or {}):
+            raise ValueError("a skill has a file SKILL.md or a source_url")
+        return self
+
+
+class AgentFileSchema(Schema):
+    """An agent file. The ids in it are local: a kind and a number, such as `block-0`. An agent names its blocks, tools, folders and groups by
+    these ids. Docs: `agent-files.md`.
+    """
+
+    agents: list[JsonObject]
+    groups: list[JsonObject] = Field(default_factory=list)
+    blocks: list[JsonObject] = Field(default_factory=list)
+    files: list[JsonObject] = Field(default_factory=list)
+    sources: list[JsonObject] = Field(default_factory=list)
+    tools: list[JsonObject] = Field(default_factory=list)
+    mcp_servers: list[JsonObject] = Field(default_factory=list)
+    skills: list[JsonObject] = Field(default_factory=list)
+    metadata: dict[str, str] = Field(default_factory=dict)
+    created_at: Moment | None = None
+
+
+class ExportAgentRequest(Schema):
+    """The body of POST /v1/agents/{id}/export. `full_history`, an extension: the whole log, not only the messages in the window."""
+
+    conversation_id: Name | None = None
+    scrub_messages: bool = False
+    skills: list[AgentFileSkill] = Field(default_factory=list, max_length=MOST_PARTS)
+    full_history: bool = False
+
+
+class ImportOptions(Schema):
+    """The options of an import. `name`, `model` and `embedding` apply to every agent of the file; the handles replace those of the file."""
+
+    override_existing_tools: bool = True
+    strip_messages: bool = False
+    append_copy_suffix: bool = True
+    name: Name | None = None
+    model: Name | None = None
+    embedding: Name | None = None
+    project_id: Name | None = None
+    secrets: Small[dict[str, str]] | None = None
+
+
+NoteKind = Literal["repaired", "replaced", "left_out"]
+
+
+class ImportNote(Schema):
+    """Something in a file that was not imported as it is. `place`: the first of `count` places."""
+
+    kind: NoteKind
+    code: str
+    place: str
+    count: int = 1
+    detail: str
+
+
+class ImportResult(Schema):
+    """The reply to an import: the ids of all agents in the order of the file, and what was repaired, replaced or left out."""
+
+    agent_ids: list[str]
+    notes: list[ImportNote] = Field(default_factory=list)

@@ -1,0 +1,56 @@
+"""The use cases of agent files: export an agent, import a file."""
+
+from __future__ import annotations
+
+from hibernaut.domain.agent_files.notes import ImportNotes
+from hibernaut.ports.model import Models
+from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest, ImportOptions, ImportResult
+from hibernaut.schemas.base import Json
+from hibernaut.services.agent_documents.exporting import AgentExports
+from hibernaut.services.agent_documents.planning import ImportPlanning
+from hibernaut.services.imports.import_lines import joined
+from hibernaut.services.imports.import_writer import ImportWriter
+from hibernaut.services.prompt.file_views import FileViews
+from hibernaut.services.records import Records
+from hibernaut.store.stores import TenantStores
+
+
+class AgentDocuments:
+    """Exports and imports the agents of one tenant."""
+
+    def __init__(self, stores: TenantStores, records: Records, *, models: Models, writer: ImportWriter) -> None:
+        self._records = records
+        self._models = models
+        self._writer = writer
+        self._exports = AgentExports(records, stores.imports, FileViews(stores))
+
+    def export(self, agent_id: str, asked: ExportAgentRequest | None = None) -> AgentFileSchema:
+        """The file of an agent. Raises: NotFound (the agent, the conversation), OSError."""
+        return self._exports.export(agent_id, asked or ExportAgentRequest())
+
+    def import_(
+        self,
+        document: Json,
+        options: ImportOptions | None = None,
+        *,
+        user: str | None = None,
+        repaired: bool = False,
+        digest: str = "",
+    ) -> ImportResult:
+        """Create the agents of a file. All of it is validated before anything is written. `document`: the parsed file, which is changed;
+        `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which `repeated` finds the import.
+
+        Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), ImportContinues, OSError, StoreUnavailable.
+        """
+        notes = ImportNotes()
+        if repaired:
+            notes.add("repaired", "double_encoded", "", "The file was JSON text within a JSON text.")
+        planned = ImportPlanning(self._records, self._models, options or ImportOptions(), notes, user).planned(document)
+        agent_ids = [one.agent.id for one in planned.staged.agents]
+        self._writer.begin(joined(planned.staged, planned.lines), agent_ids, digest)
+        return ImportResult(agent_ids=agent_ids, notes=notes.all())
+
+    def repeated(self, digest: str) -> ImportResult | None:
+        """The result of the same request of the last 15 minutes, without its notes; None if there was none. Raises: as `import_`."""
+        agent_ids = self._writer.repeated(digest)
+        return ImportResult(agent_ids=list(agent_ids)) if agent_ids else None

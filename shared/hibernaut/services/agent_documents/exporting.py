@@ -1,0 +1,125 @@
+"""Exports an agent as an agent file: its settings, messages, blocks, tools, folders with their files, and skills (run-time digest 12.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hibernaut import __version__
+from hibernaut.domain.agent_files.exported import (
+    LocalIds,
+    exported_agent,
+    exported_block,
+    exported_desk,
+    exported_file,
+    exported_folder,
+    exported_message,
+    exported_tool,
+)
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.messages.message import Message
+from hibernaut.services.prompt.file_views import FileViews
+from hibernaut.services.records import Records, no_conversation
+from hibernaut.store.agents.imports import ImportStore
+from hibernaut.store.conversations.conversations import LoadedConversation
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """The local ids of one file."""
+
+    agents: LocalIds = field(default_factory=lambda: LocalIds("agent"))
+    blocks: LocalIds = field(default_factory=lambda: LocalIds("block"))
+    tools: LocalIds = field(default_factory=lambda: LocalIds("tool"))
+    sources: LocalIds = field(default_factory=lambda: LocalIds("source"))
+    files: LocalIds = field(default_factory=lambda: LocalIds("file"))
+    messages: LocalIds = field(default_factory=lambda: LocalIds("message"))
+
+
+class AgentExports:
+    """Exports agents."""
+
+    def __init__(self, records: Records, imports: ImportStore, views: FileViews) -> None:
+        self._records = records
+        self._imports = imports
+        self._views = views
+
+    def export(self, agent_id: str, asked: ExportAgentRequest) -> AgentFileSchema:
+        """The file of an agent. Raises: NotFound (the agent, the conversation), OSError."""
+        agent, numbers = self._records.agent(agent_id), _Numbers()
+        blocks = sorted(self._records.blocks_of(agent), key=lambda block: (block.label or "", block.id))
+        tools = sorted(self._records.tools_of(agent), key=lambda tool: (tool.name or "", tool.id))
+        local = numbers.agents.of(agent.id)
+        document = AgentFileSchema(
+            agents=[],
+            blocks=[exported_block(block, numbers.blocks.of(block.id)) for block in blocks],
+            tools=[exported_tool(tool, numbers.tools.of(tool.id)) for tool in tools],
+            skills=self._skills(agent_id, asked),
+            metadata={"exporter": "hibernaut", "exporter_version": __version__},
+            created_at=self._records.clock.now(),
+        )
+        files_agents = self._folders(agent, local, numbers, document)
+        rows, in_context = self._messages(agent, asked)
+        messages = [exported_message(row, local, numbers.messages) for row in rows]
+        document.agents = [
+            {
+                "id": local,
+                **exported_agent(agent),
+                "block_ids": numbers.blocks.known(agent.block_ids),
+                "tool_ids": numbers.tools.known(agent.tool_ids),
+                "source_ids": numbers.sources.known(agent.source_ids),
+                "group_ids": [],
+                "files_agents": files_agents,
+                "in_context_message_ids": numbers.messages.known(in_context),
+                "messages": messages,
+            }
+        ]
+        return document
+
+    def _messages(self, agent: StoredAgent, asked: ExportAgentRequest) -> tuple[Sequence[Message], Sequence[str]]:
+        """The messages to export, and the ids of those in the window. Raises: NotFound."""
+        loaded = self._conversation(agent, asked.conversation_id)
+        if asked.scrub_messages:
+            return [], []
+        in_context = [row.id for row in loaded.messages]
+        if not asked.full_history:
+            return loaded.messages, in_context
+        system = loaded.messages[0]
+        rows = [row for row in self._records.conversations.page(loaded.head.id) if row.id != system.id]
+        return [system, *rows], in_context
+
+    def _conversation(self, agent: StoredAgent, conversation_id: str | None) -> LoadedConversation:
+        named = conversation_id if conversation_id not in (None, "default") else agent.id
+        head = self._records.conversations.head(str(named))
+        if head is None or head.agent_id != agent.id:
+            raise no_conversation(str(named))
+        loaded = self._records.conversations.load(head.id, head)
+        if loaded is None:
+            raise no_conversation(str(named))
+        return loaded
+
+    def _skills(self, agent_id: str, asked: ExportAgentRequest) -> list[JsonObject]:
+        """The skills of the request, then those that the agent brought along and that the request does not replace."""
+        given = {skill.name: skill for skill in asked.skills}
+        kept = [skill for skill in self._imports.skills(agent_id).skills if skill.name not in given]
+        return [skill.model_dump(mode="json") for skill in (*given.values(), *kept)]
+
+    def _folders(self, agent: StoredAgent, local: str, numbers: _Numbers, document: AgentFileSchema) -> list[JsonObject]:
+        """Add the agent's folders and their files to the document; returns which of them it has open."""
+        if not agent.source_ids:
+            return []
+        found = self._records.folders.get_many(agent.source_ids)
+        attached: list[tuple[str, str, str, str]] = []
+        for folder in (found[one] for one in agent.source_ids if one in found):
+            source = numbers.sources.of(folder.id)
+            document.sources.append(exported_folder(folder, source))
+            rows = self._records.files.rows(folder.id)
+            files = self._records.files.get_many([row.file_id for row in rows])
+            for file in (files[row.file_id] for row in rows if row.file_id in files):
+                content = self._views.content(file)
+                if content is not None:
+                    document.files.append(exported_file(file, numbers.files.of(file.id), source, content))
+                    attached.append((file.id, numbers.files.of(file.id), source, file.name))
+        return exported_desk(local, self._records.files.desk(agent.id), attached)

@@ -1,0 +1,124 @@
+"""The models of imported agents: those of the file where this deployment has them, and its defaults where it has not.
+
+An agent file names a model by its handle, in `llm_config.handle` or as provider and model. A handle that is known here keeps the settings of the file;
+its address, provider and form of endpoint are this deployment's. Any other model is replaced by the default model, and any other embedding by the
+default embedding. A note says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from hibernaut.domain.agent_files.notes import ImportNotes
+from hibernaut.ports.model import Models
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.models.fallback import ModelFallback
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
+
+_OF_THE_DEPLOYMENT = (
+    "model",
+    "model_endpoint_type",
+    "model_endpoint",
+    "provider_name",
+    "provider_category",
+    "handle",
+    "model_wrapper",
+)
+"""The fields that say where a model is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportModels:
+    """Chooses models for the agents of one file. `model`, `embedding`: handles that replace all of the file."""
+
+    models: Models
+    notes: ImportNotes
+    model: str | None
+    embedding: str | None
+
+    def llm_config(self, raw: JsonObject, place: str) -> LLMConfig:
+        """The model of an agent. Raises: InvalidArgument, NotFound (the handle of the request)."""
+        if self.model is not None:
+            return self.models.config(self.model)
+        given = raw.get("llm_config")
+        fields = {name: one for name, one in given.items() if one is not None} if isinstance(given, dict) else {}
+        handle = _text(raw.get("model")) or _handle(fields, "model", "model_endpoint_type")
+        known = self._known(handle)
+        if known is None:
+            known = self.models.config(self.models.default_handle())
+            said = f"The model {handle or '(none)'} is not served here; the agent has {known.handle}."
+            self.notes.add("replaced", "model", place, said)
+            fields = {name: one for name, one in fields.items() if name in ("temperature", "parallel_tool_calls")}
+        kept = {name: one for name, one in fields.items() if name not in _OF_THE_DEPLOYMENT and name in LLMConfig.model_fields}
+        return self._merged(known, kept, place)
+
+    def _merged(self, known: LLMConfig, kept: JsonObject, place: str) -> LLMConfig:
+        try:
+            return LLMConfig.model_validate({**known.model_dump(), **kept})
+        except ValidationError:
+            self.notes.add(
+                "repaired", "llm_config", place, "Settings of models that are not valid were replaced by the model's own."
+            )
+            return known
+
+    def _known(self, handle: str | None) -> LLMConfig | None:
+        try:
+            return self.models.config(handle) if handle else None
+        except (NotFound, InvalidArgument):
+            return None
+
+    def embedding_config(self, raw: JsonObject, place: str) -> EmbeddingConfig | None:
+        """The embedding of an agent or a folder; None if the file names none, or this deployment has none. Raises: NotFound (the handle of the
+        request).
+        """
+        if self.embedding is not None:
+            return self.models.embedding(self.embedding)
+        given = raw.get("embedding_config")
+        fields = given if isinstance(given, dict) else {}
+        handle = _text(raw.get("embedding")) or _handle(fields, "embedding_model", "embedding_endpoint_type")
+        if handle is None:
+            return None
+        size = fields.get("embedding_chunk_size", raw.get("embedding_chunk_size"))
+        known = self._known_embedding(handle)
+        if known is None:
+            default = self.models.default_embedding_handle()
+            known = self.models.embedding(default) if default is not None else None
+            said = f"it has {default}" if default is not None else "its memory is found by words"
+            self.notes.add("replaced", "embedding", place, f"The embedding {handle} is not served here; {said}.")
+        if known is None or not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+            return known
+        return known.model_copy(update={"embedding_chunk_size": size})
+
+    def _known_embedding(self, handle: str) -> EmbeddingConfig | None:
+        try:
+            return self.models.embedding(handle)
+        except (NotFound, InvalidArgument):
+            return None
+
+    def fallbacks(self, raw: Json, place: str) -> list[ModelFallback]:
+        """The fallback models that are served here."""
+        kept = []
+        for one in raw if isinstance(raw, list) else []:
+            try:
+                fallback = ModelFallback.model_validate(one)
+                self.models.config(fallback.model)
+            except (ValidationError, NotFound, InvalidArgument):
+                self.notes.add("left_out", "fallback_model", place, "Fallback models that are not served here were left out.")
+                continue
+            kept.append(fallback)
+        return kept
+
+
+def _handle(fields: JsonObject, model: str, provider: str) -> str | None:
+    """The handle of a configuration: the stored one, or its provider and model."""
+    if handle := _text(fields.get("handle")):
+        return handle
+    name, by = _text(fields.get(model)), _text(fields.get("provider_name")) or _text(fields.get(provider))
+    return f"{by}/{name}" if name and by else None
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,1 @@
+"""Writing a validated agent file: the steps after which its agents exist."""

@@ -1,0 +1,56 @@
+"""The form in which an import is stored until its agents exist: lines of JSON.
+
+The first line has the records (`StagedImport`). One line for each message of all agents follows, then one for the text of each file. A reader needs one
+line at a time, so a large import needs little more memory than its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hibernaut.schemas.agents.staged_import import StagedImport
+from hibernaut.schemas.messages.message import Message
+
+
+def line_of(row: Message) -> bytes:
+    """A message as a line."""
+    return row.model_dump_json(exclude_none=True).encode()
+
+
+def joined(staged: StagedImport, lines: Sequence[bytes]) -> bytes:
+    """The stored form."""
+    return b"\n".join([staged.model_dump_json().encode(), *lines])
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLines:
+    """The stored form, split. `data`: all of it."""
+
+    data: bytes = field(repr=False)
+    staged: StagedImport
+    _starts: Sequence[int]
+
+    @classmethod
+    def of(cls, data: bytes) -> ImportLines:
+        end = data.find(b"\n")
+        starts = [end + 1] if end >= 0 else []
+        while starts and (end := data.find(b"\n", starts[-1])) >= 0:
+            starts.append(end + 1)
+        first = data[: starts[0] - 1] if starts else data
+        return cls(data, StagedImport.model_validate_json(first), starts)
+
+    def rows(self, after: int) -> Iterator[Message]:
+        """The messages behind the first `after` ones."""
+        for at in range(after, sum(agent.rows for agent in self.staged.agents)):
+            yield Message.model_validate_json(self._line(at))
+
+    def text(self, file: int) -> str:
+        """The text of the file with this place in `files`."""
+        text: str = json.loads(self._line(sum(agent.rows for agent in self.staged.agents) + file))
+        return text
+
+    def _line(self, at: int) -> bytes:
+        end = self._starts[at + 1] - 1 if at + 1 < len(self._starts) else len(self.data)
+        return self.data[self._starts[at] : end]
