@@ -17,6 +17,9 @@ MOST_HEARD = 32
 longest ago: of these, the first message of the next turn is the first one to be told.
 """
 
+MOST_UNTOLD = 256
+"""The largest number of conversations with marks. The messages of further ones are not told: the ones whose turns ended longest ago are forgotten."""
+
 
 def triggered_by(agent: StoredAgent) -> str | None:
     """The group whose turns the turns of this agent may be; None: it has none, or sleep-time is off."""
@@ -30,7 +33,7 @@ def after_turn(group: StoredGroup, conversation: str, first: str, last: str) -> 
     """
     known = group.heard.get(conversation)
     told = known.told if known else before(first)
-    heard = {**group.heard, conversation: HeardConversation(told=told, upto=last)}
+    heard = _newest({**group.heard, conversation: HeardConversation(told=told, upto=last)}, MOST_UNTOLD)
     every, counter = group.sleeptime_agent_frequency, group.turns_counter
     if every:
         counter = ((-1 if counter is None else counter) + 1) % every
@@ -45,9 +48,9 @@ def untold(group: StoredGroup) -> dict[str, HeardConversation]:
 
 def all_told(group: StoredGroup) -> StoredGroup:
     """The group when everything has been told."""
-    newest = sorted(group.heard.items(), key=lambda each: each[1].upto, reverse=True)[:MOST_HEARD]
-    heard = {conversation: HeardConversation(told=marks.upto, upto=marks.upto) for conversation, marks in newest}
-    last = max((marks.upto for _, marks in newest), default=group.last_processed_message_id)
+    newest = _newest(group.heard, MOST_HEARD)
+    heard = {conversation: HeardConversation(told=marks.upto, upto=marks.upto) for conversation, marks in newest.items()}
+    last = max((marks.upto for marks in newest.values()), default=group.last_processed_message_id)
     return group.model_copy(update={"heard": heard, "last_processed_message_id": last})
 
 
@@ -63,3 +66,10 @@ def given_back(group: StoredGroup, spans: Mapping[str, HeardConversation]) -> St
 def before(message_id: str) -> str:
     """A mark directly before a message."""
     return message_id[:-1]
+
+
+def _newest(heard: Mapping[str, HeardConversation], most: int) -> dict[str, HeardConversation]:
+    """The `most` conversations whose turns ended last."""
+    if len(heard) <= most:
+        return dict(heard)
+    return dict(sorted(heard.items(), key=lambda each: each[1].upto, reverse=True)[:most])
