@@ -7,14 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Literal, get_args
 
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
+from hibernaut.store.versions.version_store import RETENTION
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
-from hibernaut.wiring.variables import address_in
+from hibernaut.wiring.variables import address_in, days_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, reply_seconds_in, tool_seconds_in
 from infra.context import parts_in, wished
@@ -95,7 +97,7 @@ class Settings:
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool, `reply_seconds`: that of a reply between agents (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
-    set (empty: none). `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
+    set (empty: none). `history`: how long versions of memory are kept. `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
     all tenants go to an event bus of EventBridge; webhooks work with either.
     `data_keys`: the KMS key of all stored data, `stack`
     for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tags`: further names and values of all resources.
@@ -128,6 +130,7 @@ class Settings:
     tool_seconds: int | None = None
     reply_seconds: int | None = None
     tenant_budget: str = ""
+    history: timedelta = RETENTION
     identity: tuple[tuple[str, str], ...] = ()
     events: EventsKind = "none"
     data_keys: tuple[str, ...] = ()
@@ -189,6 +192,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         bedrock_models=bedrock_models,
         otlp=address_in({"otlp": str(context.get("otlp", ""))}, "otlp"),
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
+        history=days_in({"historyDays": str(context.get("historyDays", ""))}, "historyDays", RETENTION),
         identity=identity_variables_in(context),
         events=_events(str(context.get("events", "none"))),
         data_keys=_data_keys(parts_in(context, "dataKey")),

@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from hibernaut import __version__
+from hibernaut.store.versions.version_store import RETENTION
 from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
 from infra.constructs.alarms import Alarms
@@ -202,6 +203,7 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
             **({"HIBERNAUT_OTLP_ENDPOINT": settings.otlp} if settings.otlp else {}),
             **({"HIBERNAUT_TENANT_BUDGET": settings.tenant_budget} if settings.tenant_budget else {}),
+            **({"HIBERNAUT_HISTORY_DAYS": str(settings.history.days)} if settings.history != RETENTION else {}),
         }
 
     def _bedrock(self) -> dict[str, str]:

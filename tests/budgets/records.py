@@ -116,7 +116,7 @@ class Records:
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
                 *schedules.create(replace(schedule, record=copied(schedule.record, ids["schedule"], self._now())), "t")[:-1],
             ]
-            if len(changes) > AT_ONCE - 38:
+            if len(changes) > AT_ONCE - 40:
                 stores.writer.write(*changes)
                 changes = []
         if changes:
@@ -154,6 +154,7 @@ class Records:
             "scheduled_message_id": scheduled,
             "event_id": f"evt-{unknown}",
             "group_id": group.id,
+            "version": "1",
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 

@@ -80,6 +80,7 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
             "traces": "redacted",
             "promptCache": "1h",
             "systemPrompt": "recompiled",
+            "historyDays": "30",
             "otlp": "https://otel.example.com",
             "tenantBudget": "tokens_per_day=1000000,cost_per_month=50",
             "tags": "team=search,cost-centre=42",

@@ -71,6 +71,7 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "alarms=arn:aws:sns:eu-central-1:123456789012:on-call",
         "promptCache=1h",
         "systemPrompt=recompiled",
+        "historyDays=30",
         "jwtIssuer=https://id.example.com/pool",
         "jwtAudience=hibernaut",
         "events=bus",

@@ -77,6 +77,7 @@ def test_the_page_names_every_wish_of_a_deployment_with_what_is_usual() -> None:
         "embedding",
         "promptCache",
         "systemPrompt",
+        "historyDays",
         "defaultModel",
         "followers",
         "toolTime",

@@ -356,6 +356,14 @@ def test_the_system_message_is_recompiled_at_each_run_where_the_deployment_wishe
     assert (mode(dev), mode(large)) == (None, "recompiled")
 
 
+def test_versions_of_memory_are_kept_as_long_as_the_deployment_wishes(dev: Template, large: Template) -> None:
+    def days(template: Template) -> set[object]:
+        functions = template.functions()
+        return {functions[name]["Environment"]["Variables"].get("HIBERNAUT_HISTORY_DAYS") for name in ("api", "advance_turn")}
+
+    assert (days(dev), days(large)) == ({None}, {"30"})
+
+
 def test_the_functions_that_check_requests_know_the_identity_provider(dev: Template, large: Template) -> None:
     def issuers(template: Template) -> dict[str, object]:
         made = {name: properties["Environment"]["Variables"] for name, properties in template.functions().items()}

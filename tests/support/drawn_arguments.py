@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from hibernaut.ports.table import Check, Delete, Item, Key, Put, Update
 from hibernaut.schemas.stored import Stored
 from hibernaut.store.access.budgets import BudgetReading
+from hibernaut.store.agents.pauses import PauseReading
 from hibernaut.store.events.outbox import WantedReading
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,7 +99,7 @@ class DrawnArguments:
         if hint in (Update, Delete, Check):
             key, blob = self._plain(Key, depth), self._choose(self._there.blobs)
             return Check(key, ()) if hint is Check else hint(key, frees=blob)
-        if hint in (BudgetReading, WantedReading):
+        if hint in (BudgetReading, PauseReading, WantedReading):
             return DrawnReading([self._plain(Key, depth)])
         if isinstance(hint, type) and issubclass(hint, Enum):
             return self._choose(list(hint))

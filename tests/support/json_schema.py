@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-KINDS: dict[str, type] = {"string": str, "object": dict, "array": list, "null": type(None)}
+KINDS: dict[str, type] = {"string": str, "object": dict, "array": list, "integer": int, "null": type(None)}
 
 
 def fits(document: dict[str, Any], schema: dict[str, Any], value: Any) -> bool:

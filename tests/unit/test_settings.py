@@ -91,6 +91,19 @@ def test_the_system_message_of_either_profile_is_frozen_or_recompiled(given: str
         assert settings.system_prompt == mode
 
 
+@pytest.mark.parametrize(("given", "days"), [(None, 90), ("", 90), ("1", 1), ("3650", 3650)])
+def test_versions_of_memory_are_kept_for_days_that_a_setting_names(given: str | None, days: int) -> None:
+    variables = {"HIBERNAUT_TABLE": "t"} | ({} if given is None else {"HIBERNAUT_HISTORY_DAYS": given})
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.history.days == days
+
+
+@pytest.mark.parametrize("given", ["0", "3651", "-1", "1.5", "soon", "9" * 100])
+def test_another_number_of_days_is_refused(given: str) -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_HISTORY_DAYS must be a whole number of days from 1 to 3650"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_HISTORY_DAYS": given})
+
+
 @pytest.mark.parametrize("mode", ["Frozen", "off", "thawed"])
 def test_another_kind_of_system_message_is_refused(mode: str) -> None:
     with pytest.raises(BadSetting, match="HIBERNAUT_SYSTEM_PROMPT must be frozen or recompiled, not"):

@@ -16,6 +16,7 @@ from hibernaut import __version__
 from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
 from hibernaut.local.agents_options import add_agents, run_agents
+from hibernaut.local.audit_options import add_audit, run_audit
 from hibernaut.local.budgets_options import add_budgets, run_budgets
 from hibernaut.local.keys_options import add_keys, run_keys
 from hibernaut.local.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
@@ -37,6 +38,7 @@ Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V
     hibernaut agents     export, import, copy and move agents between servers
     hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
     hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
+    hibernaut audit      check that the versions of memory were not changed
     hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
     hibernaut redrive    work up the dead letters of a deployed stack
     hibernaut backup     write the backup of a data folder to a file
@@ -70,6 +72,7 @@ OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "agents": run_agents,
     "keys": run_keys,
     "budgets": run_budgets,
+    "audit": run_audit,
     "doctor": run_doctor,
     "redrive": run_redrive,
     "backup": run_backup,
@@ -216,6 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     add_agents(commands)
     add_keys(commands, DATA_DIR)
     add_budgets(commands, DATA_DIR)
+    add_audit(commands, DATA_DIR)
     add_doctor(commands, DATA_DIR)
     add_redrive(commands)
     add_backups(commands, DATA_DIR)

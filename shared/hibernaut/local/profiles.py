@@ -156,6 +156,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_PROMPT_CACHE": settings.prompt_cache,
         "HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt,
         "HIBERNAUT_TENANT_BUDGET": settings.tenant_budget,
+        "HIBERNAUT_HISTORY_DAYS": settings.history.days,
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
             (options.host if ":" not in options.host else f"[{options.host}]", *settings.allowed_hosts)

@@ -27,10 +27,12 @@ from hibernaut.rest.routers.agents import (
     agent_documents,
     agent_files,
     agent_tools,
+    agent_versions,
     agents,
     direct_calls,
     groups,
     identities,
+    pauses,
     schedules,
     tags,
 )
@@ -46,7 +48,7 @@ from hibernaut.rest.routers.deployment import (
     tools,
     webhooks,
 )
-from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches
+from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches, versions
 from hibernaut.rest.routers.runs import batches, jobs, runs, steps, streams, usage
 from hibernaut.rest.sockets.middleware import WebSockets
 
@@ -59,6 +61,8 @@ ROUTERS = (
     empty_lists,
     agent_documents,
     agents,
+    pauses,
+    agent_versions,
     repairs,
     compaction,
     direct_calls,
@@ -73,6 +77,7 @@ ROUTERS = (
     messages,
     conversations,
     blocks,
+    versions,
     archives,
     passages,
     providers,

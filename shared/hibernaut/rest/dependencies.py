@@ -24,6 +24,9 @@ from hibernaut.services.budgets.administration import Budgets
 if TYPE_CHECKING:
     from hibernaut.services.access.agent_access import AgentAccess
     from hibernaut.services.agent_documents.agent_documents import AgentDocuments
+    from hibernaut.services.agents.agent_forks import AgentForks
+    from hibernaut.services.agents.agent_history import AgentHistory
+    from hibernaut.services.agents.agent_pauses import AgentPauses
     from hibernaut.services.agents.agents import Agents
     from hibernaut.services.agents.identities import Identities
     from hibernaut.services.conversations.conversations import Conversations
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from hibernaut.services.logs.messages import MessageLists
     from hibernaut.services.logs.run_follower import RunFollower
     from hibernaut.services.memory.archives import Archives
+    from hibernaut.services.memory.block_history import BlockHistory
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passages import Passages
     from hibernaut.services.models.model_list import ModelList
@@ -66,9 +70,13 @@ class Services:
     agent_access: AgentAccess
     agents: Agents
     agent_documents: AgentDocuments
+    agent_pauses: AgentPauses
+    agent_history: AgentHistory
+    agent_forks: AgentForks
     blocks: Blocks
     groups: Groups
     identities: Identities
+    block_history: BlockHistory
     tools: Tools
     models: ModelList
     providers: Providers

@@ -22,6 +22,7 @@ from hibernaut.rest.request_log import ERROR, shown
 from hibernaut.schemas import errors
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.memory.version_faults import VersionConflict, VersionExpired
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.LogExpired: 410,
+    VersionExpired: 410,
     errors.PayloadTooLarge: 413,
     errors.UnsupportedMedia: 415,
     errors.Unprocessable: 422,
@@ -104,6 +106,10 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
+    if isinstance(error, errors.AgentPaused):
+        return {"detail": error.detail, "code": error.code}
+    if isinstance(error, VersionConflict):
+        return {"detail": error.detail, "code": error.code, "current_version": error.current_version}
     if isinstance(error, errors.ApprovalPending):
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
     if isinstance(error, errors.RouteNotServed):

@@ -37,12 +37,15 @@ SCHEMAS: dict[str, JsonObject] = {
     },
     "Conflict": {
         "title": "Conflict",
-        "description": "`run_id`: the run that holds the conversation. If `detail` is an object, it names the pending approval.",
+        "description": "`run_id`: the run that holds the conversation. If `detail` is an object, it names the pending approval. "
+        "`code`: `agent_paused`, or `version_conflict` with the `current_version`.",
         "type": "object",
         "required": ["detail"],
         "properties": {
             "detail": {"anyOf": [TEXT, _object(code=TEXT, message=TEXT, pending_request_id=TEXT)]},
             "run_id": {"anyOf": [TEXT, {"type": "null"}]},
+            "code": TEXT,
+            "current_version": {"type": "integer"},
         },
     },
     "OverBudget": {
@@ -90,6 +93,8 @@ NEVER_CHANGED = {
 }
 """Routes of V1 that always answer an error."""
 RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
+VERSION_ENDINGS = ("/versions", "/versions/{version}", "/versions/{version}/diff", "/rollback", "/past", "/{agent_id}/fork")
+EXPIRED = {410: "The version is not kept any more, or was never recorded"}
 OF_MODELS = {
     401: "The API key is missing or cannot be used, or the provider did not accept its own key",
     402: "The account at the provider has no credit",
@@ -146,6 +151,8 @@ def _refusals(path: str, method: str, operation: JsonObject) -> list[tuple[int, 
         found |= UPLOADING
     if path.endswith(STREAM_ENDING):
         found |= RESUMING
+    if path.endswith(VERSION_ENDINGS):
+        found |= EXPIRED
     if _asks_a_model(path, method):
         found |= OF_MODELS
     found |= NEVER_CHANGED.get((method, path), {})

@@ -9,9 +9,12 @@ HibernautError
 ├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
 │  ├─ ImportContinues    an import goes on in the background
+│  ├─ AgentPaused        the agent accepts no messages until it is resumed
+│  ├─ VersionConflict    the record has another version than the caller names; carries its number (`memory/version_faults`)
 │  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            the run's event log has expired (410)
+├─ VersionExpired        the version of the record is not kept any more (410; `memory/version_faults`)
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       no key, or an unusable one (401)
@@ -119,6 +122,12 @@ class ImportContinues(Conflict):
     """An import was accepted, and another worker completes it. A repeated request would import the file again."""
 
     code = "import_continues"
+
+
+class AgentPaused(Conflict):
+    """The agent is paused and accepts no message."""
+
+    code = "agent_paused"
 
 
 class ConnectionLimit(Conflict):

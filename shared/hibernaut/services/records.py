@@ -19,6 +19,7 @@ from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
+from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
@@ -39,6 +40,7 @@ from hibernaut.store.memory.folders import FolderStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.writer import Writer
+from hibernaut.store.versions.version_store import UNKNOWN, Edit, VersionStore
 
 TRIES = 10
 """The largest number of attempts of an optimistic change whose record is changed concurrently."""
@@ -69,6 +71,7 @@ class Records:
     folders: FolderStore
     files: FileStore
     archives: ArchiveStore
+    versions: VersionStore
     events: EventOutbox
     clock: Clock
     ids: Ids
@@ -154,9 +157,13 @@ class Records:
         raise Conflict("CONFLICT: The record keeps being changed by other requests; try again.")
 
     def change_agent(
-        self, agent_id: str, decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]], user: str | None
+        self,
+        agent_id: str,
+        decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]],
+        user: str | None,
+        edit: Edit = UNKNOWN,
     ) -> StoredAgent:
-        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction.
+        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction. `edit`: who changes it.
 
         Nothing is written if `decide` returns the same object and no further change. Raises: NotFound, Conflict, and what
         `decide` raises.
@@ -169,15 +176,15 @@ class Records:
                 return before
             touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
             after = after.model_copy(update=touched)
-            before = self.approach(before, after)
+            before = self.approach(before, after, edit)
             token = self.ids.token()
             gained, lost = self.agent_marks.change(before, after)
-            self.write(beside, [*self.agents.change(before, after, token), *gained, *lost], token)
+            self.write(beside, [*self.agents.change(before, after, token, edit), *gained, *lost], token)
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
 
-    def approach(self, before: StoredAgent, after: StoredAgent) -> StoredAgent:
+    def approach(self, before: StoredAgent, after: StoredAgent, edit: Edit = UNKNOWN) -> StoredAgent:
         """Change an agent step by step until the way to `after` is one transaction. Returns the agent as it is then.
 
         Raises: NotFound, and ConditionFailed if another request changes the agent.
@@ -185,7 +192,7 @@ class Records:
         while (middle := self.agent_marks.between(before, after)) is not None:
             token = self.ids.token()
             gained, lost = self.agent_marks.change(before, middle)
-            self.writer.write(*self.agents.change(before, middle, token), *gained, *lost, token=token)
+            self.writer.write(*self.agents.change(before, middle, token, edit), *gained, *lost, token=token)
             expected, before = before.version + 1, self.agent(before.id)
             if before.version != expected:
                 raise ConditionFailed({})
@@ -209,6 +216,11 @@ def each_key_once(changes: Sequence[Change]) -> list[Change]:
     written = {change.key for change in changes if not isinstance(change, Check)}
     checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written}
     return [*(change for change in changes if not isinstance(change, Check)), *checks.values()]
+
+
+def by_key(key_id: str | None) -> Edit:
+    """A change that a request to the API makes. `key_id`: the caller's API key, if it has one."""
+    return Edit(Author(source="api", key_id=key_id))
 
 
 def no_conversation(conversation_id: str) -> NotFound:
@@ -247,6 +259,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         folders=stores.folders,
         files=stores.files,
         archives=stores.archives,
+        versions=stores.versions,
         events=stores.events,
         clock=clock,
         ids=ids,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
 from hibernaut.store.agents.identities import IdentityStore
 from hibernaut.store.agents.imports import ImportStore
+from hibernaut.store.agents.pauses import PauseStore
 from hibernaut.store.agents.schedule_signal import ScheduleSignal
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
@@ -60,6 +62,7 @@ from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
+from hibernaut.store.versions.version_store import RETENTION, VersionStore
 
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
@@ -84,6 +87,7 @@ class TenantStores:
     groups: GroupStore
     sleeptime_triggers: SleeptimeTriggerStore
     identities: IdentityStore
+    pauses: PauseStore
     blocks: BlockStore
     tools: ToolStore
     imports: ImportStore
@@ -99,6 +103,7 @@ class TenantStores:
     steps: StepStore
     traces: Traces
     passages: PassageStore
+    versions: VersionStore
     archives: ArchiveStore
     resends: IdempotencyStore
     approvals: ApprovalStore
@@ -131,10 +136,11 @@ class Stores:
         indexed: bool = False,
         all_events: bool = False,
         random: Random | None = None,
+        retention: timedelta = RETENTION,
         engines_of: Callable[[str], tuple[Table, Blobs]] | None = None,
     ) -> None:
         """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which wants the events of all
-        tenants. `random`: the source of the backoff's jitter. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
+        tenants. `random`: the source of the backoff's jitter. `retention`: how long versions of memory are kept. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
         difference).
         """
         self._policy = RetryPolicy(clock, random)
@@ -142,6 +148,7 @@ class Stores:
         self._blobs = blobs
         self._engines_of = engines_of
         self.clock = clock
+        self._retention = retention
         self._indexed, self._all_events = indexed, all_events
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
         self._budgets, self._wanted = budget_cache(), wanted_cache()
@@ -203,9 +210,14 @@ class Stores:
         codec, unindexed = Codec(blobs, table), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self._written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
-        runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec), ApprovalStore(table, codec)
-        blocks, tools, records = BlockStore(table, codec), ToolStore(table, codec), ConversationRecordStore(table, codec)
-        passages = PassageStore(table, codec, unindexed)
+        versions = VersionStore(table, codec, self.clock, self._retention)
+        runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec, versions), ApprovalStore(table, codec)
+        blocks, tools, records = (
+            BlockStore(table, codec, versions),
+            ToolStore(table, codec),
+            ConversationRecordStore(table, codec),
+        )
+        passages = PassageStore(table, codec, unindexed, versions)
         budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
         events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
         return TenantStores(
@@ -215,6 +227,7 @@ class Stores:
             groups=GroupStore(table, codec),
             sleeptime_triggers=SleeptimeTriggerStore(table, codec),
             identities=IdentityStore(table, codec),
+            pauses=PauseStore(table, codec),
             blocks=blocks,
             tools=tools,
             imports=ImportStore(table, codec, blobs),
@@ -238,6 +251,7 @@ class Stores:
             steps=StepStore(table, codec),
             traces=Traces(blobs, tenant),
             passages=passages,
+            versions=versions,
             archives=ArchiveStore(table, codec, passages),
             resends=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,

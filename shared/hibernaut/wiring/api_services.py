@@ -7,6 +7,9 @@ from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_forks import AgentForks
+from hibernaut.services.agents.agent_history import AgentHistory
+from hibernaut.services.agents.agent_pauses import AgentPauses
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.agents import Agents
@@ -25,6 +28,7 @@ from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.services.logs.messages import MessageLists
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.memory.archives import Archives
+from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passages import Passages
 from hibernaut.services.models.model_list import ModelList as ModelLists
@@ -87,6 +91,7 @@ def services_over(
     creation = AgentCreation(records, models=models, prompts=chain.prompts)
     updates = AgentUpdates(records, models=models, windows=windows, creation=creation)
     views = FileViews(stores)
+    creation, history = AgentCreation(records, models=models, prompts=chain.prompts), AgentHistory(stores, records)
     agents = Agents(
         records,
         views,
@@ -95,6 +100,7 @@ def services_over(
         windows=windows,
         termination=chain.termination,
     )
+    blocks = Blocks(records)
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
     return Services(
@@ -105,10 +111,14 @@ def services_over(
         agent_documents=AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host)),
         agent_files=AgentFiles(records, views),
         agents=agents,
+        agent_pauses=AgentPauses(records, stores.pauses),
+        agent_history=history,
+        agent_forks=AgentForks(records, history, creation=creation, prompts=chain.prompts),
         archives=archives,
         passages=Passages(stores, records, archives),
         searches=SearchApi(stores, chain.search),
-        blocks=Blocks(records),
+        blocks=blocks,
+        block_history=BlockHistory(records, blocks, stores.runs),
         groups=Groups(records),
         identities=Identities(records, IdentityLinks(records, updates)),
         tools=Tools(records, runs=tool_runs),

@@ -244,8 +244,8 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     engines_of, everything = tenants_engines_of(settings, overrides.table, clock), bool(settings.event_bus)
-    table = table_of(settings, overrides.table)
-    return host, Stores(table, blobs, clock, indexed=indexed, all_events=everything, engines_of=engines_of)
+    table, kept = table_of(settings, overrides.table), settings.history
+    return host, Stores(table, blobs, clock, indexed=indexed, all_events=everything, engines_of=engines_of, retention=kept)
 
 
 def _ingest(settings: AwsSettings) -> Ingest:

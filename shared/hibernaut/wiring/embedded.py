@@ -119,7 +119,8 @@ class Embedded:
             tenant_budget=tenant_budget_of(settings.tenant_budget),
             tracer=home_tracer(settings.tracing, clock),
         )
-        self.stores: Stores = Stores(self.table, DiskBlobs(settings.data / BLOBS), clock, indexed=True)
+        blobs = DiskBlobs(settings.data / BLOBS)
+        self.stores: Stores = Stores(self.table, blobs, clock, indexed=True, retention=settings.history)
         self.access = Access(
             self.stores,
             self.cipher,

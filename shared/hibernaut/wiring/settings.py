@@ -11,6 +11,7 @@
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
     HIBERNAUT_SYSTEM_PROMPT   frozen or recompiled: whether a change of memory is told in the newest message, or the system message is
                               compiled anew at each run (default: frozen)
+    HIBERNAUT_HISTORY_DAYS    days for which versions of memory are kept (default: 90)
     HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
@@ -50,6 +51,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -61,11 +63,12 @@ from hibernaut.domain.identity_tokens import TokenRules
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
+from hibernaut.store.versions.version_store import RETENTION
 from hibernaut.wiring.identity import identity_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 from hibernaut.wiring.variables import BadSetting as BadSetting
-from hibernaut.wiring.variables import address_in, copies_in, list_in, seconds_in, yes_in
+from hibernaut.wiring.variables import address_in, copies_in, days_in, list_in, seconds_in, yes_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
@@ -117,6 +120,7 @@ class EmbeddedSettings:
     cors_origins: tuple[str, ...] = ()
     upload_limit: int = UPLOAD_LIMIT
     tenant_budget: str = ""
+    history: timedelta = RETENTION
     identity: TokenRules | None = None
     tracing: TracingSettings = NO_TRACING
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -140,6 +144,7 @@ class EmbeddedSettings:
             cors_origins=origins_in(variables),
             upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
             tenant_budget=tenant_budget_in(variables),
+            history=days_in(variables, "HIBERNAUT_HISTORY_DAYS", RETENTION),
             identity=identity_in(variables),
             tracing=tracing_in(variables),
             providers=_providers(variables),
@@ -187,6 +192,7 @@ class AwsSettings:
     bedrock_region: str = ""
     bedrock_models: str = ""
     tenant_budget: str = ""
+    history: timedelta = RETENTION
     identity: TokenRules | None = None
     tracing: TracingSettings = NO_TRACING
     memory: float = 1.0
@@ -230,6 +236,7 @@ class AwsSettings:
             bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
             tenant_budget=tenant_budget_in(variables),
+            history=days_in(variables, "HIBERNAUT_HISTORY_DAYS", RETENTION),
             identity=identity_in(variables),
             tracing=tracing_in(variables),
             memory=int(variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024) / 1024,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 
 class BadSetting(ValueError):
@@ -21,6 +22,16 @@ def seconds_in(variables: Mapping[str, str], name: str, default: float, *, most:
     if not 0 < seconds <= most:
         raise BadSetting(f"{name} must be a number of seconds from 0 to {most}, not {text!r}")
     return seconds
+
+
+def days_in(variables: Mapping[str, str], name: str, default: timedelta) -> timedelta:
+    """A whole number of days from 1 to 3650. Raises: BadSetting."""
+    text = variables.get(name)
+    if not text:
+        return default
+    if not text.isdecimal() or len(text) > 4 or not 1 <= int(text) <= 3650:
+        raise BadSetting(f"{name} must be a whole number of days from 1 to 3650, not {text!r}")
+    return timedelta(days=int(text))
 
 
 def yes_in(variables: Mapping[str, str], name: str) -> bool:

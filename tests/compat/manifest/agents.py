@@ -5,6 +5,18 @@ from __future__ import annotations
 from tests.compat.manifest.form import LATER, diverging, done, todo
 
 ROWS = (
+    diverging(
+        "agents.past",
+        "API 2.2",
+        "GET /v1/agents/{id}/past and /versions show the agent as it was at a message or a time; POST /v1/agents/{id}/fork makes a new agent from there.",
+        "V1 keeps no versions of agents.",
+    ),
+    diverging(
+        "agents.pause",
+        "API 2.2",
+        "POST /v1/agents/{id}/pause and /resume: a paused agent refuses messages with 409 (`agent_paused`) and finishes what it accepted before.",
+        "V1 has no pauses.",
+    ),
     done("agents.create", "API 2.2", "Creates an agent and returns it with all relations.", "POST /v1/agents/"),
     done(
         "agents.create.fields",

@@ -10,21 +10,23 @@ import pytest
 from hibernaut.rest.errors import body_of, status_of, validation_body
 from hibernaut.schemas import errors
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.memory.version_faults import VersionExpired
 from tests.support.api_description import api_description
 from tests.support.json_schema import fits
 from tests.unit.rest.test_errors import made, tree
 
 DOCUMENT = api_description()
-SENDING, PLAIN, RESUMING, UPLOADING = (
+SENDING, PLAIN, RESUMING, UPLOADING, ROLLING_BACK = (
     DOCUMENT["paths"][path]["post"]
     for path in (
         "/v1/agents/{agent_id}/messages",
         "/v1/blocks",
         "/v1/runs/{run_id}/stream",
         "/v1/folders/{folder_id}/upload",
+        "/v1/blocks/{block_id}/rollback",
     )
 )
-ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING}
+ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING, VersionExpired: ROLLING_BACK}
 
 
 def operations() -> Iterator[tuple[str, Any]]:

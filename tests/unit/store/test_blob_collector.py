@@ -75,7 +75,9 @@ def test_a_copy_of_a_record_does_not_free_the_blob_of_its_original(table: Sqlite
     copied = original.model_copy(update={"id": "block-2"})
     stores.writer.write(*stores.blocks.create(copied, "t"))
     stores.writer.write(*stores.blocks.change(copied, copied.model_copy(update={"value": "y"}), "t"))
-    stores.writer.write(*stores.blocks.delete(copied))
+    changed = stores.blocks.get("block-2")
+    assert changed is not None
+    stores.writer.write(*stores.blocks.delete(changed, now, "t"))
     left = stores.blocks.get("block-1")
     assert left is not None
     assert left.value == block.value

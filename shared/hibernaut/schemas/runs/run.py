@@ -83,6 +83,7 @@ class StoredRun(Stored, Run):
     `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
     `traceparent`: the span of the caller, if it named one. `sleeptime_group`: the group that counts the run as a turn of its agent, known from
     the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that its end has brought about.
+    `memory_versions`: the versions of blocks that the run wrote, as [first, last] pairs by block.
     """
 
     options: RunOptions
@@ -109,6 +110,7 @@ class StoredRun(Stored, Run):
     traceparent: str | None = None
     sleeptime_group: str | None = None
     sleeptime_run_ids: list[str] = Field(default_factory=list)
+    memory_versions: dict[str, list[list[int]]] = Field(default_factory=dict)
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

@@ -40,21 +40,32 @@ from hibernaut.services.agents.agent_parts import (
 )
 from hibernaut.services.agents.sleeptime_pairs import group_of, request_for, said_before
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
-from hibernaut.services.records import Records, each_key_once
+from hibernaut.services.records import Records, by_key, each_key_once
 from hibernaut.store.conversations.conversations import LoadedConversation
+from hibernaut.store.versions.version_store import UNKNOWN, Edit
 
 SUBAGENT_TAG = "role:subagent"
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders, identities."""
+class AgentParts:
+    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders, identities, archives."""
 
-    new_blocks: list[StoredBlock]
-    blocks: list[StoredBlock]
-    tools: list[StoredTool]
-    folder_ids: list[str]
-    identity_ids: list[str]
+    new_blocks: Sequence[StoredBlock]
+    blocks: Sequence[StoredBlock]
+    tools: Sequence[StoredTool]
+    folder_ids: Sequence[str]
+    identity_ids: Sequence[str] = ()
+    archive_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Creator:
+    """Who creates an agent: the user, the change that versions name, and the token of the writer."""
+
+    user: str | None
+    edit: Edit
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,40 +88,53 @@ class AgentCreation:
         self._models = models
         self._prompts = prompts
 
-    def create(self, request: CreateAgentRequest, *, user: str | None = None) -> StoredAgent:
-        """Create an agent. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or handle), Conflict (two blocks with one
+    def create(self, request: CreateAgentRequest, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
+        """Create an agent. `key_id`: the caller's API key. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or handle), Conflict (two blocks with one
         label).
         """
-        return self._records.until_settled(lambda: self._create(request, user))
+        return self._records.until_settled(lambda: self._create(request, self._creator(user, by_key(key_id))))
 
-    def _create(self, request: CreateAgentRequest, user: str | None) -> StoredAgent:
-        token = self._records.ids.token()
+    def _creator(self, user: str | None, edit: Edit) -> Creator:
+        return Creator(user, edit, self._records.ids.token())
+
+    def _create(self, request: CreateAgentRequest, by: Creator) -> StoredAgent:
         group_id = self._records.ids.new("group") if request.enable_sleeptime else None
-        made = self._new(request, user, token, group_id=group_id)
+        made = self._new(request, by, group_id=group_id)
         children, parents, sleeper = list(made.children), list(made.parents), None
         if group_id:
-            sleeper, more = self._sleeper(made.agent, group_id, _given_messages(request, made.rows), user, token, made.blocks)
+            sleeper, more = self._sleeper(made.agent, group_id, _given_messages(request, made.rows), by, made.blocks)
             children, parents = each_key_once([*children, *sleeper.children]), [*parents, *sleeper.parents, *more]
-        self._records.write(children, parents, token)
+        self._records.write(children, parents, by.token)
         for each in (made, sleeper):
             if each is not None:
                 self._records.conversations.keep(LoadedConversation(each.head, tuple(each.rows)))
-        several = {
-            "tags": list(dict.fromkeys(request.tags or ())),
-            "identity_ids": list(dict.fromkeys(request.identity_ids or ())),
-        }
-        if all(getattr(made.agent, name) == wanted for name, wanted in several.items()):
-            return made.agent
-        return self._records.change_agent(made.agent.id, lambda agent: (agent.model_copy(update=several), ()), user)
+        tags, identities = dict.fromkeys(request.tags or ()), dict.fromkeys(request.identity_ids or ())
+        return self._completed(made.agent, list(tags), list(identities), by)
 
-    def partner(self, agent: StoredAgent, blocks: Sequence[StoredBlock], user: str | None) -> tuple[str, Sequence[Change]]:
+    def write(self, agent: StoredAgent, parts: AgentParts, opened: LoadedConversation, edit: Edit) -> StoredAgent:
+        """Write an agent that is made already, with its parts and its conversation. Raises: ConditionFailed if a part does not exist any more; Conflict."""
+        by = self._creator(agent.created_by_id, edit)
+        made = self.assembled(agent, parts, opened, by)
+        self._records.write(made.children, made.parents, by.token)
+        return self._completed(made.agent, agent.tags, agent.identity_ids, by)
+
+    def _completed(self, agent: StoredAgent, tags: list[str], identity_ids: list[str], by: Creator) -> StoredAgent:
+        """The agent with all its tags and identities, which may be more than its first transaction takes."""
+        if agent.tags == tags and agent.identity_ids == identity_ids:
+            return agent
+        several = {"tags": tags, "identity_ids": identity_ids}
+        return self._records.change_agent(agent.id, lambda made: (made.model_copy(update=several), ()), by.user, by.edit)
+
+    def partner(
+        self, agent: StoredAgent, blocks: Sequence[StoredBlock], user: str | None, edit: Edit = UNKNOWN
+    ) -> tuple[str, Sequence[Change]]:
         """The group and the sleep-time agent for an agent that exists: the group's id, and the changes that create both.
 
         `blocks`: those of the agent. Raises: Conflict if one of them has the label of the sleep-time agent's own block.
         """
-        token, group_id = self._records.ids.token(), self._records.ids.new("group")
+        group_id = self._records.ids.new("group")
         heard = said_before(self._records, agent.id)
-        sleeper, more = self._sleeper(agent, group_id, heard, user, token, blocks)
+        sleeper, more = self._sleeper(agent, group_id, heard, self._creator(user, edit), blocks)
         return group_id, each_key_once([*sleeper.children, *sleeper.parents, *more])
 
     def _sleeper(
@@ -118,20 +142,18 @@ class AgentCreation:
         main: StoredAgent,
         group_id: str,
         heard: HeardConversation | None,
-        user: str | None,
-        token: str,
+        by: Creator,
         blocks: Sequence[StoredBlock],
     ) -> tuple[NewAgent, Sequence[Change]]:
         """The sleep-time agent of `main`, and the changes that create the group of both."""
-        sleeper = self._new(request_for(main), user, token, known={block.id: block for block in blocks})
+        sleeper = self._new(request_for(main), by, known={block.id: block for block in blocks})
         group = group_of(group_id, main, sleeper.agent.id, heard)
-        return sleeper, self._records.groups.create(group, token)
+        return sleeper, self._records.groups.create(group, by.token)
 
     def _new(
         self,
         request: CreateAgentRequest,
-        user: str | None,
-        token: str,
+        by: Creator,
         *,
         group_id: str | None = None,
         known: Mapping[str, StoredBlock] = {},
@@ -139,25 +161,30 @@ class AgentCreation:
         """The agent, with as many of its tags and identities as one transaction takes. `known`: blocks that may not be written yet."""
         now = self._records.clock.now()
         parts = self._parts(request, now, known)
-        agent = self._agent(request, parts, user, now).model_copy(update={"managed_group_id": group_id})
+        agent = self._agent(request, parts, by.user, now).model_copy(update={"managed_group_id": group_id})
         head, rows = self._conversation(agent, parts, request)
+        return self.assembled(agent, parts, LoadedConversation(head, tuple(rows)), by)
+
+    def assembled(self, agent: StoredAgent, parts: AgentParts, opened: LoadedConversation, by: Creator) -> NewAgent:
+        """The agent with its parts and its conversation, with as many of its tags and identities as one transaction takes."""
+        head, rows = opened.head, opened.messages
         first = self._records.agent_marks.first(agent)
         parents = [
-            *self._records.agents.create(first, token),
+            *self._records.agents.create(first, by.token, by.edit),
             *self._records.agent_marks.put(first),
-            self._records.conversations.create_head(head, token),
+            self._records.conversations.create_head(head, by.token),
             *self._records.conversations.pointed(head, rows),
         ]
-        children = [*self._children(agent, parts, token), *self._rows(rows)]
+        children = [*self._children(agent, parts, by), *self._rows(rows)]
         return NewAgent(first, parts.blocks, head, rows, children, parents)
 
-    def _parts(self, request: CreateAgentRequest, now: datetime, known: Mapping[str, StoredBlock]) -> _Parts:
+    def _parts(self, request: CreateAgentRequest, now: datetime, known: Mapping[str, StoredBlock]) -> AgentParts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
         given = [known.get(block_id) or self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())]
         blocks = [*new, *given]
         refuse_equal_labels(blocks)
-        return _Parts(
+        return AgentParts(
             new,
             blocks,
             self._tools(request, FILE_TOOLS if folders else ()),
@@ -179,7 +206,7 @@ class AgentCreation:
         given = [self._records.tool(tool_id) for tool_id in request.tool_ids or ()]
         return list({tool.id: tool for tool in (*named.values(), *given)}.values())
 
-    def _agent(self, request: CreateAgentRequest, parts: _Parts, user: str | None, now: datetime) -> StoredAgent:
+    def _agent(self, request: CreateAgentRequest, parts: AgentParts, user: str | None, now: datetime) -> StoredAgent:
         agent_id = self._records.ids.new("agent")
         name = request.name or default_name(int(agent_id[-12:], 16) >> 7)
         check_name(name)
@@ -218,14 +245,14 @@ class AgentCreation:
             per_file_view_window_char_limit=request.per_file_view_window_char_limit or characters,
             hidden=True if SUBAGENT_TAG in tags else request.hidden,
             tags=tags,
-            identity_ids=parts.identity_ids,
+            identity_ids=list(parts.identity_ids),
             block_ids=[block.id for block in parts.blocks],
             tool_ids=[tool.id for tool in parts.tools],
-            source_ids=parts.folder_ids,
+            source_ids=list(parts.folder_ids),
             secrets=new_secrets(self._records, agent_id, secrets or {}, [], now),
         )
 
-    def _conversation(self, agent: StoredAgent, parts: _Parts, request: CreateAgentRequest) -> tuple[Head, list[Message]]:
+    def _conversation(self, agent: StoredAgent, parts: AgentParts, request: CreateAgentRequest) -> tuple[Head, list[Message]]:
         """The head of the default conversation and its first rows: the system message and the initial messages."""
         system_id = self._records.ids.new("message")
         opening = opening_of(self._records, agent, system_id)
@@ -247,11 +274,11 @@ class AgentCreation:
         system = system_row(system_id, agent, compiled, agent.created_at)
         return head.model_copy(update={"compiled": compiled.source}), [system, *said]
 
-    def _children(self, agent: StoredAgent, parts: _Parts, token: str) -> Iterator[Change]:
+    def _children(self, agent: StoredAgent, parts: AgentParts, by: Creator) -> Iterator[Change]:
         created = {block.id for block in parts.new_blocks}
         for block in parts.blocks:
             if block.id in created:
-                yield from self._records.blocks.create(block, token)
+                yield from self._records.blocks.create(block, by.token, by.edit)
             else:
                 yield self._records.blocks.there(block.id)
             yield self._records.blocks.attach(block.id, agent.id)
@@ -263,6 +290,9 @@ class AgentCreation:
             yield self._records.identities.there(identity_id)
         if parts.folder_ids:
             yield from filled_desk(self._records, (), agent)
+        for archive_id in parts.archive_ids:
+            there, _ = self._records.archives.there(archive_id, agent.id)
+            yield from (there, *self._records.archives.attach(archive_id, agent.id, agent.created_at))
 
     def _rows(self, rows: Sequence[Message]) -> Iterator[Change]:
         for row in rows:

@@ -24,7 +24,7 @@ from hibernaut.services.agents.agent_models import changed_compaction, changed_m
 from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.sleeptime_pairs import sharing, sleeping_group
-from hibernaut.services.records import Records, each_key_once
+from hibernaut.services.records import Records, by_key, each_key_once
 
 _AS_GIVEN = (
     "name",
@@ -50,7 +50,7 @@ _AS_GIVEN = (
 
 
 class AgentUpdates:
-    """Applies PATCH, attach and detach to agents."""
+    """Applies PATCH, attach and detach to agents. `key_id`: the API key of the caller, for the version that the change writes."""
 
     def __init__(self, records: Records, *, models: Models, windows: AgentWindows, creation: AgentCreation) -> None:
         self._records = records
@@ -58,7 +58,7 @@ class AgentUpdates:
         self._windows = windows
         self._creation = creation
 
-    def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None) -> StoredAgent:
+    def update(self, agent_id: str, request: UpdateAgent, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Apply the fields that are not null; a list replaces the old one. An explicit null clears `approval_deadline` and
         `fallback_models`. `enable_sleeptime` creates a sleep-time agent if the agent has none.
 
@@ -74,11 +74,11 @@ class AgentUpdates:
             if request.message_ids is not None:
                 beside += self._windows.set_window(agent, request.message_ids)
             if request.enable_sleeptime and sleeping_group(self._records, agent) is None:
-                group_id, partner = self._creation.partner(after, self._records.blocks_of(after), user)
+                group_id, partner = self._creation.partner(after, self._records.blocks_of(after), user, by_key(key_id))
                 after, beside = after.model_copy(update={"managed_group_id": group_id}), each_key_once([*beside, *partner])
             return after, beside
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
     def _changes(self, agent: StoredAgent, request: UpdateAgent) -> JsonObject:
         if request.name is not None:
@@ -129,7 +129,7 @@ class AgentUpdates:
             attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
         return attached
 
-    def attach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_block(self, agent_id: str, block_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Attach a block to the agent and to its sleep-time agent; idempotent.
 
         Raises: NotFound, Conflict if another block of the agent has the label.
@@ -143,9 +143,9 @@ class AgentUpdates:
             after, beside = self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
             return after, [*beside, *sharing(self._records, agent, block_id, self._records.ids.token())]
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def detach_block(self, agent_id: str, block_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_block(self, agent_id: str, block_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Detach a block; the block itself stays. Raises: NotFound, also if the block is not attached."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -153,9 +153,9 @@ class AgentUpdates:
                 raise NotFound(f"Block with id '{block_id}' is not attached to agent '{agent_id}'")
             return self._with(agent, {"block_ids": [one for one in agent.block_ids if one != block_id]})
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def attach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Attach a tool, with an approval rule if the tool requires approval by default; idempotent. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -166,9 +166,9 @@ class AgentUpdates:
             rules = [*rules, *approval_rules([tool], rules)]
             return self._with(agent, {"tool_ids": [*agent.tool_ids, tool_id], "tool_rules": rules})
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def detach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_tool(self, agent_id: str, tool_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Detach a tool; idempotent. The rules that name the tool stay. Raises: NotFound for the agent."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -176,9 +176,9 @@ class AgentUpdates:
                 return agent, []
             return self._with(agent, {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def attach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Attach a folder and the file tools, and open its files up to the agent's limit; idempotent. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -187,9 +187,9 @@ class AgentUpdates:
                 return agent, []
             return self._with_folders(agent, [*agent.source_ids, folder_id])
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def detach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_folder(self, agent_id: str, folder_id: str, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
         """Detach a folder; with the last one the file tools are detached too. Idempotent. Raises: NotFound."""
         self._records.folder(folder_id)
 
@@ -198,7 +198,7 @@ class AgentUpdates:
                 return agent, []
             return self._with_folders(agent, [one for one in agent.source_ids if one != folder_id])
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
     def lose_folder(self, agent_id: str, folder_id: str) -> None:
         """Detach a folder that is being deleted. A deleted agent only loses the link row.
@@ -238,7 +238,9 @@ class AgentUpdates:
     def _desk(self, before: StoredAgent, after: StoredAgent) -> list[Change]:
         return filled_desk(self._records, before.source_ids, after) if after.source_ids != before.source_ids else []
 
-    def set_approval(self, agent_id: str, tool_name: str, *, required: bool, user: str | None = None) -> StoredAgent:
+    def set_approval(
+        self, agent_id: str, tool_name: str, *, required: bool, user: str | None = None, key_id: str | None = None
+    ) -> StoredAgent:
         """Add or remove the rule that each call of the tool needs approval; idempotent. Raises: NotFound for the agent."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -249,7 +251,7 @@ class AgentUpdates:
             after = [*rules, RequiresApprovalToolRule(tool_name=tool_name)] if required else others
             return agent.model_copy(update={"tool_rules": after}), []
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
     def _with(self, agent: StoredAgent, changes: JsonObject) -> tuple[StoredAgent, list[Change]]:
         after = agent.model_copy(update=changes)

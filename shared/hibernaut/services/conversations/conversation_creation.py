@@ -13,11 +13,13 @@ from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.agents.conversation_record import CreateConversation, StoredConversation
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store.conversations.conversations import LoadedConversation
+from hibernaut.store.versions.version_store import Edit
 
 MOST_SOURCES = 50
 """The largest number of logs that a fork may share rows of: each needs a mark in the same transaction."""
@@ -136,7 +138,11 @@ class ConversationCreation:
         compiled = self._prompts.compiled(seen, head, blocks=blocks, in_window=head.messages)
         head = head.model_copy(update={"compiled": compiled.source})
         system = system_row(system_id, seen, compiled, record.created_at, record.id)
-        children = [change for copy in copies for change in records.blocks.create(copy, token)]
+        children = [
+            change
+            for copy in copies
+            for change in records.blocks.create(copy, token, Edit(Author(source="api", agent_id=agent.id)))
+        ]
         parents = self._parents(record, head, system, token)
         there = [records.conversations.there(shared.source)] if shared.source else []
         records.write(children, [*parents, *there], token)

@@ -82,14 +82,15 @@ class ConversationDeletion:
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
         left = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(record.isolated_block_ids).values()
-        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(block)]
+        now, token = records.clock.now(), records.ids.token()
+        copies: list[Change] = [change for block in blocks for change in records.blocks.delete(block, now, token)]
         parents: list[Change] = [
             *records.conversation_records.delete(record),
             *(records.conversations.unshare(source, conversation_id) for source in sources),
             *([records.deletion.head(head)] if head else []),
-            records.deletion.tombstone(conversation_id, left, records.clock.now()),
+            records.deletion.tombstone(conversation_id, left, now),
         ]
-        records.write(copies, parents, records.ids.token())
+        records.write(copies, parents, token)
 
     def _delete_log(self, identifier: str, left: DeletionTombstone, conversation: str) -> None:
         """Delete the log of a conversation, except the rows that forks share.

@@ -147,6 +147,9 @@ class Archives:
             ids = [keys.last_part(str(item["sk"])) for item in items]
             self._records.writer.write(*self._stores.passages.remove(archive_id, ids, there=False))
             self._records.deletion.forget_blobs(items)
+        while items := self._stores.passages.ended_versions(archive_id, limit=DELETED_AT_ONCE):
+            self._records.writer.write(*self._stores.passages.forget_versions(items))
+            self._records.deletion.forget_blobs(items)
 
 
 def _id(row: Item) -> str:

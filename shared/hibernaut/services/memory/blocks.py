@@ -19,8 +19,9 @@ from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import identities_match, tags_match
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
 from hibernaut.store.table.row_lists import RowList, Select
+from hibernaut.store.versions.version_store import Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,11 @@ class Blocks:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def create(self, request: CreateBlock) -> StoredBlock:
-        """Create a block. Several blocks may have the same label, but an agent may have only one of them."""
+    def create(self, request: CreateBlock, *, key_id: str | None = None) -> StoredBlock:
+        """Create a block. Several blocks may have the same label, but an agent may have only one of them. `key_id`: the caller's API key."""
         block = new_block(self._records.ids.new("block"), request, self._records.clock.now())
         token = self._records.ids.token()
-        self._records.writer.write(*self._records.blocks.create(block, token), token=token)
+        self._records.writer.write(*self._records.blocks.create(block, token, by_key(key_id)), token=token)
         return block
 
     def retrieve(self, block_id: str) -> StoredBlock:
@@ -139,15 +140,39 @@ class Blocks:
         found = self._records.blocks.get_many([str(row["sk"]) for row in rows])
         return [row for row in rows if str(row["sk"]) in found and contains(found[str(row["sk"])].value, part)]
 
-    def update(self, block_id: str, request: BlockUpdate, *, user: str | None = None, agent_id: str | None = None) -> StoredBlock:
-        """Apply the fields that are not null. `agent_id`: the agent whose route was used. Raises: NotFound, Conflict if an agent has another block with the new label."""
+    def update(
+        self,
+        block_id: str,
+        request: BlockUpdate,
+        *,
+        user: str | None = None,
+        agent_id: str | None = None,
+        key_id: str | None = None,
+    ) -> StoredBlock:
+        """Apply the fields that are not null. `agent_id`: the agent whose route was used. `key_id`: the caller's API key.
+
+        Raises: NotFound, Conflict if an agent has another block with the new label.
+        """
         changes = given(request)
         if not changes:
             return self._records.block(block_id)
+        return self.change(block_id, lambda _: changes, by_key(key_id), user=user, agent_id=agent_id)
+
+    def change(
+        self,
+        block_id: str,
+        decide: Callable[[StoredBlock], JsonObject],
+        edit: Edit,
+        *,
+        user: str | None = None,
+        agent_id: str | None = None,
+    ) -> StoredBlock:
+        """Set the fields that `decide` names for the current block. `edit`: who changes it. Raises: as `update`, and what `decide` raises."""
 
         def attempt() -> StoredBlock:
             events = self._records.events.reading()
             before = self._records.block(block_id, events)
+            changes = decide(before)
             if changes.get("label", before.label) != before.label:
                 self._refuse_taken(before, changes["label"])
             now = self._records.clock.now()
@@ -155,8 +180,9 @@ class Blocks:
             after = before.model_copy(update={**changes, **touched})
             token = self._records.ids.token()
             event = self._event(after, "updated", agent_id, events.types(), token)
-            self._records.writer.write(*self._records.blocks.change(before, after, token), *event, token=token)
-            return after
+            changed = self._records.blocks.change(before, after, token, edit)
+            self._records.writer.write(*changed, *event, token=token)
+            return after.model_copy(update={"version": before.version + 1})
 
         return self._records.until_settled(attempt)
 
@@ -181,14 +207,20 @@ class Blocks:
         if any(other.label == label for other in others.values()):
             raise Conflict(f"CONFLICT: An agent's blocks have different labels: one has another block called '{label}'.")
 
-    def delete(self, block_id: str) -> None:
+    def delete(self, block_id: str, *, key_id: str | None = None) -> None:
         """Delete the block first, so that it cannot be attached any more, then detach it from its agents. Raises: NotFound,
         Conflict.
         """
-        events = self._records.events.reading()
-        block = self._records.block(block_id, events)
-        event = self._event(block, "deleted", None, events.types(), self._records.ids.token())
-        self._records.writer.write(*self._records.blocks.delete(block), *event)
+
+        def attempt() -> StoredBlock:
+            events = self._records.events.reading()
+            block, token = self._records.block(block_id, events), self._records.ids.token()
+            event = self._event(block, "deleted", None, events.types(), token)
+            deleted = self._records.blocks.delete(block, self._records.clock.now(), token, by_key(key_id))
+            self._records.writer.write(*deleted, *event, token=token)
+            return block
+
+        block = self._records.until_settled(attempt)
         for agent_id in self._records.blocks.agents_of(block_id):
             leave(self._records, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]})
             self._records.writer.write(self._records.blocks.detach(block_id, agent_id))

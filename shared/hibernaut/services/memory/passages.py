@@ -16,8 +16,9 @@ from hibernaut.ports.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
 from hibernaut.schemas.memory.passage import Archive, CreatePassage, Passage
+from hibernaut.schemas.memory.version import Author
 from hibernaut.services.memory.archives import Archives
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
 from hibernaut.store.memory import archives
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.codec import INLINE_BYTES
@@ -51,7 +52,9 @@ class Passages:
         self._records = records
         self._archives = archives
 
-    def create(self, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None) -> list[Passage]:
+    def create(
+        self, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None, key_id: str | None = None
+    ) -> list[Passage]:
         """Insert passages into an archive. Everything is checked before the first write.
 
         Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order.
@@ -60,18 +63,20 @@ class Passages:
         archive = self._archives.retrieve(archive_id)
         made = [archives.in_archive(self._made(one, user), archive) for one in given]
         for some in _pages(made):
-            self._add(archive, some)
+            self._add(archive, some, by_key(key_id).by)
         return made
 
-    def _add(self, archive: Archive, passages: Sequence[Passage]) -> None:
+    def _add(self, archive: Archive, passages: Sequence[Passage], by: Author) -> None:
         def attempt() -> None:
             self._archives.retrieve(archive.id)
             token = self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.put(archive.id, passages, token), token=token)
+            self._records.writer.write(*self._stores.archives.put(archive.id, passages, token, by), token=token)
 
         self._records.until_settled(attempt)
 
-    def create_for(self, agent_id: str, given: CreatePassage, *, user: str | None = None) -> list[Passage]:
+    def create_for(
+        self, agent_id: str, given: CreatePassage, *, user: str | None = None, key_id: str | None = None
+    ) -> list[Passage]:
         """Insert a passage into the agent's first archive, which is created if missing. Raises: NotFound, InvalidArgument,
         Conflict.
         """
@@ -79,7 +84,8 @@ class Passages:
 
         def attempt() -> None:
             agent, token = self._records.agent(agent_id), self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.insert(agent, [passage], token), token=token)
+            inserted = self._stores.archives.insert(agent, [passage], token, by_key(key_id).by)
+            self._records.writer.write(*inserted, token=token)
 
         self._records.until_settled(attempt)
         return [found for _, found in self._found(agent_id, passage.id)] or [passage]
@@ -99,7 +105,7 @@ class Passages:
             last_updated_by_id=user,
         )
 
-    def delete(self, archive_id: str, passage_id: str) -> None:
+    def delete(self, archive_id: str, passage_id: str, *, key_id: str | None = None) -> None:
         """Delete a passage of an archive. Raises: NotFound, Conflict."""
 
         def attempt() -> None:
@@ -107,17 +113,18 @@ class Passages:
             items = self._stores.passages.items(archive_id, [passage_id])
             if not items:
                 raise _no_passage(passage_id)
-            token = self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.take(archive_id, items[0], token), token=token)
+            now, token = self._records.clock.now(), self._records.ids.token()
+            taken = self._stores.archives.take(archive_id, items[0], now, token, by_key(key_id).by)
+            self._records.writer.write(*taken, token=token)
             self._records.deletion.forget_blobs(items)
 
         self._records.until_settled(attempt)
 
-    def delete_of(self, agent_id: str, passage_id: str) -> None:
+    def delete_of(self, agent_id: str, passage_id: str, *, key_id: str | None = None) -> None:
         """Delete a passage from the agent's archive that holds it. Raises: NotFound, Conflict."""
         self._records.agent(agent_id)
         for archive_id, _ in self._found(agent_id, passage_id):
-            return self.delete(archive_id, passage_id)
+            return self.delete(archive_id, passage_id, key_id=key_id)
         raise _no_passage(passage_id)
 
     def _found(self, agent_id: str, passage_id: str) -> Iterator[tuple[str, Passage]]:

@@ -19,9 +19,10 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
-from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.agents.pause import StoredPause
+from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.budget import RunBudgets
-from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
+from hibernaut.schemas.errors import AgentPaused, ApprovalPending, Busy, Conflict, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
@@ -130,7 +131,7 @@ class Sending:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
+        full; AgentPaused; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model:
@@ -139,8 +140,9 @@ class Sending:
         for attempt in range(TRIES):
             conversation = request.conversation_id or request.agent_id
             budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
+            pause = self._stores.pauses.reading(request.agent_id)
             head, known = self._stores.resends.look(
-                conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events
+                conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events, pause=pause
             )
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
@@ -154,6 +156,7 @@ class Sending:
                 return AcceptedRequest(known.run_id, attached=True)
             if known.run_id is not None:
                 continue
+            _refuse_paused(request.agent_id, pause.pause)
             # The owner that a message interrupts gives its slot to the new run; if it has none, the second attempt is refused.
             interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
             admitted = self._budgets.admit(budgets, replaces=interrupts)
@@ -356,6 +359,15 @@ _PENDING = (
     "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call. "
     "Please approve or deny the pending request before continuing."
 )
+
+
+def _refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
+    if pause is not None:
+        why = f" ({pause.reason})" if pause.reason else ""
+        raise AgentPaused(
+            f"CONFLICT: Agent {agent_id} is paused since {wire_time(pause.paused_at)}{why}. "
+            f"POST /v1/agents/{agent_id}/resume lets it accept messages again."
+        )
 
 
 def options_of(body: LettaRequest) -> RunOptions:

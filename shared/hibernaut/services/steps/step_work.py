@@ -42,12 +42,24 @@ class DeskChange:
 @dataclass(frozen=True, slots=True)
 class ToolEffects:
     """The changes that a step's tools make within the step's transaction. `blocks` is the agent's core memory after the tools; a
-    block that a tool created has no id yet.
+    block that a tool created has no id yet. `editors`: pairs of a block's id (of its label, if it has none yet) and a tool that changed it.
     """
 
     blocks: tuple[Block, ...]
     passages: tuple[Passage, ...] = ()
     desk: DeskChange | None = None
+    editors: tuple[tuple[str, str], ...] = ()
+
+    def with_blocks(self, blocks: Sequence[Block], tool: str) -> ToolEffects:
+        """The effects with core memory as a call of `tool` left it."""
+        before = {block.id or block.label: block for block in self.blocks}
+        edited = [name for block in blocks if before.get(name := block.id or block.label or "") != block]
+        editors = dict.fromkeys((*self.editors, *((name, tool) for name in edited)))
+        return replace(self, blocks=tuple(blocks), editors=tuple(editors))
+
+    def tools_of(self, name: str) -> list[str]:
+        """The tools that changed a block, by its id, or by its label if it has none yet."""
+        return [tool for edited, tool in self.editors if edited == name]
 
 
 @dataclass(frozen=True, slots=True)

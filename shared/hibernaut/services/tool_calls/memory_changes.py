@@ -11,18 +11,31 @@ from typing import Literal, NamedTuple
 from hibernaut.ports.table import Change
 from hibernaut.schemas.events.facts import MemoryChanged
 from hibernaut.schemas.memory.block import Block, StoredBlock
+from hibernaut.schemas.memory.version import Author
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.versions.version_store import Edit
 
+ARCHIVAL_INSERT = "archival_memory_insert"
+"""The tool that inserts passages."""
 _EDITABLE = ("value", "label", "description")
 
 
 class MemoryEdits(NamedTuple):
-    """The changes of a step beside the log, each with its own condition, and what events tell of them."""
+    """The changes of a step beside the log, each with its own condition, what events tell of them, and the versions of blocks that they write."""
 
     changes: list[Change]
     facts: tuple[MemoryChanged, ...]
+    versions: tuple[tuple[str, int], ...] = ()
+
+
+class _Writing(NamedTuple):
+    """When a step's transaction is made, the token of its writer, and who makes the changes."""
+
+    now: datetime
+    token: str
+    by: Author
 
 
 class MemoryChanges:
@@ -35,23 +48,27 @@ class MemoryChanges:
         self._records = stores.conversation_records
         self._ids = host.ids
 
-    def of(self, work: StepWork, now: datetime, token: str) -> MemoryEdits:
+    def of(self, work: StepWork, now: datetime, token: str, by: Author) -> MemoryEdits:
         """The changes that write the blocks and the open files as the step's tools left them. Each edit has a condition on the
-        version.
+        version. `by`: who makes them; the tools are added.
         """
+        written = _Writing(now, token, by)
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
-        changes, facts = list[Change](), list[MemoryChanged]()
+        changes, facts, versions = list[Change](), list[MemoryChanged](), list[tuple[str, int]]()
         for block_id, old in before.items():
             edits = {name: getattr(after[block_id], name) for name in _EDITABLE} if block_id in after else {}
             edits = {name: value for name, value in edits.items() if value != getattr(old, name)}
             if edits:
-                changes += self._blocks.change(old, old.model_copy(update={**edits, "updated_at": now}), token)
+                edit = Edit(_with_tools(by, work, block_id), at=now)
+                changes += self._blocks.change(old, old.model_copy(update={**edits, "updated_at": now}), token, edit)
+                versions.append((block_id, old.version + 1))
                 facts.append(_fact(work, after[block_id], "updated"))
         gone = [block_id for block_id in before if block_id not in after]
         made = self._made(work, now)
         facts += [_fact(work, block, "created") for block in made] + [_fact(work, before[each], "detached") for each in gone]
-        return MemoryEdits([*changes, *self._links(work, token, made=made, gone=gone), *self._desk(work, token)], tuple(facts))
+        changes += [*self._links(work, written, made=made, gone=gone), *self._desk(work, token)]
+        return MemoryEdits(changes, tuple(facts), (*versions, *((block.id, block.version) for block in made)))
 
     def _desk(self, work: StepWork, token: str) -> list[Change]:
         """The change of the agent's open files; empty if the step did not change them."""
@@ -73,23 +90,24 @@ class MemoryChanges:
             if not block.id
         ]
 
-    def _links(self, work: StepWork, token: str, *, made: Sequence[StoredBlock], gone: list[str]) -> list[Change]:
+    def _links(self, work: StepWork, written: _Writing, *, made: Sequence[StoredBlock], gone: list[str]) -> list[Change]:
         """The changes that create and attach new blocks, and detach removed ones. Detached blocks remain in the table, except
         private blocks of the conversation.
         """
         if not made and not gone:
             return []
         agent = work.agent
-        changes, gone = self._let_go(work, token, gone), [block_id for block_id in gone if block_id in agent.block_ids]
+        changes, gone = self._let_go(work, written, gone), [block_id for block_id in gone if block_id in agent.block_ids]
         kept = [block_id for block_id in agent.block_ids if block_id not in gone]
         if made or gone:
             after = agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]})
-            changes += self._agents.change(agent, after, token)
+            changes += self._agents.change(agent, after, written.token, Edit(written.by, at=written.now))
         for block in made:
-            changes += [*self._blocks.create(block, token), self._blocks.attach(block.id, agent.id)]
+            edit = Edit(_with_tools(written.by, work, block.label or ""), at=written.now)
+            changes += [*self._blocks.create(block, written.token, edit), self._blocks.attach(block.id, agent.id)]
         return [*changes, *(self._blocks.detach(block_id, agent.id) for block_id in gone)]
 
-    def _let_go(self, work: StepWork, token: str, gone: list[str]) -> list[Change]:
+    def _let_go(self, work: StepWork, written: _Writing, gone: list[str]) -> list[Change]:
         """The changes that delete the conversation's private blocks among the removed ones. The shared block that a private block
         copies stays hidden in the conversation.
         """
@@ -98,10 +116,21 @@ class MemoryChanges:
         if record is None or not private:
             return []
         left = {origin: "" if copy in gone else copy for origin, copy in record.isolated.items()}
-        changes = self._records.change(record, record.model_copy(update={"isolated": left}), token)
+        changes = self._records.change(record, record.model_copy(update={"isolated": left}), written.token)
         for block in private:
-            changes += self._blocks.delete(block)
+            changes += self._blocks.delete(block, written.now, written.token, Edit(written.by))
         return changes
+
+
+def author_of(work: StepWork, step_id: str | None) -> Author:
+    """The run of a step as the author of its changes."""
+    run = work.state.run
+    kind = work.agent.agent_type.value
+    return Author(source="run", key_id=run.key_id, run_id=run.id, step_id=step_id, agent_id=run.agent_id, agent_type=kind)
+
+
+def _with_tools(by: Author, work: StepWork, name: str) -> Author:
+    return by.model_copy(update={"tools": work.effects.tools_of(name)})
 
 
 def _fact(work: StepWork, block: Block, change: Literal["created", "updated", "detached"]) -> MemoryChanged:

@@ -159,8 +159,8 @@ class ToolExecution:
         message = as_text(edit.message)
         if not edit.changes:
             return CallResult(call, edit.status, message, message), effects
-        blocks = tuple(memory_edits.changed(effects.blocks, edit.changes))
-        return CallResult(call, edit.status, message, message), replace(effects, blocks=blocks)
+        blocks = memory_edits.changed(effects.blocks, edit.changes)
+        return CallResult(call, edit.status, message, message), effects.with_blocks(blocks, call.name)
 
     def _core(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         if call.name == "send_message":
@@ -313,7 +313,7 @@ def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[Call
         refused = result.model_copy(update={"status": "error"})
         return _result(call, refused, f"{MEMORY_REFUSED} {edits.message}"), effects
     if edits.changes:
-        effects = replace(effects, blocks=tuple(memory_edits.changed(effects.blocks, edits.changes)))
+        effects = effects.with_blocks(memory_edits.changed(effects.blocks, edits.changes), call.name)
     return _result(call, result, result.value if result.status == "success" else result.error), effects
 
 

@@ -21,7 +21,7 @@ from hibernaut.schemas.tools.tool import StoredTool, ToolExecutionResult, ToolRu
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.steps.step_work import StepLoader, StepWork, ToolEffects
-from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.tool_calls.memory_changes import ARCHIVAL_INSERT, MemoryChanges, author_of
 from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution, snapshot
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
@@ -43,8 +43,9 @@ class AdhocToolRuns:
         self._calls = calls
         self._runner = runner
 
-    def run_attached(self, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
-        """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error".
+    def run_attached(self, agent_id: str, name: str, args: JsonObject, *, key_id: str | None = None) -> ToolExecutionResult:
+        """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error". `key_id`: the caller's
+        API key.
 
         Raises: NotFound if the agent or its tool does not exist, Conflict.
         """
@@ -53,19 +54,19 @@ class AdhocToolRuns:
         if tool is None:
             raise NotFound(f"Tool '{name}' not found or not attached to agent '{agent_id}'")
         if tool.tool_type is ToolType.CUSTOM:
-            return self._custom(agent_id, tool, args)
-        return self._records.until_settled(lambda: self._builtin(agent_id, name, args))
+            return self._custom(agent_id, tool, args, key_id)
+        return self._records.until_settled(lambda: self._builtin(agent_id, name, args, key_id))
 
-    def _builtin(self, agent_id: str, name: str, args: JsonObject) -> ToolExecutionResult:
-        work = self._work(agent_id)
+    def _builtin(self, agent_id: str, name: str, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
+        work = self._work(agent_id, key_id)
         (result,), effects = self._calls.run(work, (Call(id=NO_CALL, name=name, args=args),))
         self._commit(work, effects)
         if result.status == "error":
             return ToolExecutionResult(status="error", stdout=[], stderr=[as_text(result.message)])
         return ToolExecutionResult(status="success", func_return=result.message, stdout=[], stderr=[])
 
-    def _custom(self, agent_id: str, tool: StoredTool, args: JsonObject) -> ToolExecutionResult:
-        work = self._work(agent_id)
+    def _custom(self, agent_id: str, tool: StoredTool, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
+        work = self._work(agent_id, key_id)
         agent, limits = work.agent, self._calls.limits
         environment = agent.environment()
         environment |= {"LETTA_AGENT_ID": agent.id, "LETTA_TOOL_ID": tool.id}
@@ -85,35 +86,38 @@ class AdhocToolRuns:
             )
         )
         if outcome.blocks:
-            outcome = self._records.until_settled(lambda: self._keep_blocks(agent_id, outcome))
+            outcome = self._records.until_settled(
+                lambda: self._keep_blocks(self._work(agent_id, key_id), tool.name or "", outcome)
+            )
         stderr = _told(outcome)
         value = outcome.value if outcome.status == "success" else None
         return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
 
-    def _keep_blocks(self, agent_id: str, outcome: ToolOutcome) -> ToolOutcome:
+    def _keep_blocks(self, work: StepWork, tool: str, outcome: ToolOutcome) -> ToolOutcome:
         """Store the block values that the function wrote into its `agent_state`, as in a step; an error result if it may not."""
-        work = self._work(agent_id)
         edits = memory_edits.written_over(outcome.blocks, work.effects.blocks)
         if edits.status == "error":
             return replace(outcome, status="error", error=f"{MEMORY_REFUSED} {edits.message}")
-        self._commit(work, replace(work.effects, blocks=tuple(memory_edits.changed(work.effects.blocks, edits.changes))))
+        self._commit(work, work.effects.with_blocks(memory_edits.changed(work.effects.blocks, edits.changes), tool))
         return outcome
 
     def _commit(self, work: StepWork, effects: ToolEffects) -> None:
         now, token = self._records.clock.now(), self._records.ids.token()
-        changes, facts = self._memory.of(replace(work, effects=effects), now, token)
+        by = author_of(work, None).model_copy(update={"source": "api", "run_id": None})
+        changes, facts, _ = self._memory.of(replace(work, effects=effects), now, token, by)
         if effects.passages:
-            changes += self._archives.insert(work.agent, effects.passages, token)
+            by = by.model_copy(update={"tools": [ARCHIVAL_INSERT]})
+            changes += self._archives.insert(work.agent, effects.passages, token, by)
         if facts:
             told = [replace(fact, by="api", run_id=None) for fact in facts]
             changes += self._records.events.put(told, self._records.events.types(), token, now)
         if changes:
             self._records.writer.write(*changes, token=token)
 
-    def _work(self, agent_id: str) -> StepWork:
+    def _work(self, agent_id: str, key_id: str | None) -> StepWork:
         """The state that a step of the agent would start from. Its run is never stored."""
         now = self._records.clock.now()
-        run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1))
+        run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1), key_id=key_id)
         return self._loader.load(RunState(run=run))
 
     def run_source(self, request: ToolRunFromSource) -> ToolReturnMessage:

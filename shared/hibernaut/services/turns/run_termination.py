@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from hibernaut.domain.agents.sleeptime import triggered_by
 from hibernaut.domain.budgets import Spending
+from hibernaut.domain.memory.versions import merged
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
@@ -26,6 +27,7 @@ from hibernaut.ports.table import MAX_CHANGES, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import RunEvent
 from hibernaut.schemas.runs.run import RunError, StoredRun
@@ -37,7 +39,7 @@ from hibernaut.services.steps.model_step import StepTiming, reply_of
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_records import ended, events_of, step_record
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
-from hibernaut.services.tool_calls.memory_changes import MemoryChanges, MemoryEdits
+from hibernaut.services.tool_calls.memory_changes import MemoryChanges, MemoryEdits, author_of
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
@@ -51,7 +53,7 @@ AROUND = 19
 """The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of a newcomer, its conditions on
 calls, and the counters of budgets.
 """
-MOST_EDITS = 10
+MOST_EDITS = 20
 """The maximum number of memory changes in that transaction, from calls with a recorded result. If there are more, none is
 written.
 """
@@ -197,6 +199,7 @@ class RunTermination:
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
+        after.run.memory_versions = merged(after.run.memory_versions, beside.versions)
         self._units.write(UnitOfWork(head, ended_head, after, written, beside.changes, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
@@ -208,7 +211,10 @@ class RunTermination:
             work = self._loader.load(before)
             head, after.run.sleeptime_group = work.head, triggered_by(work.agent)
             room = _room(before, newcomer) - len(before.run.input)
-            results, beside = self._claimed(work, to_run(resolution), room, after.token) if resolution else ((), beside)
+            if resolution:
+                results, beside = self._claimed(work, to_run(resolution), room, after.token, step_id=resolution.step_id)
+            else:
+                results = ()
             tool_id = self._ids.new("message", after=head.last_message)
             stamp = Stamp(
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
@@ -220,6 +226,7 @@ class RunTermination:
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         written = StepWrites(rows, None, events, facts=beside.facts)
+        after.run.memory_versions = merged(after.run.memory_versions, beside.versions)
         self._units.write(UnitOfWork(head, head, after, written, beside.changes, before, newcomer=newcomer))
 
     def _journaled(
@@ -241,11 +248,11 @@ class RunTermination:
         turn = absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
         if not isinstance(turn.state, Asked):
             return None, None, None, nothing
-        results, beside = self._claimed(work, turn.state.calls, room, token)
+        results, beside = self._claimed(work, turn.state.calls, room, token, step_id=journal.stamp.step_id)
         return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, beside
 
     def _claimed(
-        self, work: StepWork, calls: Sequence[Call], room: int, token: str
+        self, work: StepWork, calls: Sequence[Call], room: int, token: str, *, step_id: str
     ) -> tuple[tuple[CallResult, ...], MemoryEdits]:
         """The results of calls that may have begun, their memory changes, and a condition for each call that is reported as not
         made.
@@ -254,7 +261,7 @@ class RunTermination:
         """
         state = work.state
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
-        edits, refused = self._edits(work, calls, claims, token)
+        edits, refused = self._edits(work, calls, claims, token, author_of(work, step_id))
         kept = len(edits.changes) <= min(MOST_EDITS, max(0, room))
         edits = edits if kept else MemoryEdits([], ())
         # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
@@ -263,10 +270,10 @@ class RunTermination:
         sure, unsure = begun[:room], begun[room:]
         unclaimed = [self._runs.unclaimed(state, call_id) for call_id in sure]
         results = tuple(_told(call, claims[call.id], refused.get(call.id), unsure=call.id in unsure, kept=kept) for call in calls)
-        return results, MemoryEdits([*edits.changes, *unclaimed], edits.facts)
+        return results, edits._replace(changes=[*edits.changes, *unclaimed])
 
     def _edits(
-        self, work: StepWork, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str
+        self, work: StepWork, calls: Sequence[Call], claims: Mapping[str, Claim | None], token: str, author: Author
     ) -> tuple[MemoryEdits, dict[str, CallResult]]:
         """The memory changes of the calls with a recorded result. Calls whose changes are not allowed have their error results,
         by call id.
@@ -278,7 +285,7 @@ class RunTermination:
                 result, effects = given(call, claim.result, effects)
                 if result.status != claim.result.status:
                     refused[call.id] = result
-        return self._memory.of(replace(work, effects=effects), self._clock.now(), token), refused
+        return self._memory.of(replace(work, effects=effects), self._clock.now(), token, author), refused
 
 
 def _room(ends: RunState, newcomer: InterruptingRun | None) -> int:

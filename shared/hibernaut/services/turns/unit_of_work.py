@@ -22,12 +22,14 @@ from datetime import datetime
 
 from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.budgets import Spending
+from hibernaut.domain.memory.versions import merged
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
 from hibernaut.ports.table import Change, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import SleeptimeTrigger
 from hibernaut.schemas.errors import Conflict, HibernautError
+from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.budgets.budget_checks import BudgetChecks
@@ -40,7 +42,7 @@ from hibernaut.services.steps.spans import run_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
 from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.services.tool_calls.memory_changes import MemoryChanges
+from hibernaut.services.tool_calls.memory_changes import ARCHIVAL_INSERT, MemoryChanges, author_of
 from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.services.turns.sleeptime_turns import NO_TURN, CountedTurn, SleeptimeTurns
@@ -122,9 +124,12 @@ class StepCommits:
 
     def _unit(self, work: StepWork, turn: Turn, stepped: Stepped, timing: StepTiming, now: datetime) -> UnitOfWork:
         token = f"{work.state.token}.commit"
-        memory = self._memory.of(work, now, token)
-        written = replace(self._written(work, stepped, timing, now), facts=memory.facts)
+        written = self._written(work, stepped, timing, now)
+        author = author_of(work, written.step.id if written.step else None)
+        memory = self._memory.of(work, now, token, author)
+        written = replace(written, facts=memory.facts)
         run = progressed(work, stepped, now)
+        run.memory_versions = merged(run.memory_versions, memory.versions)
         if written.rows:
             run.last_message = written.rows[-1].id
         return UnitOfWork(
@@ -132,7 +137,7 @@ class StepCommits:
             after=measured(work, turn),
             state=replace(work.state, run=run, lease=0, journal="", token=token),
             written=written,
-            edits=self._edits(work, memory.changes, token),
+            edits=self._edits(work, memory.changes, token, author),
             asks=approval_of(work, stepped, now) if stepped.waiting else None,
         )
 
@@ -146,11 +151,12 @@ class StepCommits:
         inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
 
-    def _edits(self, work: StepWork, memory: Sequence[Change], token: str) -> list[Change]:
+    def _edits(self, work: StepWork, memory: Sequence[Change], token: str, author: Author) -> list[Change]:
         """The step's changes beside the log: memory, passages, and the system message that was compiled for this run."""
         changes = list(memory)
         if work.effects.passages:
-            changes += self._archives.insert(work.agent, work.effects.passages, token)
+            by = author.model_copy(update={"tools": [ARCHIVAL_INSERT]})
+            changes += self._archives.insert(work.agent, work.effects.passages, token, by)
         if work.system is not None:
             changes.append(self._conversations.put_message(work.head.id, work.system, rewrite=True))
         return changes

@@ -21,6 +21,9 @@ from hibernaut.store.table.lists import tenant_list
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.time_orders import TimeOrder
+from hibernaut.store.versions import version_keys
+from hibernaut.store.versions.version_keys import VersionPlace
+from hibernaut.store.versions.version_store import CHAIN, UNKNOWN, Edit, RecordState, VersionStore, content_of
 
 UPDATED = "AGENTSUPDATED"
 """The list of agents by their last change."""
@@ -35,10 +38,11 @@ _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "las
 class AgentStore:
     """Agents, and their list rows. Their marks are `store.agents.agent_marks`, their newest runs `last_runs`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
 
-    def __init__(self, table: TenantTable, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, versions: VersionStore) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
+        self._versions = versions
         self.last_runs = LastRuns(table)
 
     def get(self, agent_id: str) -> StoredAgent | None:
@@ -57,17 +61,20 @@ class AgentStore:
         agent = self._codec.record(StoredAgent, item)
         agent.version = int(item["version"])
         agent.managed_group_id = str(item.get(GROUP, "")) or None
+        agent.chained(str(item.get(CHAIN, "")))
         return agent
 
-    def create(self, agent: StoredAgent, token: str) -> list[Change]:
-        """The changes that create an agent, its list row, and the item of its runs. Condition: the id is free."""
+    def create(self, agent: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
+        """The changes that create an agent, its list row, the item of its runs, and its first version; the agent is told its chain. Condition: the id is
+        free.
+        """
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         manages = {GROUP: agent.managed_group_id} if agent.managed_group_id else {}
+        version, chain = self._versions.put(self.history(agent.id), None, content_of(agent), edit)
+        agent.chained(chain)
+        kept: dict[str, Value] = {"version": agent.version, "wt": token, "private": True, CHAIN: chain, **self._updated(agent)}
         return [
-            Put(
-                self._codec.item(key, agent, version=agent.version, wt=token, private=True, **self._updated(agent), **manages),
-                ABSENT,
-            ),
+            Put(self._codec.item(key, agent, **kept, **manages), ABSENT),
             Put(
                 {
                     "pk": row.pk,
@@ -78,10 +85,11 @@ class AgentStore:
                 }
             ),
             self.last_runs.create(agent.id, ordered=True),
+            version,
         ]
 
-    def change(self, before: StoredAgent, after: StoredAgent, token: str) -> list[Change]:
-        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
+    def change(self, before: StoredAgent, after: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain.
 
         Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the item of
         the last run.
@@ -89,11 +97,14 @@ class AgentStore:
         key = keys.agent(self._tenant, after.id)
         stored = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
-        changed |= self._updated(after)
+        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(stored), edit)
+        after.chained(chain)
+        changed |= {**self._updated(after), CHAIN: chain}
         left = (GROUP,) if before.managed_group_id and not after.managed_group_id else ()
         if after.managed_group_id and after.managed_group_id != before.managed_group_id:
             changed[GROUP] = after.managed_group_id
-        changes: list[Change] = [Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))]
+        written = Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))
+        changes: list[Change] = [written, version]
         if ran := _of_last_run(after):
             changes.append(self.last_runs.change(after.id, ran))
         old = _listed(before)
@@ -104,6 +115,10 @@ class AgentStore:
             row[CONCEALED] = True
         cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
         return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
+
+    def history(self, agent_id: str) -> VersionPlace:
+        """Where the versions of an agent's settings are. Its deletion takes them along."""
+        return version_keys.of_agent(self._tenant, agent_id)
 
     def run_ended(self, agent_id: str, at: datetime, duration_ms: int, stop_reason: StopReason | None) -> Update:
         """The change at the end of a run. For a deleted agent it writes an item that no list shows."""
@@ -182,6 +197,11 @@ class AgentStore:
         key = keys.agent(self._tenant, agent.id)
         row = Delete(keys.agent_row(self._tenant, agent.id))
         return [Delete(key, eq(version=agent.version), freed(key, agent)), row, self.last_runs.delete(agent.id)]
+
+
+def state_of(agent: StoredAgent) -> RecordState:
+    """An agent as its versions see it, without its secrets."""
+    return RecordState(agent.version, agent.chain, content_of(agent))
 
 
 def tags_of(row: Item) -> set[str]:

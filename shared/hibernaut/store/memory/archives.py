@@ -19,6 +19,7 @@ from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op,
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Passage, StoredArchive, default_archive_id
+from hibernaut.schemas.memory.version import SERVER, Author
 from hibernaut.store.memory.passages import OPEN, PassageStore
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
@@ -87,16 +88,16 @@ class ArchiveStore:
 
     # passages
 
-    def put(self, archive_id: str, passages: Sequence[Passage], token: str) -> list[Change]:
+    def put(self, archive_id: str, passages: Sequence[Passage], token: str, by: Author = SERVER) -> list[Change]:
         """The changes that add passages to an open archive: one per passage, one per distinct tag, and two more."""
         touch = self._touch(archive_id, len(passages), token)
-        return [touch, *self._passages.add(archive_id, passages), *self._tagged(archive_id, tags_of(passages), 1)]
+        return [touch, *self._passages.add(archive_id, passages, by), *self._tagged(archive_id, tags_of(passages), 1)]
 
-    def take(self, archive_id: str, item: Item, token: str) -> list[Change]:
-        """The changes that remove a passage from an open archive. `item`: the passage's item. Condition: the passage exists."""
+    def take(self, archive_id: str, item: Item, at: datetime, token: str, by: Author = SERVER) -> list[Change]:
+        """The changes that remove a passage from an open archive, with its last version. `item`: the passage's item. Condition: the passage exists."""
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
-        touch = self._touch(archive_id, -1, token)
-        return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1)]
+        touch, ended = self._touch(archive_id, -1, token), self._passages.ended(archive_id, item, by, at, token)
+        return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1), ended]
 
     def _touch(self, archive_id: str, more: int, token: str) -> Update:
         """The change of stamp and count. A repeated write fails its condition on the stamp."""
@@ -192,18 +193,18 @@ class ArchiveStore:
         tags = {str(row["sk"]).removeprefix("TAG#") for row in used}
         return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
-    def insert(self, agent: StoredAgent, passages: Sequence[Passage], token: str) -> list[Change]:
+    def insert(self, agent: StoredAgent, passages: Sequence[Passage], token: str, by: Author = SERVER) -> list[Change]:
         """The changes that add passages to the agent's first open archive. For an agent without one they create and attach an
         archive.
         """
         attached = self.open_of_agent(agent.id)
         if attached:
-            return self.put(attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token)
+            return self.put(attached[0].id, [in_archive(passage, attached[0]) for passage in passages], token, by)
         archive = self._own(agent, passages[0])
         return [
             *self._passages.make(archive, token, count=len(passages)),
             *self.attach(archive.id, agent.id, archive.created_at),
-            *self._passages.add(archive.id, [in_archive(passage, archive) for passage in passages]),
+            *self._passages.add(archive.id, [in_archive(passage, archive) for passage in passages], by),
             *self._tagged(archive.id, tags_of(passages), 1),
         ]
 

@@ -1,7 +1,8 @@
-"""Blocks in the table: the record, the list row, and the links to the agents that the block is attached to.
+"""Blocks in the table: the record, the list row, the versions, and the links to the agents that the block is attached to.
 
 This module has reads, and changes that a use case combines into a transaction. An agent's record names its blocks in order; a
-link leads from a block to an agent. A link to a deleted agent does no harm: its reader finds no agent.
+link leads from a block to an agent. A link to a deleted agent does no harm: its reader finds no agent. Every change of a block
+writes a version of it (`store.versions`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.base import wire_time
@@ -18,15 +21,19 @@ from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.versions import version_keys
+from hibernaut.store.versions.version_keys import VersionPlace
+from hibernaut.store.versions.version_store import CHAIN, UNKNOWN, Edit, RecordState, VersionStore, content_of, signed
 
 
 class BlockStore:
     """Blocks and their links. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
 
-    def __init__(self, table: TenantTable, codec: Codec) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, versions: VersionStore) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
+        self._versions = versions
 
     def get(self, block_id: str, events: WantedReading | None = None) -> StoredBlock | None:
         """The block, or None. `events`: read in the same request."""
@@ -49,25 +56,31 @@ class BlockStore:
         """The block of an item."""
         block = self._codec.record(StoredBlock, item)
         block.version = int(item["version"])
+        block.chained(str(item.get(CHAIN, "")))
         return block
 
-    def create(self, block: StoredBlock, token: str) -> list[Change]:
-        """The changes that create a block and its list row. Condition: the id is free."""
+    def create(self, block: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
+        """The changes that create a block, its list row and its first version; the block is told its chain. Condition: the id is free."""
         key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
+        version, chain = self._versions.put(self.history(block.id), None, content_of(block), edit)
+        block.chained(chain)
         return [
-            Put(self._codec.item(key, block, version=block.version, wt=token), ABSENT),
+            Put(self._codec.item(key, block, version=block.version, wt=token, **{CHAIN: chain}), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, **_listed(block)}),
+            version,
         ]
 
-    def change(self, before: StoredBlock, after: StoredBlock, token: str) -> list[Change]:
-        """The changes from `before` to `after`: of the record, and of the list row if its attributes differ.
+    def change(self, before: StoredBlock, after: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain.
 
         Condition: the version is that of `before`.
         """
         key = keys.block(self._tenant, after.id)
         stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(stored), edit)
+        after.chained(chain)
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, CHAIN: chain}
+        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before)), version]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes
@@ -77,10 +90,21 @@ class BlockStore:
         found = self._table.get_many([keys.block_row(self._tenant, block_id) for block_id in block_ids])
         return {key.sk: row for key, row in found.items()}
 
-    def delete(self, block: StoredBlock) -> list[Change]:
-        """The changes that delete a block and its list row. Condition: the block exists. Its links remain."""
+    def delete(self, block: StoredBlock, at: datetime, token: str, edit: Edit = UNKNOWN) -> list[Change]:
+        """The changes that delete a block and its list row, and its last version. Condition: the version is that of `block`. Its links remain, and its
+        versions until they expire.
+        """
         key = keys.block(self._tenant, block.id)
-        return [Delete(key, PRESENT, freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
+        version, _ = self._versions.put(self.history(block.id), state_of(block), None, replace(edit, at=at))
+        return [
+            Delete(key, eq(version=block.version), freed(key, block)),
+            Delete(keys.block_row(self._tenant, block.id)),
+            signed(version, token),
+        ]
+
+    def history(self, block_id: str) -> VersionPlace:
+        """Where the versions of a block are."""
+        return version_keys.of_block(self._tenant, block_id)
 
     def there(self, block_id: str) -> Check:
         """The condition that the block exists, for a transaction that attaches it."""
@@ -112,6 +136,11 @@ class BlockStore:
     def listed(self) -> RowList:
         """The list rows of all blocks."""
         return RowList(self._table, keys.block_row(self._tenant, "block").pk)
+
+
+def state_of(block: StoredBlock) -> RecordState:
+    """A block as its versions see it."""
+    return RecordState(block.version, block.chain, content_of(block))
 
 
 def _listed(block: StoredBlock) -> dict[str, Value]:

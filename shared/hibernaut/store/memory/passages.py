@@ -7,23 +7,31 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from math import ceil
 
+from hibernaut.domain.memory.versions import ChainCheck, ChainLink
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Archive, Passage
+from hibernaut.schemas.memory.version import SERVER, Author, ChainReport, StoredVersion
 from hibernaut.store.memory.folder_pieces import FolderPieces
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.codec import Codec, json_of
 from hibernaut.store.table.logs import IdRange
 from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.versions import version_keys
+from hibernaut.store.versions.version_keys import VersionPlace
+from hibernaut.store.versions.version_store import Edit, RecordState, VersionStore, chain_of, content_of, signed
 
 FEWEST, MOST_AT_ONCE = 10, 200
 """The smallest and the largest number of passages of one archive in one read of several archives."""
 TOGETHER = 16
 """Archives, or files, whose first passages are read together."""
+MADE = "made"
+"""The attribute of a passage's item that holds its first version. Passages of older data lack it."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -33,10 +41,11 @@ class PassageStore:
     read.
     """
 
-    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, versions: VersionStore) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
+        self._versions = versions
         self._unindexed = unindexed
         self.of_folders = FolderPieces(table)
 
@@ -125,14 +134,59 @@ class PassageStore:
         found = self._table.get_many(wanted)
         return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
 
-    def add(self, archive_id: str, passages: Sequence[Passage]) -> list[Change]:
-        """The changes that add passages to an archive, with the pointer for the indexer. Condition: the ids are free."""
+    def add(self, archive_id: str, passages: Sequence[Passage], by: Author = SERVER) -> list[Change]:
+        """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition: the ids are free."""
         ids = [passage.id for passage in passages]
-        items = [
-            Put(self._codec.item(keys.passage(self._tenant, archive_id, one.id), one, tags=json.dumps(one.tags or [])), ABSENT)
-            for one in passages
-        ]
-        return [*items, *self._unindexed.pointer(archive_id, "passage", ids)]
+        return [*(self._added(archive_id, one, by) for one in passages), *self._unindexed.pointer(archive_id, "passage", ids)]
+
+    def _added(self, archive_id: str, passage: Passage, by: Author) -> Put:
+        """A passage never changes, so its item holds its first version too: an insert of many passages writes no item more."""
+        place, at = self.history(archive_id, passage.id), passage.updated_at or passage.created_at
+        made = json_of(self._versions.following(place, None, content_of(passage), Edit(by, at=at)))
+        key = keys.passage(self._tenant, archive_id, passage.id)
+        return Put(self._codec.item(key, passage, tags=json.dumps(passage.tags or []), **{MADE: made}), ABSENT)
+
+    def ended(self, archive_id: str, item: Item, by: Author, at: datetime, token: str) -> Put:
+        """The change that writes the last version of a passage, with the passage itself."""
+        passage, made = self._codec.record(Passage, item), made_in(item)
+        before = RecordState(made.version if made else 1, chain_of(made, 0) if made else "", content_of(passage))
+        version, _ = self._versions.put(self.history(archive_id, passage.id), before, None, Edit(by, at=at))
+        return signed(version, token)
+
+    def history(self, archive_id: str, passage_id: str) -> VersionPlace:
+        """Where the version is that ended a passage."""
+        return version_keys.of_passage(self._tenant, archive_id, passage_id)
+
+    def audited(self, archive_id: str) -> Iterator[ChainReport]:
+        """What an audit finds of each passage of an archive, by id, and of each that was deleted. Passages of older data have no version."""
+        pk = keys.archive(self._tenant, archive_id).pk
+        for item in self._walk(pk, "PASSAGE#"):
+            if (made := made_in(item)) is not None:
+                content = content_of(self._codec.record(Passage, item))
+                chain = ChainCheck(keys.last_part(str(item["sk"])))
+                fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or chain.end(
+                    (made.version, made.hash), made.version, content
+                )
+                yield _report(chain, fault)
+        for item in self._walk(pk, version_keys.VERSION):
+            chain = ChainCheck(str(item["sk"]).split("#")[1])
+            fault = chain.take(self._versions.link(item)) or chain.end((0, ""), 0, None)
+            yield _report(chain, fault)
+
+    def _walk(self, pk: str, prefix: str) -> Iterator[Item]:
+        after = None
+        while items := self._table.query(pk, prefix=prefix, after=after, limit=MOST_AT_ONCE):
+            yield from items
+            after = str(items[-1]["sk"])
+
+    def ended_versions(self, archive_id: str, limit: int) -> list[Item]:
+        """The items of versions that ended passages of an archive, with their blobs, for its deletion."""
+        pk = keys.archive(self._tenant, archive_id).pk
+        return self._table.query(pk, prefix=version_keys.VERSION, limit=limit, names=("blob",))
+
+    def forget_versions(self, items: Sequence[Item]) -> list[Change]:
+        """The changes that delete these items."""
+        return [Delete(Key(str(item["pk"]), str(item["sk"]))) for item in items]
 
     def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
         """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
@@ -182,3 +236,13 @@ class PassageStore:
             limit=limit,
             descending=descending,
         )
+
+
+def _report(chain: ChainCheck, fault: str | None) -> ChainReport:
+    number, found = chain.head
+    return ChainReport(kind="passage", subject=chain.subject, version=number, hash=found, first=chain.first, fault=fault)
+
+
+def made_in(item: Item) -> StoredVersion | None:
+    """The version that made a passage, from its item; None for older data."""
+    return StoredVersion.model_validate_json(str(item[MADE])) if MADE in item else None

@@ -12,6 +12,7 @@ from hibernaut.ports.table import Item, Key, Update, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.access.budgets import BudgetReading
+from hibernaut.store.agents.pauses import PauseReading
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.runs.transaction_values import IdempotencyMark
@@ -63,13 +64,14 @@ class IdempotencyStore:
         anew: bool = False,
         budgets: BudgetReading | None = None,
         events: WantedReading | None = None,
+        pause: PauseReading | None = None,
     ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
 
         The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
         hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
         re-sends; 0 for the first send. `anew`: the run that the otids name accepted other content, so this request is new and
-        replaces its marks. `budgets`, `events`: read in the same request.
+        replaces its marks. `budgets`, `events`, `pause`: read in the same request.
 
         Raises: InvalidArgument if a message with an otid was accepted and another message is new.
         """
@@ -78,7 +80,7 @@ class IdempotencyStore:
         places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in named}
         print_key = keys.fingerprint(self._tenant, conversation, digest)
         head_key = keys.head(self._tenant, conversation)
-        beside = [reading for reading in (budgets, events) if reading is not None]
+        beside = [reading for reading in (budgets, events, pause) if reading is not None]
         found = self._table.get_many([head_key, *places.values(), print_key, *(key for each in beside for key in each.keys)])
         for reading in beside:
             reading.take(found)

@@ -116,7 +116,7 @@ def test_more_blocks_than_a_transaction_holds_are_made_before_the_agent_that_sho
     with house_in(tmp_path, lambda table: CountingTable(table, look)) as house:
         agent = house.agent(memory_blocks=[{"label": f"b{n}", "value": "x"} for n in range(80)])
         assert len(house.services.agents.blocks(agent.id)) == 80
-    assert seen == [0, 0, 0, 1]
+    assert seen == [0, 0, 0, 0, 1]
 
 
 def test_large_blocks_lie_in_blobs_and_come_back(house: House) -> None:

@@ -187,7 +187,7 @@ def test_a_private_copy_stays_when_its_original_leaves_the_agent(tmp_path: Path)
     (copy,) = made.isolated_block_ids
     block = world.stores.blocks.get(copy)
     assert block is not None
-    world.stores.writer.write(*world.stores.blocks.delete(block))
+    world.stores.writer.write(*world.stores.blocks.delete(block, world.clock.now(), "t"))
     assert conversations.retrieve(made.id).isolated_block_ids == []
     assert "<human>" not in conversations.recompile(conversations.target(made.id, None))
 

@@ -24,14 +24,14 @@ def list_agent_blocks(services: TheServices, agent_id: AgentId, query: AgentBloc
 @router.patch("/attach/{block_id}", response_model=AgentState)
 def attach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
     """Attach a block. All agents that a block is attached to share it."""
-    agent = services.agents.updates.attach_block(agent_id, block_id, user=caller.user_id)
+    agent = services.agents.updates.attach_block(agent_id, block_id, user=caller.user_id, key_id=caller.key_id)
     return reply(services.agents.states.of_one(agent))
 
 
 @router.patch("/detach/{block_id}", response_model=AgentState)
 def detach_block(services: TheServices, caller: TheCaller, agent_id: AgentId, block_id: BlockId) -> Response:
     """Detach a block. The block itself remains."""
-    agent = services.agents.updates.detach_block(agent_id, block_id, user=caller.user_id)
+    agent = services.agents.updates.detach_block(agent_id, block_id, user=caller.user_id, key_id=caller.key_id)
     return reply(services.agents.states.of_one(agent))
 
 
@@ -48,4 +48,4 @@ def update_agent_block(
 ) -> Response:
     """Change the agent's block with this label."""
     block = services.agents.block(agent_id, block_label)
-    return reply(services.blocks.update(block.id, request, user=caller.user_id, agent_id=agent_id).wire())
+    return reply(services.blocks.update(block.id, request, user=caller.user_id, agent_id=agent_id, key_id=caller.key_id).wire())

@@ -27,7 +27,7 @@ def list_agent_folders(services: TheServices, agent_id: AgentId, query: AgentFol
 @router.patch("/sources/attach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Attach a folder to the agent. Its files are opened up to the agent's limit, and the file tools are attached too."""
-    agent = services.agents.updates.attach_folder(agent_id, folder_id, user=caller.user_id)
+    agent = services.agents.updates.attach_folder(agent_id, folder_id, user=caller.user_id, key_id=caller.key_id)
     return _null_or_state(services, caller, agent)
 
 
@@ -35,7 +35,7 @@ def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, f
 @router.patch("/sources/detach/{folder_id}", response_model=AgentState | None, deprecated=True)
 def detach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Detach a folder from the agent. The file tools are detached with the last folder."""
-    agent = services.agents.updates.detach_folder(agent_id, folder_id, user=caller.user_id)
+    agent = services.agents.updates.detach_folder(agent_id, folder_id, user=caller.user_id, key_id=caller.key_id)
     return _null_or_state(services, caller, agent)
 
 

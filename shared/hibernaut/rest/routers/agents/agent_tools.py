@@ -32,14 +32,14 @@ def list_agent_tools(services: TheServices, agent_id: AgentId, query: AgentToolL
 @router.patch("/attach/{tool_id}", response_model=AgentState | None)
 def attach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Attach a tool."""
-    agent = services.agents.updates.attach_tool(agent_id, tool_id, user=caller.user_id)
+    agent = services.agents.updates.attach_tool(agent_id, tool_id, user=caller.user_id, key_id=caller.key_id)
     return _null_or_state(services, caller, agent)
 
 
 @router.patch("/detach/{tool_id}", response_model=AgentState | None)
 def detach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Detach a tool. The rules that name it remain."""
-    agent = services.agents.updates.detach_tool(agent_id, tool_id, user=caller.user_id)
+    agent = services.agents.updates.detach_tool(agent_id, tool_id, user=caller.user_id, key_id=caller.key_id)
     return _null_or_state(services, caller, agent)
 
 
@@ -56,14 +56,18 @@ def modify_approval(
     required = request.requires_approval if request and request.requires_approval is not None else requires_approval
     if required is None:
         raise Unprocessable("`requires_approval` must be given, in the body or as a query parameter")
-    agent = services.agents.updates.set_approval(agent_id, tool_name, required=required, user=caller.user_id)
+    agent = services.agents.updates.set_approval(
+        agent_id, tool_name, required=required, user=caller.user_id, key_id=caller.key_id
+    )
     return _null_or_state(services, caller, agent)
 
 
 @router.post("/{tool_name}/run", response_model=ToolExecutionResult)
-def run_agent_tool(services: TheServices, agent_id: AgentId, tool_name: str, request: ToolRunRequest) -> Response:
+def run_agent_tool(
+    services: TheServices, caller: TheCaller, agent_id: AgentId, tool_name: str, request: ToolRunRequest
+) -> Response:
     """Run one of the agent's tools. Nothing is written to its conversation."""
-    return reply(services.tools.runs.run_attached(agent_id, tool_name, request.args))
+    return reply(services.tools.runs.run_attached(agent_id, tool_name, request.args, key_id=caller.key_id))
 
 
 def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:

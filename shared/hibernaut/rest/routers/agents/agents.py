@@ -31,7 +31,7 @@ def create_agent(
     """Create an agent."""
     if request.project_id is None:
         request.project_id = x_project_id
-    agent = services.agents.creation.create(request, user=caller.user_id)
+    agent = services.agents.creation.create(request, user=caller.user_id, key_id=caller.key_id)
     return reply(services.agents.states.of_one(agent))
 
 
@@ -60,7 +60,7 @@ def update_agent(
 ) -> Response:
     """Change the fields that the request sets. A null changes nothing."""
     check_changed(principal, request)
-    agent = services.agents.updates.update(agent_id, request, user=caller.user_id)
+    agent = services.agents.updates.update(agent_id, request, user=caller.user_id, key_id=caller.key_id)
     return reply(services.agents.states.of_one(agent))
 
 

@@ -16,9 +16,9 @@ router = APIRouter(prefix="/v1/blocks", tags=["blocks"], route_class=LazyRoute)
 
 
 @router.post("", response_model=Block)
-def create_block(services: TheServices, request: CreateBlock) -> Response:
+def create_block(services: TheServices, caller: TheCaller, request: CreateBlock) -> Response:
     """Create a block, which is attached to no agent."""
-    return reply(services.blocks.create(request).wire())
+    return reply(services.blocks.create(request, key_id=caller.key_id).wire())
 
 
 @router.get("", response_model=list[Block])
@@ -42,13 +42,13 @@ def retrieve_block(services: TheServices, block_id: BlockId) -> Response:
 @router.patch("/{block_id}", response_model=Block)
 def update_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: BlockUpdate) -> Response:
     """Change the fields that the request sets. A null changes nothing."""
-    return reply(services.blocks.update(block_id, request, user=caller.user_id).wire())
+    return reply(services.blocks.update(block_id, request, user=caller.user_id, key_id=caller.key_id).wire())
 
 
 @router.delete("/{block_id}")
-def delete_block(services: TheServices, block_id: BlockId) -> Response:
-    """Delete the block. It is detached from all agents."""
-    services.blocks.delete(block_id)
+def delete_block(services: TheServices, caller: TheCaller, block_id: BlockId) -> Response:
+    """Delete the block. It is detached from all agents. Its versions remain until they expire."""
+    services.blocks.delete(block_id, key_id=caller.key_id)
     return plain(None)
 
 

@@ -1,0 +1,47 @@
+"""Versions of memory. All of it is ours: V1 keeps no versions."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.json_responses import replies, reply
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.version_queries import RunVersionListQuery, VersionDiffQuery, VersionListQuery, VersionNumber
+from hibernaut.schemas.ids import BlockId
+from hibernaut.schemas.memory.version import BlockVersion, Rollback, RunVersion, VersionDiff
+
+router = APIRouter(prefix="/v1", tags=["versions"], route_class=LazyRoute)
+
+
+@router.get("/blocks/{block_id}/versions", response_model=list[BlockVersion])
+def list_block_versions(services: TheServices, block_id: BlockId, query: VersionListQuery) -> Response:
+    """A page of the versions of a block, newest first, without values; with `at`, the one version in force at that time, with the block."""
+    if query.at is not None:
+        return replies([services.block_history.at(block_id, query.at)])
+    return replies(services.block_history.page(block_id, query.page()))
+
+
+@router.get("/blocks/{block_id}/versions/{version}", response_model=BlockVersion)
+def retrieve_block_version(services: TheServices, block_id: BlockId, version: VersionNumber) -> Response:
+    """The block as a version left it."""
+    return reply(services.block_history.version(block_id, version))
+
+
+@router.get("/blocks/{block_id}/versions/{version}/diff", response_model=VersionDiff)
+def diff_block_versions(services: TheServices, block_id: BlockId, version: VersionNumber, query: VersionDiffQuery) -> Response:
+    """What differs from this version to the version `to`; without `to`, what this version changed."""
+    return reply(services.block_history.diff(block_id, version, query.to))
+
+
+@router.post("/blocks/{block_id}/rollback", response_model=BlockVersion)
+def roll_back_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: Rollback) -> Response:
+    """Bring back the values of a version, as a new version. 409 if the block's version is not `current_version`."""
+    done = services.block_history.rollback(block_id, request, user=caller.user_id, key_id=caller.key_id)
+    return reply(done)
+
+
+@router.get("/runs/{run_id}/versions", response_model=list[RunVersion])
+def list_run_versions(services: TheServices, run_id: str, query: RunVersionListQuery) -> Response:
+    """What a run changed in blocks, with the differences."""
+    return replies(services.block_history.versions_of_run(run_id, after=query.after, limit=query.limit))

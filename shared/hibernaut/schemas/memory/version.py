@@ -1,0 +1,126 @@
+"""Versions of memory: who changed a record, when, and from what to what. Every change of a block, an agent and a passage is one."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from hibernaut.schemas.base import Frozen, JsonObject, Moment, Schema, StrictSchema
+from hibernaut.schemas.memory.block import Block
+from hibernaut.schemas.stored import Stored
+
+ChangeKind = Literal["created", "updated", "rolled_back", "deleted"]
+AuthorSource = Literal["run", "api", "server"]
+LARGEST_VERSION = 2**53
+"""The largest number that a version may have in a request."""
+
+
+class Author(Frozen):
+    """Who made a change: a run of an agent, a request to the API, or the server itself.
+
+    `tools`: the tools by which the run made it. `agent_id` and `agent_type`: the agent of the run, which may be a sleep-time agent that shares the
+    record. `key_id`: the API key of the request, or of the message that began the run.
+    """
+
+    source: AuthorSource = "server"
+    key_id: str | None = None
+    run_id: str | None = None
+    step_id: str | None = None
+    agent_id: str | None = None
+    agent_type: str | None = None
+    tools: list[str] = Field(default_factory=list)
+
+
+SERVER = Author()
+
+
+class StoredVersion(Schema):
+    """What the table holds of a version beside the record before it. Fields with a default are left out of the hash while they have it.
+
+    `fields`: the names of the fields that changed. `restored`: the version whose values a rollback brought back. `after`: the digest of the record that
+    the change left, without its counters. `previous`: the hash of the version before; "" for the first one. `hash` covers all of them, and the record before.
+    """
+
+    version: int
+    change: ChangeKind
+    at: Moment
+    by: Author = Field(default_factory=Author)
+    fields: list[str] = Field(default_factory=list)
+    restored: int | None = None
+    after: str = ""
+    previous: str = ""
+    hash: str = ""
+
+
+class PriorRecord(Stored):
+    """The record before a change, as JSON."""
+
+    content: JsonObject = Field(default_factory=dict)
+
+
+class RecordVersion(Schema):
+    """A version as the API shows it. `by` is null, and `change` is `unrecorded`, where the server kept no versions yet when it was made."""
+
+    version: int
+    change: ChangeKind | Literal["unrecorded"]
+    at: Moment | None
+    by: Author | None = None
+    fields: list[str] = Field(default_factory=list)
+    restored_version: int | None = None
+    hash: str | None = None
+    previous_hash: str | None = None
+
+
+class BlockVersion(RecordVersion):
+    """A version of a block. `block`: the block as this version left it; null in lists, and where the block was deleted."""
+
+    block_id: str
+    block: Block | None = None
+
+
+class FieldDiff(Schema):
+    """One field that differs. `lines`: a unified diff of a text with several lines."""
+
+    field: str
+    before: Any = None
+    after: Any = None
+    lines: list[str] | None = None
+
+
+class VersionDiff(Schema):
+    """What differs between two versions of a record. `from_version` 0: there was nothing before."""
+
+    from_version: int
+    to_version: int
+    changes: list[FieldDiff] = Field(default_factory=list)
+
+
+class RunVersion(Schema):
+    """A version that a run wrote, and what it changed."""
+
+    block_id: str
+    label: str | None = None
+    version: RecordVersion
+    changes: list[FieldDiff] = Field(default_factory=list)
+
+
+class Rollback(StrictSchema):
+    """The body of a rollback. `current_version`: the version on which the caller decided; another one answers 409. Null: whichever it is."""
+
+    version: int = Field(ge=1, le=LARGEST_VERSION)
+    current_version: int | None = Field(default=None, ge=1, le=LARGEST_VERSION)
+
+
+class NotedHead(Schema):
+    """The newest version of a record and its hash, as an audit printed them. `kind`: `agent`, `block` or `passage`."""
+
+    kind: str
+    subject: str
+    version: int
+    hash: str
+
+
+class ChainReport(NotedHead):
+    """What an audit found of one record. `first`: the oldest version that is kept. `fault`: the first broken link; null: the chain holds."""
+
+    first: int = 0
+    fault: str | None = None

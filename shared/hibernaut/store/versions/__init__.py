@@ -1,0 +1,1 @@
+"""Versions: what was changed, by whom and when, of blocks, agents and passages."""

@@ -1,0 +1,42 @@
+"""The keys of versions.
+
+pk                 sk                        what                                    read by
+t#BLOCK#block      VERSION#number            a version of the block (ttl)            history, rollback, audit
+t#AGENT#agent      VERSION#number            a version of the agent's settings (ttl) history, forks, audit
+t#ARCH#archive     VERSION#passage#number    a version that ended a passage (ttl)    history of a passage, audit
+
+A number has ten digits. A deleted agent or archive takes its versions along; those of a deleted block expire.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hibernaut.ports.table import Key
+from hibernaut.store.table import keys
+
+VERSION = "VERSION#"
+"""The prefix of the sort keys of versions."""
+
+
+class VersionPlace(NamedTuple):
+    """Where the versions of one record are. `subject`: the record's id."""
+
+    pk: str
+    prefix: str
+    subject: str
+
+    def key(self, number: int) -> Key:
+        return Key(self.pk, self.prefix + f"{number:010d}")
+
+
+def of_block(tenant: str, block_id: str) -> VersionPlace:
+    return VersionPlace(keys.block(tenant, block_id).pk, VERSION, block_id)
+
+
+def of_agent(tenant: str, agent_id: str) -> VersionPlace:
+    return VersionPlace(keys.agent(tenant, agent_id).pk, VERSION, agent_id)
+
+
+def of_passage(tenant: str, archive_id: str, passage_id: str) -> VersionPlace:
+    return VersionPlace(keys.archive(tenant, archive_id).pk, f"{VERSION}{passage_id}#", passage_id)

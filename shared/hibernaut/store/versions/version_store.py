@@ -1,0 +1,198 @@
+"""Versions in the table: one item for each change, written in the transaction that makes it.
+
+A version holds what was before the change; what it left is in the version after it, or in the record itself. So the newest value is stored once, and a
+record that was there before versions were kept has a first version with its value. A version expires `retention` after its change: a value is
+readable for that long after it was replaced.
+
+The record's item names its newest version and that version's hash (attribute `chain`). A change has a condition on the record's own version, which
+covers the chain, so no further item is read or contended. A large record before a change is a blob under `records/`, which the collector deletes when the
+version has expired: the lifecycle of ephemeral blobs is shorter than the retention.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pydantic import BaseModel
+
+from hibernaut.domain.memory import versions
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import Item, Put, Value
+from hibernaut.schemas.base import JsonObject, wire_time
+from hibernaut.schemas.memory.version import SERVER, Author, ChangeKind, PriorRecord, StoredVersion
+from hibernaut.store.table.codec import Codec, expired, json_of
+from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.versions.version_keys import VersionPlace
+
+RETENTION = timedelta(days=90)
+"""How long a version is kept unless a setting says otherwise: a quarter, so that last month's and last quarter's questions can be answered."""
+PRIVATE = frozenset({"secrets", "last_run_completion", "last_run_duration_ms", "last_stop_reason"})
+"""Fields that no version holds: values of secrets, and what another item stores."""
+CHAIN = "chain"
+"""The attribute of a record's item that names its newest version: `number#hash#time#ttl`."""
+_NAMES = ("meta", "ttl", "v")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Who makes a change, and of which kind it is. `restored`: the version that a rollback brings back. `at`: when (None: now)."""
+
+    by: Author = SERVER
+    change: ChangeKind = "updated"
+    restored: int | None = None
+    at: datetime | None = None
+
+
+UNKNOWN = Edit()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordState:
+    """A record as versions see it: its number, its chain ("" if it has no version yet), and its JSON."""
+
+    number: int
+    chain: str
+    content: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHead:
+    """The newest version that a record names: its number, its hash, its time, and when it expires in seconds since 1970. 0, "" and None: there is none."""
+
+    number: int = 0
+    hash: str = ""
+    at: datetime | None = None
+    ttl: int = 0
+
+
+def content_of(record: BaseModel) -> JsonObject:
+    """The JSON of a record without its secrets."""
+    content: JsonObject = json.loads(json_of(record))
+    return {name: value for name, value in content.items() if name not in PRIVATE}
+
+
+def chain_of(stored: StoredVersion, ttl: int) -> str:
+    """How a record names its newest version."""
+    return f"{stored.version}#{stored.hash}#{wire_time(stored.at)}#{ttl}"
+
+
+def read_chain(chain: str) -> ChainHead:
+    """What a record's chain says."""
+    if not chain:
+        return ChainHead()
+    number, found, at, ttl = chain.split("#")
+    return ChainHead(int(number), found, datetime.fromisoformat(at), int(ttl))
+
+
+def signed(version: Put, token: str) -> Put:
+    """The change with the token of its writer, where the record's own item cannot hold it because it is deleted."""
+    return replace(version, item={**version.item, "wt": token})
+
+
+class VersionStore:
+    """Versions of blocks, agents and passages. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec, clock: Clock, retention: timedelta) -> None:
+        self._table = table
+        self._codec = codec
+        self._clock = clock
+        self._retention = retention
+
+    def put(self, place: VersionPlace, before: RecordState | None, after: JsonObject | None, edit: Edit) -> tuple[Put, str]:
+        """The change that writes a version, and the record's new chain. `before` None: the record is created; `after` None: it is deleted. A clock that
+        was set back does not bring a version before the one before it.
+        """
+        stored = self.following(place, before, after, edit)
+        ttl = int((stored.at + self._retention).timestamp())
+        return self._item(place, stored, before, ttl), chain_of(stored, ttl)
+
+    def following(self, place: VersionPlace, before: RecordState | None, after: JsonObject | None, edit: Edit) -> StoredVersion:
+        """The version that a change makes, without a change that writes it."""
+        at = edit.at or self._clock.now()
+        head = read_chain(before.chain) if before else ChainHead()
+        stored = StoredVersion(
+            version=before.number + 1 if before else 1,
+            change="created" if before is None else "deleted" if after is None else edit.change,
+            at=max(at, head.at) if head.at else at,
+            by=edit.by,
+            fields=versions.changed_fields(before.content, after) if before and after else [],
+            restored=edit.restored,
+            after=versions.digest(after) if after is not None else "",
+            previous=head.hash,
+        )
+        stored.hash = versions.link_hash(place.subject, json.loads(json_of(stored)), before.content if before else None)
+        return stored
+
+    def _item(self, place: VersionPlace, stored: StoredVersion, before: RecordState | None, ttl: int) -> Put:
+        key = place.key(stored.version)
+        item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "meta": json_of(stored), "ttl": ttl}
+        if before is not None:
+            content = {name: value for name, value in before.content.items() if name not in versions.KNOWN}
+            item |= self._codec.body(key, PriorRecord(content=content))
+        return Put(item)
+
+    def page(
+        self, place: VersionPlace, *, after: int | None = None, before: int | None = None, limit: int, descending: bool = True
+    ) -> list[StoredVersion]:
+        """The versions with after < number < before."""
+        return [
+            StoredVersion.model_validate_json(str(item["meta"]))
+            for item in self._items(place, after, before, limit, descending, _NAMES)
+        ]
+
+    def is_expired(self, head: ChainHead) -> bool:
+        """Whether the newest version of a record is not kept any more."""
+        return head.ttl <= self._clock.now().timestamp()
+
+    def newest(self, place: VersionPlace) -> StoredVersion | None:
+        """The newest version; None if none is kept."""
+        return next(iter(self.page(place, limit=1)), None)
+
+    def oldest(self, place: VersionPlace) -> StoredVersion | None:
+        """The oldest version that is kept."""
+        return next(iter(self.page(place, limit=1, descending=False)), None)
+
+    def _items(
+        self, place: VersionPlace, after: int | None, before: int | None, limit: int, descending: bool, names: Sequence[str]
+    ) -> list[Item]:
+        found: list[Item] = []
+        lower = None if after is None else place.key(after).sk
+        upper = None if before is None else place.key(before).sk
+        while len(found) < limit:
+            wanted = limit - len(found)
+            items = self._table.query(
+                place.pk, prefix=place.prefix, after=lower, before=upper, limit=wanted, descending=descending, names=names
+            )
+            found += [item for item in items if not expired(item, self._clock.now())]
+            if len(items) < wanted:
+                break
+            if descending:
+                upper = str(items[-1]["sk"])
+            else:
+                lower = str(items[-1]["sk"])
+        return found
+
+    def links(self, place: VersionPlace, *, after: int = 0, limit: int) -> list[versions.ChainLink]:
+        """The next versions in ascending order, with the records before them, for an audit."""
+        items = self._items(place, after, None, limit, False, ())
+        return [self.link(item) for item in items]
+
+    def link(self, item: Item) -> versions.ChainLink:
+        """A version as an audit reads it."""
+        return versions.ChainLink(json.loads(str(item["meta"])), self._prior(item))
+
+    def pair(self, place: VersionPlace, number: int) -> tuple[StoredVersion | None, JsonObject | None, JsonObject | None]:
+        """A version (None: not kept), the record before it, and the record that it left by the version after it (each None if unknown, and without the
+        fields that `domain.memory.versions.KNOWN` names).
+        """
+        one, two = place.key(number), place.key(number + 1)
+        now = self._clock.now()
+        found = {key: item for key, item in self._table.get_many([one, two]).items() if not expired(item, now)}
+        stored = StoredVersion.model_validate_json(str(found[one]["meta"])) if one in found else None
+        return stored, self._prior(found.get(one)), self._prior(found.get(two))
+
+    def _prior(self, item: Item | None) -> JsonObject | None:
+        return self._codec.record(PriorRecord, item).content if item is not None and "body" in item else None

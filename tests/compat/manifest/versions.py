@@ -1,0 +1,24 @@
+"""Versions of memory. All of it is ours."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import diverging
+
+V1 = "V1 keeps no versions that a client can read."
+ROWS = (
+    diverging(
+        "versions.blocks",
+        "API 2.10",
+        "/v1/blocks/{id}/versions lists who changed a block, when and how; one version, the version at a time, and differences are read below it.",
+        V1,
+    ),
+    diverging(
+        "versions.rollback",
+        "API 2.10",
+        "POST /v1/blocks/{id}/rollback brings back the values of a version as a new version; 409 with the current version if it is not the named one.",
+        V1,
+    ),
+    diverging(
+        "versions.runs", "API 2.15", "/v1/runs/{id}/versions lists what a run changed in blocks, with the differences.", V1
+    ),
+)

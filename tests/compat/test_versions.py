@@ -1,0 +1,98 @@
+"""The versions of memory over HTTP, as a program beside the SDK reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import ConflictError, Letta
+
+from tests.compat.conftest import Said, calls
+
+OSLO = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo."})
+
+
+@pytest.mark.manifest("versions.blocks", "versions.runs")
+def test_what_an_agent_and_a_client_changed_is_told_apart(
+    client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]
+) -> None:
+    agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann."}], tools=["memory_insert"])
+    said.next(calls(OSLO), {"content": "Noted."})
+    client.agents.messages.create(agent.id, input="I moved to Oslo.")
+    client.agents.blocks.update("human", agent_id=agent.id, value="Ann, from Oslo.")
+    block = client.agents.blocks.retrieve("human", agent_id=agent.id)
+    listed = http.get(f"/v1/blocks/{block.id}/versions").json()
+    assert [(each["version"], each["change"], each["by"]["source"]) for each in listed] == [
+        (3, "updated", "api"),
+        (2, "updated", "run"),
+        (1, "created", "api"),
+    ]
+    by = listed[1]["by"]
+    assert (by["agent_id"], by["tools"]) == (agent.id, ["memory_insert"])
+    assert listed[1]["previous_hash"] == listed[2]["hash"]
+    assert "Oslo" in http.get(f"/v1/blocks/{block.id}/versions/2").json()["block"]["value"]
+    (then,) = http.get(f"/v1/blocks/{block.id}/versions", params={"at": listed[1]["at"]}).json()
+    assert (then["version"], "Lives in Oslo." in then["block"]["value"]) == (2, True)
+    assert [each["field"] for each in http.get(f"/v1/blocks/{block.id}/versions/2/diff").json()["changes"]] == ["value"]
+    (changed,) = http.get(f"/v1/runs/{by['run_id']}/versions").json()
+    assert (changed["block_id"], changed["label"], changed["version"]["version"]) == (block.id, "human", 2)
+    assert changed["changes"][0]["before"] == "Ann."
+
+
+@pytest.mark.manifest("versions.rollback")
+def test_a_block_is_rolled_back_from_the_version_that_the_caller_has_seen(client: Letta, http: httpx.Client) -> None:
+    block = client.blocks.create(label="notes", value="one")
+    client.blocks.update(block.id, value="two")
+    refused = http.post(f"/v1/blocks/{block.id}/rollback", json={"version": 1, "current_version": 1})
+    assert (refused.status_code, refused.json()["code"], refused.json()["current_version"]) == (409, "version_conflict", 2)
+    done = http.post(f"/v1/blocks/{block.id}/rollback", json={"version": 1, "current_version": 2}).json()
+    assert (done["version"], done["change"], done["restored_version"]) == (3, "rolled_back", 1)
+    assert client.blocks.retrieve(block.id).value == "one"
+    assert http.get(f"/v1/blocks/{block.id}/versions/9").status_code == 404
+    for body in ({"version": 0}, {"version": 2**60}, {"versions": 1}, {}):
+        assert http.post(f"/v1/blocks/{block.id}/rollback", json=body).status_code == 422
+    client.blocks.delete(block.id)
+    assert http.get(f"/v1/blocks/{block.id}/versions").json()[0]["change"] == "deleted"
+    assert http.post(f"/v1/blocks/{block.id}/rollback", json={"version": 1}).status_code == 404
+
+
+@pytest.mark.manifest("agents.pause")
+def test_a_paused_agent_refuses_messages(client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]) -> None:
+    agent = new_agent()
+    paused = http.post(f"/v1/agents/{agent.id}/pause", json={"reason": "under review"}).json()
+    assert (paused["paused"], paused["reason"]) == (True, "under review")
+    with pytest.raises(ConflictError, match="agent_paused"):
+        client.agents.messages.create(agent.id, input="Anybody there?")
+    assert http.get(f"/v1/agents/{agent.id}/pause").json() == paused
+    assert http.post(f"/v1/agents/{agent.id}/resume").json()["paused"] is False
+    said.next({"content": "Back again."})
+    reply = client.agents.messages.create(agent.id, input="And now?")
+    assert "Back again." in str(reply.messages[-1])
+
+
+@pytest.mark.manifest("agents.past")
+def test_an_agent_is_seen_and_forked_as_it_was(
+    client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]
+) -> None:
+    agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann."}], tools=["memory_insert"])
+    said.next(calls(OSLO), {"content": "Noted."})
+    reply = client.agents.messages.create(agent.id, input="I moved to Oslo.")
+    client.agents.blocks.update("human", agent_id=agent.id, value="Unknown.")
+    client.agents.update(agent.id, description="changed")
+    then = {"message_id": reply.messages[-1].id}
+    past = http.get(f"/v1/agents/{agent.id}/past", params=then).json()
+    assert "Lives in Oslo." in past["blocks"][0]["block"]["value"]
+    assert past["version"]["version"] == 1
+    assert "secrets" not in past["version"]["settings"]
+    fork = http.post(f"/v1/agents/{agent.id}/fork", json=then).json()
+    assert "Lives in Oslo." in client.agents.blocks.retrieve("human", agent_id=fork["id"]).value
+    texts = [
+        str(message.content) for message in client.agents.messages.list(fork["id"], order="asc") if hasattr(message, "content")
+    ]
+    assert "Noted." in texts[-1]
+    said.next({"content": "In Oslo."})
+    assert "In Oslo." in str(client.agents.messages.create(fork["id"], input="Where do I live?").messages[-1])
+    assert [each["fields"] for each in http.get(f"/v1/agents/{agent.id}/versions").json()] == [["description"], []]
+    assert http.get(f"/v1/agents/{agent.id}/past", params={**then, "at": "2026-01-01"}).status_code == 422
