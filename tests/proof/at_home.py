@@ -16,6 +16,7 @@ from hibernaut.ports.table import OutcomeUnknown
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from tests.proof.agents import made_for
 from tests.proof.clients import Client, Notes, Say
 from tests.proof.faults import Died, Points, WatchedBlobs
@@ -25,6 +26,8 @@ from tests.support.scripted_model import nothing
 from tests.support.tables import CountingTable
 from tests.support.world import Data, Inline, World, data_in
 
+REPLY = 43_200.0
+"""Seconds for which an agent waits for a reply: longer than a story, so that a wake-up that is lost is found."""
 LATER = 1000.0
 """Seconds after which all leases and claims of a dead worker have expired, and all open runs are due."""
 
@@ -99,6 +102,7 @@ class PlayedStory:
         self.workflow = WatchedInline(point)
         world = World(
             watched,
+            limits=ToolLimits(reply=REPLY),
             holder=holder,
             alone=alone,
             wrap=lambda table: CountingTable(table, lambda _, kind: point(kind)),

@@ -262,7 +262,7 @@ class OfflineEngines(NamedTuple):
 @contextmanager
 def on_aws_offline() -> Iterator[OfflineEngines]:
     """Both engines over one deployment, of which a process can have only one."""
-    with OfflineAws(time_scale=0.001) as aws:
+    with OfflineAws(time_scale=0.001, variables={"HIBERNAUT_AGENT_REPLY": "43200"}) as aws:
         here = Deployment(aws)
 
         def engine(waiting: bool, story: Story, first: int, every: int) -> Tally:

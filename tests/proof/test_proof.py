@@ -81,7 +81,9 @@ def offline() -> Iterator[OfflineEngines]:
         yield engines
 
 
-@pytest.mark.parametrize(("name", "every"), [("parallel tools", 11), ("interrupt", 15), ("approval: yes", 15)])
+@pytest.mark.parametrize(
+    ("name", "every"), [("parallel tools", 11), ("interrupt", 15), ("approval: yes", 15), ("agent call", 19)]
+)
 def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int, offline: OfflineEngines) -> None:
     tally = offline.background(BY_NAME[name], 4, every)
     assert tally.found == []

@@ -114,7 +114,8 @@ class World:
     """One process. `wrap` wraps its table. `alone`: every other holder of a lease counts as dead.
 
     `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is an index
-    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews. `host`: further ports of its host.
+    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews. `host`: further ports of its host. `limits`:
+    those of its tools.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class World:
         lease: float | None = None,
         meter: Meter = NO_METER,
         host: Mapping[str, object] = {},
+        limits: ToolLimits | None = None,
     ) -> None:
         self.data, self.clock, self.models, self.runner = data, data.clock, data.models, data.runner
         self.ids = TimeOrderedIds(data.clock)
@@ -157,7 +159,7 @@ class World:
             **host,  # type: ignore[arg-type]
         )
         self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
-        self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, ToolLimits())
+        self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, limits or ToolLimits())
         self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
         self.sending = self.chain.sending
         self.budgets = Budgets(self.all_stores, TENANT, data.clock, tenant_budget)

@@ -25,6 +25,7 @@ from hibernaut.store.table import keys
 from tests.support.house import house_in
 from tests.support.scripted_model import calls, says
 from tests.support.settled import check_settled
+from tests.support.sleepers import agents_of
 from tests.support.tables import PassesOn
 from tests.support.team import Team, asks, team_in, then, writes
 from tests.support.world import TENANT
@@ -202,6 +203,25 @@ def test_a_called_run_that_is_cancelled_ends_the_wait(team: Team) -> None:
     assert team.returned(caller) == [("error", "the other agent's run was cancelled")]
     assert world.run(run_id).run.stop_reason is StopReason.END_TURN
     check_settled(world, caller, other)
+
+
+def test_an_agent_that_is_deleted_meanwhile_ends_the_wait_or_answers_nobody(team: Team) -> None:
+    world = team.world
+    asked, caller = team.agent(says("never")), team.agent()
+    team.plays[caller] = then(asks(asked), says("done"))
+    run_id = world.begin(caller, "hello")
+    world.advance(run_id)
+    world.workflow.started.clear()
+    agents_of(world).delete(asked)
+    world.workflow.drive()
+    ((status, text),) = team.returned(caller)
+    assert (status, "was cancelled" in text or "was deleted" in text) == ("error", True)
+    other = team.agent(says("to nobody"))
+    team.plays[caller] = then(asks(other), says("done"))
+    world.advance(world.accept(caller, "again").run_id)
+    agents_of(world).delete(caller)
+    world.workflow.drive()
+    check_settled(world, other)
 
 
 class EndsBeforeTheWait(PassesOn):
