@@ -74,8 +74,12 @@ class Stock:
             # It hears of nothing that is done here, so that nothing is written in the background.
             hook = {"name": text, "url": f"{NOBODY}/{name}", "types": ["webhook.disabled"]}
             webhook = self._made("/v1/webhooks", hook)
+        template = f"t-{agent[6:]}"
+        self._made("/v1/templates", {"type": "agent", "agent_id": agent, "name": template})
         self.things = {
             "agent_id": agent,
+            "template_name": template,
+            "template_version": f"{template}:1",
             "folder_id": folder,
             "source_id": folder,
             "folder_name": f"folder of {agent}",

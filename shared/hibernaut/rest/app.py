@@ -35,6 +35,7 @@ from hibernaut.rest.routers.agents import (
     pauses,
     schedules,
     tags,
+    templates,
 )
 from hibernaut.rest.routers.conversations import chat_completions, compaction, conversations, messages, repairs
 from hibernaut.rest.routers.deployment import (
@@ -72,6 +73,7 @@ ROUTERS = (
     agent_files,
     groups,
     identities,
+    templates,
     folders,
     batches,
     messages,

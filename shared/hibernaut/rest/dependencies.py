@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from hibernaut.services.runs.steps import Steps
     from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.search_api import SearchApi
+    from hibernaut.services.templates.templates import Templates
     from hibernaut.services.tools.tools import Tools
     from hibernaut.services.turns.compaction import Compaction
     from hibernaut.services.turns.run_termination import RunTermination
@@ -73,6 +74,7 @@ class Services:
     agent_pauses: AgentPauses
     agent_history: AgentHistory
     agent_forks: AgentForks
+    templates: Templates
     blocks: Blocks
     groups: Groups
     identities: Identities

@@ -74,14 +74,6 @@ _LATER: dict[str, _Rows] = {
         ("mcp.tools.retrieve", "GET /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}", "Retrieves a tool of an MCP server."),
         ("mcp.tools.run", "POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}/run", "Runs a tool of an MCP server."),
     ),
-    "API 2.17": (
-        ("templates.create", "POST /v1/templates", "Creates a template from an agent."),
-        ("templates.update", "PATCH /v1/templates/{template_name}", "Updates a template."),
-        ("templates.delete", "DELETE /v1/templates/{template_name}", "Deletes a template."),
-        ("templates.rollback", "POST /v1/templates/{template_name}/rollback", "Restores an earlier version of a template."),
-        ("templates.save", "POST /v1/templates/{template_name}/save", "Saves a version of a template."),
-        ("templates.agents", "POST /v1/templates/{template_version}/agents", "Creates agents from a template."),
-    ),
     "API 3": (
         ("messages.capture", "POST /v1/agents/{agent_id}/messages/capture", "Stores turns that another system produced."),
         ("tools.generate", "POST /v1/tools/generate-tool", "Generates a tool with a model."),

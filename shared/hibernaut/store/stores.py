@@ -29,6 +29,7 @@ from hibernaut.store.agents.imports import ImportStore
 from hibernaut.store.agents.pauses import PauseStore
 from hibernaut.store.agents.schedule_signal import ScheduleSignal
 from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
+from hibernaut.store.agents.templates import TemplateStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
@@ -88,6 +89,7 @@ class TenantStores:
     sleeptime_triggers: SleeptimeTriggerStore
     identities: IdentityStore
     pauses: PauseStore
+    templates: TemplateStore
     blocks: BlockStore
     tools: ToolStore
     imports: ImportStore
@@ -228,6 +230,7 @@ class Stores:
             sleeptime_triggers=SleeptimeTriggerStore(table, codec),
             identities=IdentityStore(table, codec),
             pauses=PauseStore(table, codec),
+            templates=TemplateStore(table, codec),
             blocks=blocks,
             tools=tools,
             imports=ImportStore(table, codec, blobs),

@@ -42,6 +42,7 @@ from hibernaut.services.runs.jobs import Jobs
 from hibernaut.services.runs.runs import Runs
 from hibernaut.services.runs.steps import Steps
 from hibernaut.services.search.search_api import SearchApi
+from hibernaut.services.templates.templates import templates_over
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.tools import Tools
 from hibernaut.store.stores import Stores, TenantStores
@@ -103,12 +104,14 @@ def services_over(
     blocks = Blocks(records)
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
+    documents = AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host))
     return Services(
         agent_access=AgentAccess(stores),
         files=files,
         upload_tickets=UploadTickets(files, stores.files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),
-        agent_documents=AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host)),
+        agent_documents=documents,
+        templates=templates_over(stores, records, documents, agents=agents, blocks=blocks),
         agent_files=AgentFiles(records, views),
         agents=agents,
         agent_pauses=AgentPauses(records, stores.pauses),

@@ -1,0 +1,1 @@
+"""Templates: agent files by name, with versions, and the agents that are made from them."""

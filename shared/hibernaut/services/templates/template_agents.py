@@ -1,0 +1,76 @@
+"""Makes the agents of a template's version: fills its variables, imports its agent file, and tells the agents where they come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.agents.agent_file import ImportOptions
+from hibernaut.schemas.agents.template import CreateTemplateAgents, InitialMessage, StoredTemplate, TemplateAgents
+from hibernaut.schemas.base import JsonObject
+from hibernaut.services.agent_documents.agent_documents import AgentDocuments
+from hibernaut.services.records import Records
+
+_VARIABLE = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
+
+
+class TemplateAgentsFactory:
+    """Makes agents from agent files of templates."""
+
+    def __init__(self, records: Records, documents: AgentDocuments) -> None:
+        self._records = records
+        self._documents = documents
+
+    def make(
+        self, template: StoredTemplate, document: JsonObject, request: CreateTemplateAgents, *, user: str | None
+    ) -> TemplateAgents:
+        """Make the agents of a document, which is changed. Raises: NotFound (an identity), InvalidArgument."""
+        identities = self._records.identities_there(request.identity_ids or ())
+        for block in document.get("blocks") or ():
+            block["value"] = filled(str(block.get("value") or ""), request.memory_variables or {})
+        if request.initial_message_sequence:
+            begin(document["agents"][0], request.initial_message_sequence)
+        options = ImportOptions(
+            override_existing_tools=template.update_existing_tools,
+            append_copy_suffix=False,
+            name=request.agent_name,
+            project_id=template.project_id,
+            secrets=request.tool_variables,
+        )
+        local_ids = [str(agent["id"]) for agent in document["agents"]]
+        made = self._documents.import_(document, options, user=user).agent_ids
+        deployment = self._records.ids.new("deployment")
+
+        def told(agent: StoredAgent, entity: str) -> StoredAgent:
+            return agent.model_copy(
+                update={
+                    "tags": list(dict.fromkeys([*agent.tags, *(request.tags or ())])),
+                    "identity_ids": identities,
+                    "template_id": template.id,
+                    "base_template_id": template.id,
+                    "deployment_id": deployment,
+                    "entity_id": entity,
+                }
+            )
+
+        links = [self._records.identities.there(one) for one in identities]
+        for agent_id, entity in zip(made, local_ids, strict=True):
+            self._records.change_agent(agent_id, lambda agent, entity=entity: (told(agent, entity), links), user)  # type: ignore[misc]
+        return TemplateAgents(agent_ids=made, deployment_id=deployment)
+
+
+def filled(text: str, variables: dict[str, str]) -> str:
+    """The text with the values of the variables in place of `{{name}}`. A variable without a value stays."""
+    return _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
+
+
+def begin(agent: JsonObject, messages: Sequence[InitialMessage]) -> None:
+    """Put messages into the document of an agent, all of them in its window."""
+    rows = [
+        {"type": "message", "id": f"message-{number}", "role": one.role, "content": [{"type": "text", "text": one.content}]}
+        for number, one in enumerate(messages)
+    ]
+    for row, one in zip(rows, messages, strict=True):
+        row |= one.model_dump(include={"name", "otid"}, exclude_none=True)
+    agent["messages"], agent["in_context_message_ids"] = rows, [row["id"] for row in rows]

@@ -1,0 +1,82 @@
+"""Templates in the table: the record, the unique name, and one record for each agent file.
+
+This module has reads, and changes that a use case combines into a transaction.
+"""
+
+from __future__ import annotations
+
+from hibernaut.ports.table import ABSENT, Change, Delete, Item, Key, Put, Update, Value, eq
+from hibernaut.schemas.agents.template import CURRENT, StoredTemplate, TemplateDocument
+from hibernaut.schemas.base import JsonObject
+from hibernaut.store.agents import template_keys
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.tenant_table import TenantTable
+
+
+class TemplateStore:
+    """Templates of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+
+    def __init__(self, table: TenantTable, codec: Codec) -> None:
+        self._table = table
+        self._tenant = table.tenant
+        self._codec = codec
+
+    def named(self, name: str) -> StoredTemplate | None:
+        """The template with this name, or None."""
+        named = self._table.get(template_keys.template_name(self._tenant, name))
+        item = self._table.get(template_keys.template(self._tenant, str(named["template"]))) if named else None
+        return self._read(item) if item else None
+
+    def _read(self, item: Item) -> StoredTemplate:
+        template = self._codec.record(StoredTemplate, item)
+        template.version = int(item["version"])
+        return template
+
+    def document(self, template_id: str, number: int) -> TemplateDocument | None:
+        """The agent file of a version, or None."""
+        item = self._table.get(template_keys.template_document(self._tenant, template_id, number))
+        return self._codec.record(TemplateDocument, item) if item else None
+
+    def create(self, template: StoredTemplate, document: JsonObject, token: str) -> list[Change]:
+        """The changes that create a template whose current document is its first version. The condition of the first one is that the name is
+        free.
+        """
+        key, name = template_keys.template(self._tenant, template.id), template_keys.template_name(self._tenant, template.name)
+        return [
+            Put({"pk": name.pk, "sk": name.sk, "template": template.id, "wt": token}, ABSENT),
+            Put(self._codec.item(key, template, version=template.version, wt=token), ABSENT),
+            *(self._put(template.id, number, document) for number in (CURRENT, template.latest.number)),
+        ]
+
+    def change(self, before: StoredTemplate, after: StoredTemplate, token: str) -> Update:
+        """The change from `before` to `after`. Condition: the version is that of `before`."""
+        key = template_keys.template(self._tenant, after.id)
+        stored = after.model_copy(update={"version": before.version + 1})
+        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
+        return Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))
+
+    def set_current(self, template_id: str, before: TemplateDocument | None, document: JsonObject) -> Change:
+        """The change that replaces the current document."""
+        key = template_keys.template_document(self._tenant, template_id, CURRENT)
+        changed = self._codec.body(key, TemplateDocument(document=document))
+        return Update(key, set=changed, frees=freed(key, before) if before is not None else "")
+
+    def add_version(self, template_id: str, number: int, document: JsonObject) -> Change:
+        """The change that adds the document of a new version."""
+        return self._put(template_id, number, document)
+
+    def _put(self, template_id: str, number: int, document: JsonObject) -> Put:
+        key = template_keys.template_document(self._tenant, template_id, number)
+        return Put(self._codec.item(key, TemplateDocument(document=document)))
+
+    def delete(self, template: StoredTemplate) -> list[Change]:
+        """The changes that delete a template and its name. Condition: the version is that of `template`. Its documents remain."""
+        key = template_keys.template(self._tenant, template.id)
+        name = template_keys.template_name(self._tenant, template.name)
+        return [Delete(key, eq(version=template.version), freed(key, template)), Delete(name)]
+
+    def documents(self, template_id: str) -> list[Delete]:
+        """The changes that delete the documents of a template, with their blobs."""
+        pk = template_keys.template(self._tenant, template_id).pk
+        rows = self._table.query(pk, prefix=template_keys.DOCUMENTS, names=("sk", "blob"))
+        return [Delete(Key(pk, str(row["sk"])), frees=str(row.get("blob", ""))) for row in rows]

@@ -1,0 +1,36 @@
+"""Templates (digest 2.17)."""
+
+from __future__ import annotations
+
+from tests.compat.manifest.form import diverging, done
+
+ROWS = (
+    done(
+        "templates.create",
+        "API 2.17",
+        "Makes a template from an agent or an agent file, without messages; 201.",
+        "POST /v1/templates",
+    ),
+    done("templates.update", "API 2.17", "Replaces its current document.", "PATCH /v1/templates/{template_name}"),
+    done("templates.delete", "API 2.17", "Deletes it; its agents stay.", "DELETE /v1/templates/{template_name}"),
+    done(
+        "templates.rollback",
+        "API 2.17",
+        "Makes the document of a version the current one.",
+        "POST /v1/templates/{template_name}/rollback",
+    ),
+    done("templates.save", "API 2.17", "Makes the current document a version.", "POST /v1/templates/{template_name}/save"),
+    diverging(
+        "templates.migrate",
+        "API 2.17",
+        "`migrate_agents` brings settings, tools and blocks to the agents of the template; values of blocks, secrets and folders are "
+        "preserved unless the request says otherwise.",
+        "Letta's cloud does not document what it preserves by default.",
+    ),
+    done(
+        "templates.agents",
+        "API 2.17",
+        "Makes the agents of a version, with variables in blocks, identities, tags, secrets and first messages; 201.",
+        "POST /v1/templates/{template_version}/agents",
+    ),
+)
