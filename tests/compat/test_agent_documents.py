@@ -134,6 +134,18 @@ def test_older_and_odd_files_are_imported_and_the_answer_says_what_was_done(http
         assert len(client.agents.retrieve(reply["agent_ids"][0]).message_ids or []) == 1
 
 
+@pytest.mark.manifest("agents.export.groups", "agents.import.sleeptime")
+def test_an_agent_and_its_sleep_time_agent_stay_together(client: Letta, new_agent: Make) -> None:
+    made = new_agent(name="Awake", enable_sleeptime=True)
+    text = client.agents.export_file(made.id)
+    assert [one["name"] for one in json.loads(text)["agents"]] == ["Awake", "Awake-sleeptime"]
+    main, sleeper = client.agents.import_file(file=("pair.af", text.encode())).agent_ids
+    copy = client.agents.retrieve(main, include=["agent.managed_group"])
+    assert copy.enable_sleeptime
+    assert copy.managed_group is not None
+    assert (copy.managed_group.agent_ids, copy.managed_group.sleeptime_agent_frequency) == ([sleeper], 5)
+
+
 @pytest.mark.manifest("agents.import.repairs")
 def test_an_agent_whose_calls_have_no_return_talks_on(client: Letta, said: Said) -> None:
     rows = [

@@ -5,9 +5,10 @@ Pure. `LocalIds` numbers what the file contains; a reference to anything else is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, StoredAgent
+from hibernaut.schemas.agents.group import ManagerType, StoredGroup
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.file import Desk, FileStatus, StoredFile
@@ -25,6 +26,15 @@ _OF_AN_AGENT = (
     "metadata", "timezone", "message_buffer_autoclear", "max_files_open", "per_file_view_window_char_limit", "hidden", "approval_deadline",
     "fallback_models", "tags",
 )  # fmt: skip
+_SETTINGS: Mapping[ManagerType, Sequence[str]] = {
+    ManagerType.ROUND_ROBIN: ("max_turns",),
+    ManagerType.SUPERVISOR: ("manager_agent_id",),
+    ManagerType.DYNAMIC: ("manager_agent_id", "termination_token", "max_turns"),
+    ManagerType.SLEEPTIME: ("manager_agent_id", "sleeptime_agent_frequency", "sleeptime_idle_seconds"),
+    ManagerType.VOICE_SLEEPTIME: ("manager_agent_id", "max_message_buffer_length", "min_message_buffer_length"),
+    ManagerType.SWARM: (),
+}
+"""The settings of a group by its manager type."""
 _NOT_IN_A_FILE: JsonObject = {
     "memory_blocks": [],
     "tools": [],
@@ -104,6 +114,25 @@ def exported_tool(tool: Tool, local: str) -> JsonObject:
     """A tool with its source and schema."""
     fields = tool.model_dump(mode="json", include=set(Tool.model_fields) - {"id", "created_at"})
     return {"id": local, **fields, **dict.fromkeys(_OF_USERS), "project_id": None}
+
+
+def exported_group(group: StoredGroup, local: str, agents: LocalIds, blocks: LocalIds) -> JsonObject:
+    """A group with the agents and blocks that the file contains."""
+    settings = {
+        "manager_type": group.manager_type.value,
+        **{name: getattr(group, name) for name in _SETTINGS[group.manager_type]},
+    }
+    if "manager_agent_id" in settings:
+        settings["manager_agent_id"] = agents.get(group.manager_agent_id)
+    return {
+        "id": local,
+        "agent_ids": agents.known(group.agent_ids),
+        "description": group.description,
+        "manager_config": settings,
+        "project_id": None,
+        "shared_block_ids": blocks.known(group.shared_block_ids),
+        "hidden": group.hidden,
+    }
 
 
 def exported_folder(folder: StoredFolder, local: str) -> JsonObject:

@@ -5,6 +5,7 @@ from pydantic import Field
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.agent_file import AgentFileSkill
 from hibernaut.schemas.agents.conversation import Window
+from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.file import OpenFile, StoredFile
@@ -25,6 +26,7 @@ class StagedAgent(Schema):
     last: str
     newest: list[str] = Field(default_factory=list)
     in_window: int = 1
+    managed_group_id: str | None = None
     open_files: dict[str, OpenFile] = Field(default_factory=dict)
     closed_files: dict[str, Moment] = Field(default_factory=dict)
 
@@ -39,6 +41,7 @@ class StagedImport(Schema):
     tools: list[StoredTool] = Field(default_factory=list)
     folders: list[StoredFolder] = Field(default_factory=list)
     files: list[StoredFile] = Field(default_factory=list)
+    groups: list[StoredGroup] = Field(default_factory=list)
     skills: list[AgentFileSkill] = Field(default_factory=list)
     override_tools: bool = True
 

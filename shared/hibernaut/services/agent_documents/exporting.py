@@ -13,11 +13,13 @@ from hibernaut.domain.agent_files.exported import (
     exported_desk,
     exported_file,
     exported_folder,
+    exported_group,
     exported_message,
     exported_tool,
 )
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest
+from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.prompt.file_views import FileViews
@@ -35,6 +37,7 @@ class _Numbers:
     tools: LocalIds = field(default_factory=lambda: LocalIds("tool"))
     sources: LocalIds = field(default_factory=lambda: LocalIds("source"))
     files: LocalIds = field(default_factory=lambda: LocalIds("file"))
+    groups: LocalIds = field(default_factory=lambda: LocalIds("group"))
     messages: LocalIds = field(default_factory=lambda: LocalIds("message"))
 
 
@@ -47,36 +50,69 @@ class AgentExports:
         self._views = views
 
     def export(self, agent_id: str, asked: ExportAgentRequest) -> AgentFileSchema:
-        """The file of an agent. Raises: NotFound (the agent, the conversation), OSError."""
-        agent, numbers = self._records.agent(agent_id), _Numbers()
-        blocks = sorted(self._records.blocks_of(agent), key=lambda block: (block.label or "", block.id))
-        tools = sorted(self._records.tools_of(agent), key=lambda tool: (tool.name or "", tool.id))
-        local = numbers.agents.of(agent.id)
+        """The file of an agent, and of the agents of the groups that it manages. Raises: NotFound (the agent, the conversation), OSError."""
+        main, numbers = self._records.agent(agent_id), _Numbers()
+        groups = list(self._records.groups.get_many(self._records.groups.managed_by(agent_id)).values())
+        agents = self._together(main, groups)
+        for agent in agents:
+            numbers.agents.of(agent.id)
         document = AgentFileSchema(
             agents=[],
-            blocks=[exported_block(block, numbers.blocks.of(block.id)) for block in blocks],
-            tools=[exported_tool(tool, numbers.tools.of(tool.id)) for tool in tools],
+            blocks=self._blocks(agents, groups, numbers),
+            tools=self._tools(agents, numbers),
             skills=self._skills(agent_id, asked),
             metadata={"exporter": "hibernaut", "exporter_version": __version__},
             created_at=self._records.clock.now(),
         )
+        for group in sorted(groups, key=lambda one: one.id):
+            document.groups.append(exported_group(group, numbers.groups.of(group.id), numbers.agents, numbers.blocks))
+        for agent in agents:
+            its_own = asked if agent is main else asked.model_copy(update={"conversation_id": None})
+            document.agents.append(self._agent(agent, its_own, groups, numbers, document))
+        return document
+
+    def _together(self, main: StoredAgent, groups: Sequence[StoredGroup]) -> list[StoredAgent]:
+        """The agent, and the existing agents of its groups."""
+        ids = dict.fromkeys(one for group in groups for one in group.agent_ids if one != main.id)
+        found = self._records.agents.get_many(list(ids)) if ids else {}
+        return [main, *(found[one] for one in ids if one in found)]
+
+    def _blocks(self, agents: Sequence[StoredAgent], groups: Sequence[StoredGroup], numbers: _Numbers) -> list[JsonObject]:
+        ids = [one for agent in agents for one in agent.block_ids] + [one for group in groups for one in group.shared_block_ids]
+        found = self._records.blocks.get_many(list(dict.fromkeys(ids))).values() if ids else ()
+        blocks = sorted(found, key=lambda block: (block.label or "", block.id))
+        return [exported_block(block, numbers.blocks.of(block.id)) for block in blocks]
+
+    def _tools(self, agents: Sequence[StoredAgent], numbers: _Numbers) -> list[JsonObject]:
+        ids = list(dict.fromkeys(one for agent in agents for one in agent.tool_ids))
+        found = self._records.tools.get_many(ids).values() if ids else ()
+        tools = sorted(found, key=lambda tool: (tool.name or "", tool.id))
+        return [exported_tool(tool, numbers.tools.of(tool.id)) for tool in tools]
+
+    def _agent(
+        self,
+        agent: StoredAgent,
+        asked: ExportAgentRequest,
+        groups: Sequence[StoredGroup],
+        numbers: _Numbers,
+        document: AgentFileSchema,
+    ) -> JsonObject:
+        local = numbers.agents.of(agent.id)
+        own = [group.id for group in groups if agent.id in (group.manager_agent_id, *group.agent_ids)]
         files_agents = self._folders(agent, local, numbers, document)
         rows, in_context = self._messages(agent, asked)
         messages = [exported_message(row, local, numbers.messages) for row in rows]
-        document.agents = [
-            {
-                "id": local,
-                **exported_agent(agent),
-                "block_ids": numbers.blocks.known(agent.block_ids),
-                "tool_ids": numbers.tools.known(agent.tool_ids),
-                "source_ids": numbers.sources.known(agent.source_ids),
-                "group_ids": [],
-                "files_agents": files_agents,
-                "in_context_message_ids": numbers.messages.known(in_context),
-                "messages": messages,
-            }
-        ]
-        return document
+        return {
+            "id": local,
+            **exported_agent(agent),
+            "block_ids": numbers.blocks.known(agent.block_ids),
+            "tool_ids": numbers.tools.known(agent.tool_ids),
+            "source_ids": numbers.sources.known(agent.source_ids),
+            "group_ids": numbers.groups.known(own),
+            "files_agents": files_agents,
+            "in_context_message_ids": numbers.messages.known(in_context),
+            "messages": messages,
+        }
 
     def _messages(self, agent: StoredAgent, asked: ExportAgentRequest) -> tuple[Sequence[Message], Sequence[str]]:
         """The messages to export, and the ids of those in the window. Raises: NotFound."""
@@ -113,13 +149,16 @@ class AgentExports:
         found = self._records.folders.get_many(agent.source_ids)
         attached: list[tuple[str, str, str, str]] = []
         for folder in (found[one] for one in agent.source_ids if one in found):
+            known = numbers.sources.get(folder.id)
             source = numbers.sources.of(folder.id)
-            document.sources.append(exported_folder(folder, source))
+            if known is None:
+                document.sources.append(exported_folder(folder, source))
             rows = self._records.files.rows(folder.id)
             files = self._records.files.get_many([row.file_id for row in rows])
             for file in (files[row.file_id] for row in rows if row.file_id in files):
-                content = self._views.content(file)
+                content = self._views.content(file) if known is None else None
                 if content is not None:
                     document.files.append(exported_file(file, numbers.files.of(file.id), source, content))
-                    attached.append((file.id, numbers.files.of(file.id), source, file.name))
+                if (there := numbers.files.get(file.id)) is not None:
+                    attached.append((file.id, there, source, file.name))
         return exported_desk(local, self._records.files.desk(agent.id), attached)

@@ -93,7 +93,6 @@ class AgentPlanning:
             fallback_models=self.models.fallbacks(raw.get("fallback_models"), place),
             project_id=self.options.project_id,
             message_buffer_autoclear=request.message_buffer_autoclear or kind is AgentType.WORKFLOW,
-            enable_sleeptime=raw["enable_sleeptime"] if isinstance(raw.get("enable_sleeptime"), bool) else None,
             max_files_open=checked_files_open(request.max_files_open) or files,
             per_file_view_window_char_limit=request.per_file_view_window_char_limit or characters,
             hidden=request.hidden,

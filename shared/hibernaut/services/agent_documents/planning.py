@@ -24,6 +24,7 @@ from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.tools.tool import StoredTool, Tool
 from hibernaut.services.agent_documents.import_models import ImportModels
 from hibernaut.services.agent_documents.planned_agents import AgentPlanning, PlannedParts
+from hibernaut.services.agent_documents.planned_groups import GroupPlanning
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.imports.import_lines import line_of
 from hibernaut.services.records import Records
@@ -55,9 +56,8 @@ class ImportPlanning:
     def planned(self, value: Json) -> PlannedImport:
         """The plan for a document. Raises: InvalidArgument (the document, a name), NotFound (a handle of the options)."""
         document = checked_document(value, self._notes)
-        for name, what in (("groups", "Groups of agents"), ("mcp_servers", "MCP servers")):
-            for entry in document[name]:
-                self._notes.add("left_out", name, str(entry["id"]), f"{what} are not imported yet and were left out.")
+        for entry in document["mcp_servers"]:
+            self._notes.add("left_out", "mcp_servers", str(entry["id"]), "MCP servers cannot be added here and were left out.")
         tools, tool_ids = self._tools(document["tools"])
         folders = {str(raw["id"]): self._folder(raw) for raw in document["sources"]}
         files, file_texts = self._files(document["files"], folders)
@@ -65,8 +65,11 @@ class ImportPlanning:
         folder_ids = {local: folder.id for local, folder in folders.items()}
         parts = PlannedParts(block_ids, tool_ids, folder_ids, self._named_tools)
         planning = AgentPlanning(self._records.ids, self._now, self._user, self._options, self._models, self._notes)
+        agents = {str(raw["id"]): planning.agent(raw, parts) for raw in document["agents"]}
+        groups = GroupPlanning(self._records.ids, self._notes, agents, block_ids, self._options.project_id)
         staged = StagedImport(
-            agents=[planning.agent(raw, parts) for raw in document["agents"]],
+            groups=groups.groups(document["groups"]),
+            agents=list(agents.values()),
             blocks=blocks,
             tools=tools,
             folders=list(folders.values()),

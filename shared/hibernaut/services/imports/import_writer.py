@@ -5,7 +5,7 @@ request or by the sweep. Steps in their order:
 
 1. the messages, in transactions that also count them;
 2. the tools, each looked up by its name: another request may have made it meanwhile;
-3. folders, files and blocks, as far as they do not exist yet;
+3. folders, files, blocks and groups, as far as they do not exist yet;
 4. of each agent its links, then the agent with its conversation, in one transaction that makes it visible;
 5. the end: the item is deleted, then its blob.
 
@@ -123,6 +123,7 @@ class ImportWriter:
         self._write_folders(job)
         self._write_files(job)
         self._write_blocks(job)
+        self._write_groups(job)
         for staged in job.agents:
             self._records.until_settled(partial(self._write_agent, job, staged, tools))
         self._write(job, last=True)
@@ -202,6 +203,13 @@ class ImportWriter:
         token = self._host.ids.token()
         self._write_together(job, [self._records.blocks.create(block, token) for block in blocks if block.id not in there], token)
 
+    def _write_groups(self, job: _Progress) -> None:
+        """Write the groups before their agents: a pair of agents must not miss its first turn."""
+        groups = job.lines.staged.groups
+        there = self._records.groups.get_many([group.id for group in groups])
+        token = self._host.ids.token()
+        self._write_together(job, [self._records.groups.create(group, token) for group in groups if group.id not in there], token)
+
     def _write_together(self, job: _Progress, records: Iterable[Sequence[Change]], token: str) -> None:
         """Write the changes of several records in few transactions, those of one record in one."""
         waiting, size = list[Change](), 0
@@ -217,7 +225,8 @@ class ImportWriter:
     def _write_agent(self, job: _Progress, staged: StagedAgent, tools: dict[str, str]) -> None:
         """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags."""
         planned = staged.agent
-        agent = planned.model_copy(update={"tool_ids": [tools.get(one, one) for one in planned.tool_ids]})
+        named = {"tool_ids": [tools.get(one, one) for one in planned.tool_ids], "managed_group_id": staged.managed_group_id}
+        agent = planned.model_copy(update=named)
         written = self._records.agents.get(agent.id)
         if written is None:
             self._write_together(job, ([link] for link in self._links(job, staged, agent)), self._host.ids.token())

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.agent_documents import exported, imported
 from tests.support.agent_file_parts import agent, block, file_of, message, talked, tool
-from tests.support.agent_file_shapes import SKILLS
+from tests.support.agent_file_shapes import SHAPES, SKILLS
 from tests.support.world import World
 
 
@@ -114,3 +114,41 @@ def test_deleting_an_imported_agent_leaves_nothing_of_it(world: World) -> None:
     services_over(world.stores, world.host, world.chain).agents.delete(found.id)
     assert world.stores.imports.skills(found.id).skills == []
     assert world.log(found.id) == []
+
+
+def test_an_agent_and_its_sleeper_are_a_pair_again(world: World) -> None:
+    main, sleeper = imported(world, SHAPES["an agent with a sleeper"]()).agent_ids
+    agent_of_it = world.stores.agents.get(main)
+    assert agent_of_it is not None
+    assert agent_of_it.enable_sleeptime
+    group = world.stores.groups.get(str(agent_of_it.managed_group_id))
+    assert group is not None
+    assert (group.agent_ids, group.manager_agent_id, group.sleeptime_agent_frequency) == ([sleeper], main, 5)
+    world.send(main, "Hello?")
+    told = world.stores.groups.get(group.id)
+    assert told is not None
+    assert (told.turns, told.last_processed_message_id is not None) == (1, True), "its first turn was told"
+    written = exported(world, main)
+    assert [one["id"] for one in written["agents"]] == ["agent-0", "agent-1"]
+    assert written["groups"][0]["manager_config"]["manager_agent_id"] == "agent-0"
+    assert [one["enable_sleeptime"] for one in written["agents"]] == [False, False]
+
+
+def test_a_group_whose_agents_are_not_in_the_file_is_left_out(world: World) -> None:
+    dynamic = {"manager_type": "dynamic", "manager_agent_id": "agent-0"}
+    groups = [
+        {"id": "group-0", "agent_ids": ["agent-9"]},
+        {
+            "id": "group-1",
+            "agent_ids": ["agent-1"],
+            "manager_config": {"manager_type": "supervisor", "manager_agent_id": "agent-9"},
+        },
+        {"id": "group-2", "agent_ids": ["agent-1"], "manager_config": {"manager_type": "of tomorrow"}},
+        {"id": "group-3", "agent_ids": ["agent-1", "agent-2"], "manager_config": dynamic},
+        {"id": "group-4", "agent_ids": ["agent-1", "agent-2"], "description": "kept"},
+    ]
+    agents = [agent(id=f"agent-{number}") for number in range(3)]
+    result = imported(world, file_of(*agents, groups=groups))
+    assert {note.code: note.count for note in result.notes}["group"] == 4
+    (kept,) = world.stores.groups.get_many([str(row["sk"]) for row in world.stores.groups.listed().all()]).values()
+    assert (kept.description, kept.agent_ids, kept.manager_type) == ("kept", result.agent_ids[1:], "round_robin")

@@ -59,10 +59,13 @@ def document() -> dict[str, Any]:
         tags=[f"tag {n}" for n in range(70)],
     )
     first["files_agents"] = [{"id": "f", "file_id": "file-0", "is_open": True}]
+    config = {"manager_type": "sleeptime", "manager_agent_id": "agent-0", "sleeptime_agent_frequency": 5}
+    group = {"id": "group-0", "agent_ids": ["agent-1"], "description": "", "manager_config": config}
     second = agent(id="agent-1", name="Second", block_ids=["block-0"], tool_ids=["tool-0"])
     return file_of(
         first,
         second,
+        groups=[group],
         blocks=[block(0, "human"), block(1, "persona")],
         tools=[tool(0, "knock"), tool(1, "enter")],
         sources=[{"id": "source-0", "name": "papers"}],
@@ -78,7 +81,7 @@ def seen(world: World) -> list[Any]:
 
 def nothing_is_left(world: World) -> bool:
     stores = world.stores
-    lists = (stores.agents.listed(), stores.blocks.listed(), stores.folders.listed())
+    lists = (stores.agents.listed(), stores.blocks.listed(), stores.folders.listed(), stores.groups.listed())
     return not any(one.count() for one in lists) and not stores.tools.by_name(["knock", "enter"])
 
 
