@@ -49,10 +49,12 @@ from hibernaut.store.runs.transaction_values import INPUT_PAGE, ApprovalConsumpt
 from hibernaut.store.stores import TenantStores
 
 TRIES = 20
-AROUND = 19
+AROUND = 16
 """The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of a newcomer, its conditions on
 calls, and the counters of budgets.
 """
+OF_A_TURN = 3
+"""The number of changes by which the end of a run is counted as a turn of an agent with sleep-time agents."""
 MOST_EDITS = 20
 """The maximum number of memory changes in that transaction, from calls with a recorded result. If there are more, none is
 written.
@@ -260,6 +262,7 @@ class RunTermination:
         `room` limits the number of changes. The calls for which no condition fits are reported as possibly made.
         """
         state = work.state
+        room = max(0, room - (OF_A_TURN if triggered_by(work.agent) else 0))
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
         edits, refused = self._edits(work, calls, claims, token, author_of(work, step_id))
         kept = len(edits.changes) <= min(MOST_EDITS, max(0, room))

@@ -11,6 +11,7 @@ from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.protocol.staged import meanwhile, opened, returns
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
+from tests.support.sleepers import group_in, paired
 from tests.support.world import World
 
 CALLS = 30
@@ -87,3 +88,18 @@ def test_of_as_many_calls_as_there_is_room_for_it_is_said_that_they_were_not_mad
     ends.advance(run_id)
     assert told(plain, agent_id) == {NOT_RUN}
     check_settled(plain, agent_id)
+
+
+def test_a_full_end_of_a_run_is_counted_as_a_turn_too(tmp_path: Path) -> None:
+    plain, agent_id = rings(tmp_path)
+    pair = paired(plain, agent_id, every=1, idle=60)
+    run_id = plain.accept(agent_id, "hello").run_id
+    texts = [f"now {number}" for number in range(INPUT_PAGE)]
+
+    def interrupts() -> None:
+        plain.accept(agent_id, *texts, otids=[plain.ids.token() for _ in texts], when_busy="interrupt")
+
+    meanwhile(plain, interrupts, lambda: plain.run(run_id).journal != "").advance(run_id)
+    assert plain.run(run_id).run.status is RunStatus.CANCELLED
+    assert told(plain, agent_id) <= {NOT_RUN, INTERRUPTED}
+    assert group_in(plain, pair).turns == 1
