@@ -93,6 +93,16 @@ def test_the_sleeper_reads_what_was_said_and_writes_into_the_shared_block(
     assert run.metadata["run_type"] == "sleeptime_agent_send_message_async"
     assert (run.metadata["trigger"], run.metadata["reason"]) == ("turns", f"turn 1 of {agent.id} has ended")
     assert "Lives in Oslo." in client.agents.blocks.retrieve("human", agent_id=agent.id).value
+    (change,) = http.get(f"/v1/runs/{run_id}/versions").json()
+    by, (value,) = change["version"]["by"], change["changes"]
+    assert (change["label"], by["run_id"], by["agent_type"], by["tools"]) == (
+        "human",
+        run_id,
+        "sleeptime_agent",
+        ["memory_insert"],
+    )
+    assert (value["field"], value["before"], "Lives in Oslo." in value["after"]) == ("value", "", True)
+    assert client.runs.usage.retrieve(run_id).total_tokens
     told = [each.content for each in client.runs.messages.list(run_id) if each.message_type == "user_message"]
     assert [line for line in str(told[0]).splitlines() if line.startswith(("user:", "assistant:"))] == [
         "user: I moved to Oslo.",

@@ -20,7 +20,7 @@ from hibernaut.ports.table import Change, ConditionFailed, Key, TableError
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import HeardConversation, ManagerType, SleeptimeTrigger
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import BudgetExceeded, Conflict, HibernautError, NotFound
+from hibernaut.schemas.errors import AgentPaused, BudgetExceeded, Conflict, HibernautError, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.host import Host
@@ -59,8 +59,8 @@ class SleeptimeTriggers:
     def fire(self, trigger: SleeptimeTrigger) -> Sequence[str]:
         """Accept and start the runs of a trigger; returns their ids. What another worker has started already is left to it.
 
-        A budget that is used up gives the messages back to the group: the next trigger tells them. Raises: HibernautError, TableError, OSError; the
-        trigger then remains for the sweep.
+        A budget that is used up, or an agent that is paused, gives the messages back to the group: the next trigger tells them. Raises: HibernautError,
+        TableError, OSError; the trigger then remains for the sweep.
         """
         started: list[str] = []
         part: SleeptimeTrigger | None = trigger
@@ -71,7 +71,7 @@ class SleeptimeTriggers:
                 part = self._triggers.get(trigger.group_id, trigger.name) if goes_on else None
         except BesideFailed:
             logger.info("sleep-time run started elsewhere", extra={"agent_id": trigger.manager_agent_id})
-        except BudgetExceeded as error:
+        except (AgentPaused, BudgetExceeded) as error:
             self._give_back(trigger)
             logger.warning("sleep-time run refused", extra={"agent_id": trigger.manager_agent_id, "reason": error.code})
         return started

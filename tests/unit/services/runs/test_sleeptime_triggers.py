@@ -13,10 +13,12 @@ from hibernaut.domain.turn.sleeptime_transcripts import LONGEST
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.agents.group import GroupCreate, GroupUpdate, SleeptimeChanges, SleeptimeSettings
+from hibernaut.schemas.agents.pause import PauseAgent
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
+from hibernaut.services.agents.agent_pauses import AgentPauses
 from hibernaut.services.groups.groups import Groups
 from hibernaut.services.runs.sleeptime_triggers import RUN_TYPE
 from tests.support.conversations import begin_in, conversations_of, records_of
@@ -301,6 +303,19 @@ def test_a_budget_that_is_used_up_delays_what_is_told(tmp_path: Path) -> None:
     assert len(transcripts(world, pair)) == 1, "nothing waits for the budget"
     world.send(pair.main, "turn 3")
     assert [line for line in said(transcripts(world, pair)[-1]) if line.startswith("user")] == ["user: turn 2", "user: turn 3"]
+
+
+def test_a_paused_sleeper_is_told_the_next_time(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    pair = pair_in(world, every=1)
+    pauses = AgentPauses(records_of(world), world.stores.pauses)
+    pauses.pause(pair.sleeper, PauseAgent())
+    world.send(pair.main, "one")
+    assert (transcripts(world, pair), world.all_stores.due.all()) == ([], [])
+    pauses.resume(pair.sleeper)
+    world.send(pair.main, "two")
+    (text,) = transcripts(world, pair)
+    assert [line for line in said(text) if line.startswith("user")] == ["user: one", "user: two"]
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
