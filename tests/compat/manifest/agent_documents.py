@@ -117,4 +117,11 @@ ROWS = (
         "A file is validated before anything is written, and an import that breaks off is completed by the sweep.",
         "V1 leaves what was created before the failure.",
     ),
+    done("agents.export.groups", "RT 12.2", "An agent that manages groups is exported with their agents."),
+    diverging(
+        "agents.import.sleeptime",
+        "RT 12.3",
+        "Groups of the file are created, and an agent works with its sleep-time agent from its next message on.",
+        "V1 writes `enable_sleeptime` as false into files and does not restore it, so that the pair sleeps until it is set again.",
+    ),
 )
