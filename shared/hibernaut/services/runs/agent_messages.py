@@ -19,15 +19,7 @@ from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tracing import run_context
 from hibernaut.schemas.base import Json
-from hibernaut.schemas.errors import (
-    ApprovalPending,
-    BudgetExceeded,
-    Busy,
-    Conflict,
-    InvalidArgument,
-    NotFound,
-    Unprocessable,
-)
+from hibernaut.schemas.errors import Conflict, HibernautError, Unavailable
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
@@ -47,8 +39,6 @@ from hibernaut.store.stores import TenantStores
 TRIES = 20
 """How often a call is claimed while other calls of the same request change the count of its messages."""
 SENT = "Successfully sent message"
-REFUSALS = (ApprovalPending, BudgetExceeded, Busy, InvalidArgument, NotFound, Unprocessable)
-"""The errors of an acceptance that the calling model is told. Any other one repeats the step."""
 logger = logging.getLogger(__name__)
 Reach = Callable[[str | None, Sequence[str]], set[str]]
 """The agents among these that an API key reaches."""
@@ -161,12 +151,23 @@ class AgentMessages:
     def _sent_one_way(self, asked: _Asked) -> ClaimedResult:
         try:
             self._sent(asked, _text(asked.call, "other_agent_id"))
-        except REFUSALS as refusal:
+        except CallRefused as refusal:
             return ClaimedResult(status="error", error=f"Nothing was sent: {refusal}")
         return ClaimedResult(status="success", value=SENT)
 
     def _sent(self, asked: _Asked, agent_id: str) -> str:
-        """The id of the run that accepts the message, or has accepted it before. Raises: the errors of `Sending.accept`."""
+        """The id of the run that accepts the message, or has accepted it before.
+
+        Raises: CallRefused if the agent, its state or a budget admits no message; Unavailable, after which the step is repeated.
+        """
+        try:
+            return self._accepted(asked, agent_id)
+        except Unavailable:
+            raise
+        except HibernautError as refusal:
+            raise CallRefused(str(refusal)) from refusal
+
+    def _accepted(self, asked: _Asked, agent_id: str) -> str:
         run = asked.run
         otid = agent_calls.message_otid(run.id, run.steps, asked.call.id, agent_id)
         text = agent_calls.message_text(run.agent_id, asked.message, waits=asked.waits)
@@ -220,7 +221,7 @@ class AgentMessages:
                 pass
         try:
             return reply.model_copy(update={"run_id": self._sent(asked, reply.agent_id)})
-        except REFUSALS as refusal:
+        except CallRefused as refusal:
             return reply.model_copy(update={"error": str(refusal)})
 
     def _waits_for(self, run_id: str) -> list[str]:

@@ -13,6 +13,7 @@ from hibernaut.domain.agents.agent_calls import AT_ONCE, MATCHING_TAGS, MOST_AGE
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.model import ModelReply
 from hibernaut.ports.table import Change, Table, Update
+from hibernaut.schemas.agents.pause import StoredPause
 from hibernaut.schemas.api_key import StoredApiKey
 from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.schemas.runs.send import LettaRequest
@@ -85,6 +86,20 @@ def test_who_is_not_there_gets_no_message(team: Team, call: Callable[[str], Mode
         status, text = team.returned(sender)[-1]
         assert (status, why in text, "Nothing was sent" in text) == ("error", True, True)
     assert len(team.runs(sender)) == 4
+
+
+@pytest.mark.parametrize("call", [asks, writes])
+def test_an_agent_that_is_paused_refuses_the_message_and_the_caller_goes_on(
+    team: Team, call: Callable[[str], ModelReply]
+) -> None:
+    world = team.world
+    other = team.agent()
+    sender = team.agent(call(other), says("done"))
+    world.stores.writer.write(*world.stores.pauses.pause(other, StoredPause(paused_at=world.clock.now())))
+    run_id = world.send(sender, "hello")
+    ((status, text),) = team.returned(sender)
+    assert (status, "is paused" in text) == ("error", True)
+    assert world.run(run_id).run.stop_reason is StopReason.END_TURN
 
 
 # waiting
@@ -335,7 +350,7 @@ def test_one_request_leads_to_a_bounded_number_of_messages(team: Team) -> None:
 
 def test_agents_with_the_tags_answer_ten_at_a_time_and_failures_are_told(team: Team) -> None:
     world = team.world
-    workers = [team.agent(says(f"worker {number}"), tags=("work", f"team {number % 2}")) for number in range(25)]
+    workers = [team.agent(says(f"worker {number}"), tags=("work", f"team {number % 2}"), tools=()) for number in range(50)]
     team.plays[workers[3]] = then(ModelAuthentication("bad key"))
     team.agent(tags=("work",))
     boss = team.agent(by_tags(["work"], ["team 0", "team 1"]), says("done"), tags=("work", "team 0"))
@@ -348,7 +363,10 @@ def test_agents_with_the_tags_answer_ten_at_a_time_and_failures_are_told(team: T
     assert (status, [reply["agent_id"] for reply in replies]) == ("success", workers)
     failed = replies.pop(3)
     assert failed["response"][0].startswith("<error: ")
-    assert [reply["response"] for reply in replies] == [[f"worker {number}"] for number in range(25) if number != 3]
+    assert [reply["response"] for reply in replies] == [[f"worker {number}"] for number in range(50) if number != 3]
+    chains = {str((team.the_run(agent_id).metadata or {})["calling_runs"]) for agent_id in workers}
+    traces = {(team.the_run(agent_id).traceparent or "")[3:35] for agent_id in workers}
+    assert (chains, len(traces)) == ({str([run_id])}, 1)
     check_settled(world, boss, *workers)
 
 
