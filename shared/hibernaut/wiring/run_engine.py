@@ -246,7 +246,7 @@ class RunEngine:
     def batches(self) -> Batches:
         from hibernaut.services.runs.batches import Batches
 
-        return Batches(self._stores, self._host, sending=self.sending, termination=self.termination)
+        return Batches(self._stores, self._host, self.models, sending=self.sending, termination=self.termination)
 
     @cached_property
     def repairs(self) -> Repairs:

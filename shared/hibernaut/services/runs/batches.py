@@ -14,6 +14,7 @@ from itertools import islice
 from uuid import UUID, uuid5
 
 from hibernaut.domain.wire.listing import Page
+from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
@@ -46,8 +47,11 @@ logger = logging.getLogger(__name__)
 class Batches:
     """The use cases of batches of messages."""
 
-    def __init__(self, stores: TenantStores, host: Host, *, sending: Sending, termination: RunTermination) -> None:
+    def __init__(
+        self, stores: TenantStores, host: Host, models: Models, *, sending: Sending, termination: RunTermination
+    ) -> None:
         self._stores = stores
+        self._models = models
         self._batches = stores.batches
         self._host = host
         self._sending = sending
@@ -56,11 +60,13 @@ class Batches:
     def create(self, request: CreateBatch, *, key_id: str | None = None) -> Job:
         """Store the requests and accept them. A request that is refused later, such as that of a busy agent, does not stop the others.
 
-        Raises: NotFound (an agent), Unprocessable, InvalidArgument.
+        Raises: NotFound (an agent, a model), Unprocessable, InvalidArgument.
         """
         now = self._host.clock.now()
         for one in request.requests:
             inputs_of(one, now)
+            if one.override_model:
+                self._models.config(one.override_model)
         agents = list(dict.fromkeys(one.agent_id for one in request.requests))
         rows = self._stores.agents.rows_of(agents)
         for agent_id in agents:
@@ -151,7 +157,11 @@ class Batches:
         item = batch.items[place]
         body = BatchRequest.model_validate(item.body)
         digest = f"{batch.id} {place}"
-        request = SendRequest(item.agent_id, body, "batch_messages", digest, background=True, key_id=batch.key_id)
+        links: JsonObject = {"batch_id": batch.id}
+        # The sweep may take over where no provider is known, so the model is checked at the creation alone.
+        request = SendRequest(
+            item.agent_id, body, "batch_messages", digest, background=True, key_id=batch.key_id, model_checked=True, links=links
+        )
         try:
             accepted = self._sending.accept(request)
         except StoreUnavailable:

@@ -67,6 +67,7 @@ class SendRequest:
     `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's span, as
     the header of W3C Trace Context. `beside`: further changes of the transaction that accepts the request, for a request that is never to interrupt.
     `links`: further metadata of the run, which names what led to it. `run_id`: the id that the run gets; None: a new one.
+    `model_checked`: the caller has found the model of the body before.
     """
 
     agent_id: str
@@ -83,6 +84,7 @@ class SendRequest:
     beside: Beside = nothing_beside
     links: JsonObject = field(default_factory=dict)
     run_id: str | None = None
+    model_checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class Sending:
         full; AgentPaused; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
-        if request.body.override_model:
+        if request.body.override_model and not request.model_checked:
             self._models.config(request.body.override_model)
         subjects = subjects_of(request.agent_id, request.key_id)
         for attempt in range(TRIES):

@@ -11,7 +11,7 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import Table
 from hibernaut.ports.web import WebFailure
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import ModelAuthentication, NotFound, Unprocessable
+from hibernaut.schemas.errors import ModelAuthentication, NotFound, StoreUnavailable, Unprocessable
 from hibernaut.schemas.runs.batch import CreateBatch
 from hibernaut.schemas.runs.job import Job, JobStatus
 from hibernaut.services.runs.batches import AT_ONCE, Batches
@@ -132,6 +132,31 @@ def test_a_request_that_is_refused_does_not_stop_the_others(tmp_path: Path) -> N
     done = finished(world, job)
     assert done.status is JobStatus.COMPLETED
     assert said(world, other) == ["hi"]
+
+
+def test_a_model_is_looked_up_before_the_batch_is_stored_and_not_where_it_is_taken_over(tmp_path: Path) -> None:
+    kept = data(tmp_path)
+    world = World(kept)
+    request = {"agent_id": world.make_agent(), "input": "hi", "override_model": "test/other"}
+    known = kept.models.config
+
+    def unknown(handle: str) -> object:
+        raise NotFound(f"Handle {handle} not found")
+
+    kept.models.config = unknown
+    with pytest.raises(NotFound, match="test/other"):
+        batches(world).create(CreateBatch.model_validate({"requests": [request]}))
+    assert batches(world).list(Page()) == []
+    kept.models.config = known
+    world.sending.accept = lambda _request: (_ for _ in ()).throw(StoreUnavailable("later", 1.0))
+    job = batches(world).create(CreateBatch.model_validate({"requests": [request]}))
+    kept.models.config = unknown
+    world = world.reborn()
+    world.clock.sleep(61)
+    world.engines.sweep.run()
+    (run_id,) = batches(world).get(job.id).metadata["run_ids"]
+    run = world.run(run_id).run
+    assert (run.options.override_model, run.metadata["batch_id"]) == ("test/other", job.id)
 
 
 def test_a_batch_of_failed_runs_has_failed(tmp_path: Path) -> None:
