@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.cancellation import Cancellation
+    from hibernaut.services.runs.captures import Captures
     from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
     from hibernaut.services.runs.repairs import Repairs
@@ -85,6 +86,7 @@ class Services:
     prompts: SystemMessages
     sending: Sending
     batches: Batches
+    captures: Captures
     following: RunFollower
     messages: MessageLists
     runs: Runs

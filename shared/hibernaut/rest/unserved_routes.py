@@ -75,7 +75,6 @@ _LATER: dict[str, _Rows] = {
         ("mcp.tools.run", "POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}/run", "Runs a tool of an MCP server."),
     ),
     "API 3": (
-        ("messages.capture", "POST /v1/agents/{agent_id}/messages/capture", "Stores turns that another system produced."),
         ("tools.generate", "POST /v1/tools/generate-tool", "Generates a tool with a model."),
         ("mcp.by_name.create", "PUT /v1/tools/mcp/servers", "Adds an MCP server by its name."),
         ("mcp.by_name.test", "POST /v1/tools/mcp/servers/test", "Tests the connection to an MCP server."),

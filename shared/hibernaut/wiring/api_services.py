@@ -37,6 +37,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
 from hibernaut.services.runs.cancellation import Cancellation
+from hibernaut.services.runs.captures import Captures
 from hibernaut.services.runs.direct_calls import DirectCalls
 from hibernaut.services.runs.jobs import Jobs
 from hibernaut.services.runs.runs import Runs
@@ -131,6 +132,7 @@ def services_over(
         termination=chain.termination,
         sending=chain.sending,
         batches=chain.batches,
+        captures=Captures(stores, host),
         repairs=chain.repairs,
         cancelling=Cancellation(stores, chain.termination),
         conversations=Conversations(

@@ -5,6 +5,14 @@ from __future__ import annotations
 from tests.compat.manifest.form import diverging, done, out_of_reach
 
 ROWS = (
+    diverging(
+        "messages.capture",
+        "API 3",
+        "Stores the user's messages of another system's turn and the reply in the log; the next run reads them; 409 while a run holds the "
+        "conversation.",
+        "V1 stores them outside of the window, starts sleep-time agents, and answers 500 without one.",
+        "POST /v1/agents/{agent_id}/messages/capture",
+    ),
     done(
         "messages.send",
         "API 2.3",

@@ -19,6 +19,7 @@ STORED = ("agents", "archives", "blocks", "conversations", "folders", "groups", 
 NOT_OF_A_RECORD = {
     "AgentMessageSearch": "a search",
     "CancelRequest": "names of runs",
+    "CapturedMessage": "messages",
     "CompactionRequest": "a request about a window",
     "ConversationMessageRequest": "messages: the log holds each in an item of its own",
     "DirectRequest": "a request about a window",

@@ -158,7 +158,7 @@ class Sending:
                 return AcceptedRequest(known.run_id, attached=True)
             if known.run_id is not None:
                 continue
-            _refuse_paused(request.agent_id, pause.pause)
+            refuse_paused(request.agent_id, pause.pause)
             # The owner that a message interrupts gives its slot to the new run; if it has none, the second attempt is refused.
             interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
             admitted = self._budgets.admit(budgets, replaces=interrupts)
@@ -363,7 +363,8 @@ _PENDING = (
 )
 
 
-def _refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
+def refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
+    """Raises: AgentPaused, if the agent is."""
     if pause is not None:
         why = f" ({pause.reason})" if pause.reason else ""
         raise AgentPaused(

@@ -26,6 +26,7 @@ from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
 from hibernaut.schemas.messages.letta_message import LettaMessage, LettaResponse
+from hibernaut.schemas.runs.capture import Captured, CaptureMessages
 from hibernaut.schemas.runs.run import Run
 from hibernaut.schemas.runs.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
 from hibernaut.schemas.stop import RunStatus
@@ -159,6 +160,12 @@ async def send_message_async(
 def cancel_message(services: TheServices, agent_id: AgentId, body: OptionalCancel) -> Response:
     """Cancel runs. The messages that they have written remain; pending approvals are withdrawn."""
     return plain(services.cancelling.agent(agent_id, body.run_ids))
+
+
+@router.post("/agents/{agent_id}/messages/capture", response_model=Captured)
+def capture_messages(services: TheServices, agent_id: AgentId, request: CaptureMessages) -> Response:
+    """Store turns that another system produced in the agent's log. No model is called."""
+    return reply(services.captures.capture(agent_id, request))
 
 
 @router.get("/agents/{agent_id}/messages", response_model=list[LettaMessage])
