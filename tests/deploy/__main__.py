@@ -1,4 +1,4 @@
-"""`make deploy-check`: bootstrap, deploy, use, redeploy, update, fail, roll back, destroy; each step with its seconds."""
+"""`make deploy-check`: bootstrap, deploy, use, redeploy, update, release gradually, fail, roll back, destroy; each step with its seconds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from tests.deploy.cdk import STACK, UNCHANGED, Cdk, CommandFailed
 from tests.deploy.clients import DeployedApi, Unexpected, client, expect
 from tests.deploy.emulator import Emulator, NotStarted, emulator
 from tests.deploy.programs import NotInstalled, install
+from tests.deploy.release import GradualRelease
 
 FIRST = {"callers": "127.0.0.1/32", "bedrockModels": "none", "traces": "redacted"}
-UPDATED = {**FIRST, "search": "domain", "traces": "on"}
+UPDATED = {**FIRST, "search": "domain", "traces": "on", "release": "canary"}
+STOPPED = {**UPDATED, "traces": "redacted"}
 REFUSED = {**UPDATED, "traces": "off", "followers": "5000"}
 """More reserved streams than an account has: the update fails after the functions have got their variables."""
 
@@ -72,6 +74,11 @@ class Rehearsal:
             expect("IndexFunction" in self.outputs(), "the update did not add the index")
             expect(self.traces() == "on", f"the update left traces {self.traces()}")
             api.remembers(agent)
+        with step("a gradual release that an alarm ends"):
+            GradualRelease(self._running).ends_by_alarm(lambda: self._cdk.deploy(STOPPED, fails=True))
+            expect(self.status() == "UPDATE_ROLLBACK_COMPLETE", f"the stack is {self.status()}")
+            expect(self.traces() == "on", f"the roll-back left traces {self.traces()}")
+            api.stream(agent)
         with step("an update that fails, and its roll-back"):
             self._cdk.deploy(REFUSED, fails=True)
             expect(self.status() == "UPDATE_ROLLBACK_COMPLETE", f"the stack is {self.status()}")

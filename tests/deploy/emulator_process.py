@@ -11,6 +11,7 @@ import sys
 import threading
 from typing import Any
 
+import emulator_releases
 from ministack.app import main
 from ministack.core import lambda_runtime
 from ministack.services import apigateway_v1
@@ -29,6 +30,7 @@ def adapt() -> None:
     _functions_behind_the_web_adapter()
     _alarms_over_several_metrics()
     _quota_of_concurrency()
+    emulator_releases.adapt()
 
 
 def _streamed_routes() -> None:

@@ -57,6 +57,12 @@ DEPLOY_GAPS = (
         "a test evaluates each alarm's expression with the metrics of the functions",
     ),
     Gap(
+        "releases",
+        "CodeDeploy, the weights of aliases, and the alarms that end a release by metrics",
+        "the emulator knows none of them, so the check shifts an alias, gives the new version every tenth invocation, and sets the alarm's state",
+        "tests read the deployment groups and evaluate the alarms; formats and the contract of the state machine are tested against the release before",
+    ),
+    Gap(
         "quotas",
         "Quotas of the account, and throttling",
         "the emulator has none; the check adds that of concurrent executions, by which an update fails",
