@@ -70,6 +70,9 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "event is dead": (Metric("DeadEvents"),),
     "event not passed on": (Metric("EventFailures"),),
     "webhook disabled": (Metric("WebhooksDisabled", by="reason"),),
+    "schedule fired": (Metric("SchedulesFired", by="outcome"), Metric("ScheduleDelay", "Milliseconds", "late_ms")),
+    "schedule failed": (Metric("SchedulesFailed", by="code"),),
+    "schedule not fired": (Metric("ScheduleErrors"),),
     "memory indexed": (
         Metric("IndexLag", "Milliseconds", "lag_ms"),
         Metric("PointersIndexed", field="done"),

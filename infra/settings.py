@@ -15,6 +15,7 @@ from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
+from hibernaut.wiring.schedule_settings import most_alarms_in
 from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
 from hibernaut.wiring.variables import address_in, days_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
@@ -64,13 +65,15 @@ class Sizes:
     """One size per function. A step may include a model call of 12 minutes, so `advance_turn` has Lambda's maximum of 15; so has
     `run_tool`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
     without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
-    next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file.
+    next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file. `fire_schedule`
+    may make a summary.
     """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
     close_run: Size = Size(512, 60)
     deliver_events: Size = Size(512, 180)
+    fire_schedule: Size = Size(1024, 400)
     index_memory: Size = Size(1024, 900)
     ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
@@ -101,7 +104,8 @@ class Settings:
     all tenants go to an event bus of EventBridge; webhooks work with either.
     `data_keys`: the KMS key of all stored data, `stack`
     for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tags`: further names and values of all resources.
-    `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role.
+    `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role. `most_alarms`: the number of schedules of a tenant that EventBridge fires; the
+    sweep fires the others (None: the server's default).
     """
 
     name: EnvironmentName
@@ -137,6 +141,7 @@ class Settings:
     vpc: Vpc = field(default_factory=Vpc)
     tags: tuple[tuple[str, str], ...] = ()
     narrowed: bool = False
+    most_alarms: int | None = None
     sizes: Sizes = field(default_factory=Sizes)
 
     @property
@@ -199,6 +204,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         vpc=vpc_in(context, search),
         tags=tags_in(context),
         narrowed=_narrowed(str(context.get("tenantCredentials", "shared"))),
+        most_alarms=_most_alarms(context),
     )
 
 
@@ -227,6 +233,11 @@ def _narrowed(text: str) -> bool:
     if text not in ("shared", "narrowed"):
         raise ValueError(f"tenantCredentials must be shared or narrowed, not {text!r}")
     return text == "narrowed"
+
+
+def _most_alarms(context: Mapping[str, str]) -> int | None:
+    text = str(context.get("mostAlarms", ""))
+    return most_alarms_in({"HIBERNAUT_MOST_ALARMS": text}) if text else None
 
 
 def _key(name: str, arn: str) -> str:

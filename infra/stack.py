@@ -14,6 +14,7 @@ from hibernaut import __version__
 from hibernaut.store.versions.version_store import RETENTION
 from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
+from infra.constructs.agent_schedules import AgentSchedules
 from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
 from infra.constructs.collection import MemoryCollection
@@ -63,6 +64,7 @@ class Functions:
     sweep_runs: OurFunction
     ingest_file: OurFunction
     deliver_events: OurFunction
+    fire_schedule: OurFunction
     index_memory: OurFunction | None
     """None: memory is not indexed."""
     socket: OurFunction | None = None
@@ -84,7 +86,7 @@ class Functions:
         return [function for name, function in self.by_name().items() if name != "run_tool"]
 
 
-UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events")
+UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events", "fire_schedule")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
 """The functions that use the memory index, and so run in its VPC if it has one. With a VPC of its own setting all functions do but the sandbox,
@@ -127,6 +129,7 @@ class HibernautStack(cdk.Stack):
         OnUpload(self, "OnUpload", bucket=self._storage.blobs, ingest_file=functions.ingest_file, letters=self._letters)
         self._index(functions)
         self._events(functions)
+        self._schedules(functions)
         Alarms(
             self,
             "Alarms",
@@ -240,6 +243,13 @@ class HibernautStack(cdk.Stack):
         if self._settings.events == "bus":
             TenantEventBus(self, "Events", name=self._settings.stack_name, deliver_events=f.deliver_events, writers=f.knowing)
 
+    def _schedules(self, functions: Functions) -> None:
+        """The schedules of agents, which the API puts into EventBridge, and one function fires."""
+        f = functions
+        AgentSchedules(
+            self, "Schedules", settings=self._settings, api=f.api, fire_schedule=f.fire_schedule, sweep_runs=f.sweep_runs
+        )
+
     def _index_variables(self, writer: OurFunction, readers: Sequence[OurFunction]) -> dict[str, str]:
         """Make the index, and return the variables that tell of it."""
         settings = self._settings
@@ -264,7 +274,7 @@ class HibernautStack(cdk.Stack):
         two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
         answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them. A function
         that sends spans reads the collector's key. Models are called by
-        steps, by summaries, and by the routes of `stream`; the API resolves handles.
+        steps, by summaries, by scheduled compactions, and by the routes of `stream`; the API resolves handles.
         """
         f = functions
         settings = self._settings
@@ -273,9 +283,9 @@ class HibernautStack(cdk.Stack):
             if settings.otlp or function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
                 function.allow(self._secret_access(), *use_of(self, settings, "ssm"))
         self._secrets.allow(f.deliver_events, sealing=False)
-        for function in (f.sweep_runs, f.ingest_file):
+        for function in (f.sweep_runs, f.ingest_file, f.fire_schedule):
             function.allow(*use_for(self._letters))
-        for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs):
+        for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs, f.fire_schedule):
             function.allow(start_access(self, settings))
         for function in (f.api, *f.waiting, f.sweep_runs):
             function.allow(stop_access(self, settings))
@@ -287,11 +297,11 @@ class HibernautStack(cdk.Stack):
             f.ingest_file.allow_invoke_by(function.role)
             function.function.add_environment("HIBERNAUT_INGEST_FILE", f.ingest_file.function.function_name)
 
-        for function in (f.api, *f.waiting, f.advance_turn, f.summarize):
+        for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.fire_schedule):
             self._secrets.allow(function, sealing=function in (f.api, f.stream))
             if settings.bedrock_models:
                 function.allow(list_access())
-        for function in (*f.waiting, f.advance_turn, f.summarize):
+        for function in (*f.waiting, f.advance_turn, f.summarize, f.fire_schedule):
             function.allow(*invoke_access(self, settings.bedrock_models))
 
     def _grant_storage(self, functions: Functions) -> None:

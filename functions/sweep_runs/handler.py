@@ -8,8 +8,12 @@ from __future__ import annotations
 from functions.events import Heartbeat, LambdaContext
 from functions.log import correlated, log
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import HibernautError
 from hibernaut.services.runs.sweep import Sweep
 from hibernaut.wiring import aws
+
+HOURLY = ":00:00Z"
+"""The end of the scheduler's times of full hours."""
 
 
 @correlated
@@ -27,12 +31,25 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
     elif failed is None:
         swept = sweep.run(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
         fields = {"started": swept.started, "closed": swept.closed, "scheduled_at": event.get("at")}
+        _remove_orphans(event, context)
     else:
         run = Heartbeat.model_validate_json(failed["input"])
         swept = sweep.of(run.tenant).take_up_one(run.run_id, after=sweeps_of(failed["name"]))
         fields = {"started": swept.started, "closed": swept.closed, "run_id": run.run_id, "status": failed["status"]}
     log().info("sweep ended", extra=fields)
     return {"started": swept.started, "closed": swept.closed}
+
+
+def _remove_orphans(event: JsonObject, context: LambdaContext) -> None:
+    """Once an hour: remove the alarms in EventBridge whose schedules are gone. A failure is logged; the next hour's sweep tries again."""
+    if not str(event.get("at", "")).endswith(HOURLY):
+        return
+    try:
+        from hibernaut.wiring.aws_firing import reconciliation  # once an hour
+
+        reconciliation().run(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
+    except HibernautError as error:
+        log().error("alarms could not be compared", extra={"error": error.code})
 
 
 def sweeps_of(execution: str) -> int:

@@ -134,7 +134,7 @@ os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
 import functions.{function}.handler
 from hibernaut.wiring import aws
 import sys
-built = (aws._composition, aws._in_execution, aws._app)
+built = (aws.composition_of, aws._in_execution, aws._app)
 print(*sys.modules, *(f"{{each.__name__}}={{each.cache_info().currsize}}" for each in built))
 """
 
@@ -145,7 +145,7 @@ def test_a_snapshot_holds_the_modules_of_the_first_event_and_nothing_composed(fu
     loaded = loaded_by(SNAPSHOT.format(function=function), ROOT)
     needed = {"advance_turn": {"hibernaut.services.turns.turn_engine", "httpx2"}, "api": {"hibernaut.rest.app"}}
     assert {"botocore", *needed[function]} <= loaded
-    assert {"_composition=0", "_in_execution=0", "_app=0"} <= loaded
+    assert {"composition_of=0", "_in_execution=0", "_app=0"} <= loaded
 
 
 def test_what_feeds_the_index_and_what_reads_files_is_built_without_them() -> None:

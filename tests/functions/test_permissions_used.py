@@ -79,13 +79,26 @@ def named(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str
         case "apigatewaymanagementapi", _:
             verb = {"PostToConnection": "POST", "DeleteConnection": "DELETE"}[operation]
             yield "execute-api:ManageConnections", f"{SOCKETS}/{verb}/@connections/{asked['ConnectionId']}"
-        case "ssm", "GetParametersByPath":
-            yield "ssm:GetParametersByPath", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{asked['Path']}"
+        case "scheduler" | "ssm", _:
+            yield from named_by_path(service, operation, asked)
         case "kms", _:
             assert asked["EncryptionContext"]["hibernaut"] == "dev"  # the condition of the roles
             yield f"kms:{operation}", asked["KeyId"]
         case _:
             raise NotImplementedError(f"{service} {operation}: say here what a role must allow for it")
+
+
+def named_by_path(service: str, operation: str, asked: JsonObject) -> Iterator[tuple[str, str]]:
+    place = f"arn:aws:{service}:{REGION}:{ACCOUNT}"
+    if service == "ssm":
+        yield f"ssm:{operation}", f"{place}:parameter{asked['Path']}"
+        return
+    yield (
+        f"scheduler:{operation}",
+        "*" if operation == "ListSchedules" else f"{place}:schedule/{asked['GroupName']}/{asked['Name']}",
+    )
+    if "Target" in asked:
+        yield "iam:PassRole", asked["Target"]["RoleArn"]
 
 
 def table(name: str) -> str:

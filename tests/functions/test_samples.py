@@ -33,6 +33,8 @@ ANSWERS: dict[tuple[str, str], Json] = {
     ("close_run", "timed_out"): RUN,
     ("deliver_events", "due"): {"done": 2, "left": 0},
     ("deliver_events", "written"): {"done": 1, "left": 0},
+    ("fire_schedule", "at_its_time"): {"fired": 0, "left": 0},
+    ("fire_schedule", "lost"): {"fired": 0, "left": 0},
     ("index_memory", "build_anew"): {"records": 0},
     ("index_memory", "every_five_minutes"): {"done": 0, "left": 0},
     ("index_memory", "is_it_built"): {"whole": True, "left": 0},

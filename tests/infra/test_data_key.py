@@ -72,6 +72,7 @@ def test_a_role_uses_the_key_through_the_services_of_its_function_alone(large: T
         "sweep_runs": {*storing, "sqs"},
         "ingest_file": {*reading, "sqs"},
         "index_memory": {*reading, "sqs"},
+        "fire_schedule": {*reading, "sqs"},
         "deliver_events": {"dynamodb", "sqs"},
         "run_tool": set(),
     }

@@ -6,15 +6,17 @@ from typing import Any
 
 from tests.infra.reading import Template, listed, texts
 
-# X-Ray and log delivery have no resources to name; the rest is named at run time, below a name of ours.
+# X-Ray, log delivery and the list of schedules have no resources to name; the rest is named at run time, below a name of ours.
 BY_RUN_TIME = (
     {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     {"states:StopExecution"},
     {"execute-api:ManageConnections"},
     {"es:ESHttpGet"},
+    {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
+    {"scheduler:DeleteSchedule"},
     {f"es:ESHttp{verb}" for verb in ("Get", "Post", "Put", "Delete")},
 )
-WITHOUT_RESOURCE = ("xray:", "logs:", "dynamodb:ListStreams")
+WITHOUT_RESOURCE = ("xray:", "logs:", "dynamodb:ListStreams", "scheduler:ListSchedules")
 
 
 def test_every_function_has_a_role_of_its_own(dev: Template) -> None:
@@ -109,7 +111,7 @@ def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> Non
 
 def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_webhooks(dev: Template) -> None:
     assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
-    openers = {"api", "stream", "socket", "advance_turn", "summarize", "index_memory", "deliver_events"}
+    openers = {"api", "stream", "socket", "advance_turn", "summarize", "index_memory", "deliver_events", "fire_schedule"}
     assert who_may(dev, "kms:Decrypt") == openers, "index_memory embeds by keys of tenants' own; ingest_file embeds nothing"
     (key,) = dev.of_type("AWS::KMS::Key")
     for function in openers:

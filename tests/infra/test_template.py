@@ -35,6 +35,7 @@ FUNCTIONS = {
     "index_memory",
     "ingest_file",
     "deliver_events",
+    "fire_schedule",
     "socket",
 }
 

@@ -22,6 +22,7 @@ from tests.proof.clients import Client, Notes, Say
 from tests.proof.faults import Died, Points, WatchedBlobs
 from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import Finding, Shown, answered, runs, shown, verdict
+from tests.support.inline_schedules import InlineSchedules
 from tests.support.scripted_model import nothing
 from tests.support.tables import CountingTable
 from tests.support.world import Data, Inline, World, data_in
@@ -67,6 +68,10 @@ class WorldDesk:
     def __init__(self, world: World) -> None:
         self.world = world
         self.stores, self.sending, self.termination = world.stores, world.chain.sending, world.chain.termination
+        self.schedules, self.clock = world.chain.schedules, world.clock
+
+    def fire(self, schedule_id: str) -> None:
+        self.world.chain.firing.fire(schedule_id)
 
     def start(self, run_id: str) -> None:
         self.sending.start(run_id)
@@ -99,7 +104,7 @@ class PlayedStory:
         point = points.point if points else nothing
         kept = self.data.blobs
         watched = replace(self.data, blobs=WatchedBlobs(kept, point))
-        self.workflow = WatchedInline(point)
+        self.workflow, workers = WatchedInline(point), InlineSchedules()
         world = World(
             watched,
             limits=ToolLimits(reply=REPLY),
@@ -107,7 +112,9 @@ class PlayedStory:
             alone=alone,
             wrap=lambda table: CountingTable(table, lambda _, kind: point(kind)),
             workflow=self.workflow,
+            host={"schedule_workers": workers},
         )
+        workers.bind(world.engines.fire)
         self.data.models.at = self.data.runner.at = point
         client = self.client(world)
         self.data.runner.does = lambda job: self._does(client, job)

@@ -12,14 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from hibernaut.ports.clock import Clock
+from hibernaut.schemas.agents.schedule import CreateSchedule, OneTimeSchedule, ScheduledMessage
 from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
 from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.sending import Sending, SendRequest
+from hibernaut.services.schedules.schedules import ScheduleQuery, Schedules
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import TenantStores
 
 TENANT = "default"
+
+
+SOON_MS = 500
+"""Milliseconds after which a schedule fires: so soon that it is due at once."""
 
 
 class Desk(Protocol):
@@ -28,6 +35,11 @@ class Desk(Protocol):
     stores: TenantStores
     sending: Sending
     termination: RunTermination
+    schedules: Schedules
+    clock: Clock
+
+    def fire(self, schedule_id: str) -> None:
+        """Fire a schedule, as what watches its time does."""
 
     def start(self, run_id: str) -> None:
         """Start the workflow of an accepted run."""
@@ -213,6 +225,34 @@ class Answer:
             *([MessageCreate(role="user", content=self.text)] if self.text else []),
         ]
         return LettaRequest(messages=list(messages))
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A message that a schedule of one time sends. Whoever plays the act fires it; a sweep may have done so before."""
+
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.text[:20]
+
+    def done(self, client: Client) -> None:
+        schedules = client.desk.schedules
+        made = schedules.page(ScheduleQuery(client.agent_id)).scheduled_messages
+        schedule_id = made[0].id if made else self._made(client)
+        client.desk.fire(schedule_id)
+        (outcome,) = schedules.retrieve(schedule_id, client.agent_id).outcomes
+        client.notes.answers[self.name] = outcome.run_id or ""
+        client.notes.keep()
+        client.desk.drive()
+
+    def _made(self, client: Client) -> str:
+        soon = client.desk.clock.now().timestamp() * 1000 + SOON_MS
+        body = CreateSchedule(
+            messages=[ScheduledMessage(role="user", content=self.text)], schedule=OneTimeSchedule(scheduled_at=soon)
+        )
+        return client.desk.schedules.create(client.agent_id, body, None).id
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,12 @@ from hibernaut.local.aws_offline.gateway_events import GatewayRequest as HttpReq
 from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.ports.schedules import NO_SCHEDULER
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
+from hibernaut.services.schedules.firing_worker import FiringWorker
 from hibernaut.store.table import keys
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_app import app_of
@@ -114,7 +116,8 @@ class Deployment:
         self.runner = ScriptedRunner(self._does, at=self._point)
         self.outside = self.composition()
         self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait)
-        self.termination = self.outside.engines.of(TENANT).termination
+        engine = self.outside.engines.of(TENANT)
+        self.termination, self.schedules = engine.termination, engine.schedules
         aws.lambdas.deps["api"] = app_of(self.outside)
         self.environments = itertools.cycle([self.composition(in_execution=True), self.composition(in_execution=True)])
         settings = AwsSettings.from_environment()
@@ -196,6 +199,7 @@ class Deployment:
             "request_approval": PerTenant(lambda tenant: engines.of(tenant).approvals),
             "close_run": engines,
             "sweep_runs": self.outside.engines.sweep,
+            "fire_schedule": FiringWorker(PerTenant(lambda tenant: engines.of(tenant).firing), NO_SCHEDULER),
         }
 
     def looking(self) -> World:
@@ -215,6 +219,13 @@ class Deployment:
             self.replaces_environments()
             self.client().does(acts)
         self.settle()
+
+    def fire(self, schedule_id: str) -> None:
+        """Act as EventBridge Scheduler, which repeats an invocation that failed."""
+        event = {"tenant": TENANT, "schedule_id": schedule_id, "at": "2026-11-23T08:00:00Z"}
+        if self.aws.lambdas.invoke("fire_schedule", event).failed:
+            self.replaces_environments()
+            self.aws.invoke("fire_schedule", event)
 
     def start(self, run_id: str) -> None:
         """Nothing: the function that accepted the request has started the run."""

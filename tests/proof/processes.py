@@ -165,6 +165,7 @@ class HomeDesk:
         self.server, self.place, self._started = server, place, deque[str]()
         engine = server.engines.of(TENANT)
         self.stores, self.termination, self.sending = server.stores.of(TENANT), engine.termination, engine.sending
+        self.schedules, self.clock, self.fire = engine.schedules, server.host.clock, engine.firing.fire
 
     def start(self, run_id: str) -> None:
         self._started.append(run_id)
@@ -222,6 +223,7 @@ class LambdaDesk:
         self.server, self.place = server, place
         engine = server.engines.of(TENANT)
         self.stores, self.termination, self.sending = server.stores.of(TENANT), engine.termination, engine.sending
+        self.schedules, self.clock, self.fire = engine.schedules, server.host.clock, engine.firing.fire
 
     def start(self, run_id: str) -> None:
         """Start the execution of the run."""

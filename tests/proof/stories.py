@@ -17,7 +17,7 @@ from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
-from tests.proof.clients import Act, Answer, Client, Say, Withdraw
+from tests.proof.clients import Act, Answer, Client, Say, Scheduled, Withdraw
 from tests.support.scripted_model import Script, calls, says
 from tests.support.sleepers import FINISH, both
 
@@ -167,6 +167,7 @@ STORIES = [
         by_step(calls(RING), says("done")),
         acts=(Say("hello", waits=False), Say("and me")),
     ),
+    Story("schedule", by_step(calls(INSERT, RING), says("done")), acts=(Scheduled("hello"),)),
     Story("late sender", by_step(says("done")), acts=(Say("hello"), LATE), thinking=comes_late),
     Story(
         "cancel",

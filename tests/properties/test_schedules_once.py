@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.table import OutcomeUnknown, Table
-from hibernaut.schemas.agents.schedule import CreateSchedule, RecurringSchedule, ScheduledMessage
+from hibernaut.schemas.agents.schedule import CreateSchedule, RecurringSchedule, ScheduledMessage, UpdateSchedule
 from tests.support.scripted_model import in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
@@ -25,7 +25,7 @@ class Died(BaseException):
     """The process is no more."""
 
 
-Strike = Callable[[], None]
+Strike = Callable[[], object]
 strikes = st.tuples(
     st.sampled_from(("other", "dies", "unanswered")), st.sampled_from(("before write", "after write")), st.integers(1, 3)
 )
@@ -122,3 +122,23 @@ def test_many_schedules_of_one_minute_all_run_and_none_twice(tmp_path: Path) -> 
     heard = [row.otid for agent in agents for row in world.log(agent) if row.role == "user"]
     assert {str(otid).partition(":")[0] for otid in heard} == set(places)
     assert len(heard) == MANY
+
+
+def test_a_schedule_that_is_paused_or_changed_while_it_fires_does_not_run(tmp_path: Path) -> None:
+    """The change comes between the worker's decision and its first write."""
+    world = World(data_in(tmp_path, in_turn(says("done"))))
+    agent, schedules = world.make_agent(), world.chain.schedules
+    request = CreateSchedule(
+        messages=[ScheduledMessage(role="user", content="wake up")], schedule=RecurringSchedule(cron_expression="*/5 * * * *")
+    )
+    later = UpdateSchedule(schedule=RecurringSchedule(cron_expression="0 0 * * *"))
+    paused, changed, deleted = (schedules.create(agent, request, None).id for _ in range(3))
+    world.clock.sleep(60)
+    for schedule_id, strike, fired in (
+        (paused, lambda: schedules.pause(paused, agent), "early"),
+        (changed, lambda: schedules.update(changed, agent, later, None), "early"),
+        (deleted, lambda: schedules.delete(deleted, agent), "gone"),
+    ):
+        assert struck(world, "before write", 1, strike).chain.firing.fire(schedule_id) == fired
+    assert [row for row in world.log(agent) if row.role == "user"] == []
+    assert schedules.retrieve(paused, agent).paused

@@ -17,7 +17,6 @@ from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
-from hibernaut.adapters.schedules.inline import InlineSchedules
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PolledProcessSignal, PollingSignal
@@ -40,6 +39,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.aws_schedules import scheduler_of, workers_of
 from hibernaut.wiring.aws_tables import table_of, tenants_engines_of
 from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.memory_index import index_of
@@ -138,11 +138,8 @@ def compose(
     runner = overrides.runner or LambdaRunner(settings.run_tool)
     own = _own_models(settings, stores, secrets, host.cipher)
     search = SearchEngines(overrides.index or index_of(settings), embedders, own)
-    schedules = InlineSchedules()
-    host = replace(host, schedule_workers=schedules)
     limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
     engines = RunEngines(stores, host, models, runner, limits, search, own)
-    schedules.bind(engines.fire)
     if driver is not None:
         driver.bind(partial(_advanced, engines))
     return Composition(settings, host, stores, models, embedders, engines, host.cipher)
@@ -238,6 +235,8 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         cipher=KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock),
         public_only=not settings.private_callbacks,
         event_delivery=_event_delivery(settings),
+        schedule_workers=workers_of(settings.schedules),
+        scheduler=scheduler_of(settings.schedules),
         sweep_threads=SWEEP_THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
         meter=AwsMeter(clock, settings.memory),
@@ -280,7 +279,7 @@ def approvals() -> PerTenant[ApprovalAnswers]:
 
 def sweep() -> Sweep:
     """For `sweep_runs`."""
-    return _composition(AwsSettings.from_environment()).engines.sweep
+    return composition_of(AwsSettings.from_environment()).engines.sweep
 
 
 def feed() -> IndexFeed:
@@ -309,7 +308,8 @@ def stream_app() -> FastAPI:
 
 
 @cache
-def _composition(settings: AwsSettings) -> Composition:
+def composition_of(settings: AwsSettings) -> Composition:
+    """The composition of a function outside executions, made once in a process."""
     return compose(settings)
 
 
@@ -345,7 +345,7 @@ def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
 def _app(settings: AwsSettings) -> FastAPI:
     from hibernaut.wiring.aws_app import app_of
 
-    return app_of(_composition(settings))
+    return app_of(composition_of(settings))
 
 
 @cache
@@ -357,5 +357,5 @@ def _waiting_app(settings: AwsSettings) -> FastAPI:
 
 def forget_compositions() -> None:
     """Drop what this process has composed by its settings, as the end of an execution environment does."""
-    for composed in (_composition, _in_execution, _feed, _relaying, _reading, _approvals, _app, _waiting_app):
+    for composed in (composition_of, _in_execution, _feed, _relaying, _reading, _approvals, _app, _waiting_app):
         composed.cache_clear()

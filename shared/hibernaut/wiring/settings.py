@@ -65,10 +65,11 @@ from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
 from hibernaut.wiring.identity import identity_in
+from hibernaut.wiring.schedule_settings import NO_SCHEDULES, ScheduleSettings, schedules_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 from hibernaut.wiring.variables import BadSetting as BadSetting
-from hibernaut.wiring.variables import address_in, copies_in, days_in, list_in, seconds_in, yes_in
+from hibernaut.wiring.variables import address_in, copies_in, days_in, list_in, megabytes_in, seconds_in, yes_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
@@ -142,7 +143,7 @@ class EmbeddedSettings:
             system_prompt=system_prompt_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
-            upload_limit=_megabytes(variables, "HIBERNAUT_UPLOAD_LIMIT"),
+            upload_limit=megabytes_in(variables, "HIBERNAUT_UPLOAD_LIMIT", UPLOAD_LIMIT),
             tenant_budget=tenant_budget_in(variables),
             history=days_in(variables, "HIBERNAUT_HISTORY_DAYS", RETENTION),
             identity=identity_in(variables),
@@ -170,6 +171,7 @@ class AwsSettings:
     ingest_file: str = ""
     deliver_events: str = ""
     event_bus: str = ""
+    schedules: ScheduleSettings = NO_SCHEDULES
     opensearch: str = ""
     opensearch_service: OpenSearchService = "es"
     opensearch_replicas: int = 0
@@ -214,6 +216,7 @@ class AwsSettings:
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
             deliver_events=variables.get("HIBERNAUT_DELIVER_EVENTS", ""),
             event_bus=variables.get("HIBERNAUT_EVENT_BUS", ""),
+            schedules=schedules_in(variables),
             opensearch=address_in(variables, "HIBERNAUT_OPENSEARCH"),
             opensearch_service=_service(variables),
             opensearch_replicas=copies_in(variables, "HIBERNAUT_OPENSEARCH_REPLICAS"),
@@ -359,15 +362,6 @@ def _dimension(variables: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not 0 < int(text) <= LARGEST_DIMENSION:
         raise BadSetting(f"HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to {LARGEST_DIMENSION}, not {text!r}")
     return int(text)
-
-
-def _megabytes(variables: Mapping[str, str], name: str) -> int:
-    text = variables.get(name)
-    if not text:
-        return UPLOAD_LIMIT
-    if not text.isdecimal() or not 0 < int(text) <= 1024:
-        raise BadSetting(f"{name} must be a number of megabytes from 1 to 1024, not {text!r}")
-    return int(text) * MEGABYTE
 
 
 def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:

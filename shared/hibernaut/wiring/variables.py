@@ -58,6 +58,16 @@ def copies_in(variables: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
+def megabytes_in(variables: Mapping[str, str], name: str, default: int) -> int:
+    """A number of megabytes, in bytes. Raises: BadSetting."""
+    text = variables.get(name)
+    if not text:
+        return default
+    if not text.isdecimal() or not 0 < int(text) <= 1024:
+        raise BadSetting(f"{name} must be a number of megabytes from 1 to 1024, not {text!r}")
+    return int(text) * 1024 * 1024
+
+
 def list_in(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
     """The parts between commas, in lower case."""
     return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())

@@ -18,6 +18,7 @@ from secrets import token_hex
 from typing import Self
 
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.local.aws_offline.alarms import OfflineAlarms
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
 from hibernaut.local.aws_offline.gateway import OfflineGateway
@@ -119,6 +120,7 @@ class OfflineAws:
             starting.callback(self.lambdas.over)
             self.rules = Rules(self.stack, self.lambdas)
             self.feeds = Feeds.of(self.stack, self.lambdas)
+            self.alarms = OfflineAlarms(self.stack, self.lambdas)
             starting.enter_context(moto_fixes.told_of_ends(self.rules.execution_ended))
             starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))

@@ -145,6 +145,11 @@ def _schedule(properties: JsonObject, physical: str) -> Made:
     return name, {"Arn": arn}
 
 
+def _schedule_group(properties: JsonObject, _physical: str) -> Made:
+    name = properties["Name"]
+    return name, {"Arn": client("scheduler").create_schedule_group(Name=name)["ScheduleGroupArn"]}
+
+
 def _rule(properties: JsonObject, physical: str) -> Made:
     """Not created in moto, whose event bus gets no events of executions; `rules` reads the rule from the template."""
     name = properties.get("Name") or physical
@@ -198,5 +203,6 @@ MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
     "AWS::S3::Bucket": _bucket,
     "AWS::SQS::Queue": _queue,
     "AWS::Scheduler::Schedule": _schedule,
+    "AWS::Scheduler::ScheduleGroup": _schedule_group,
     "AWS::StepFunctions::StateMachine": _state_machine,
 }

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.server import LocalServer, address, listening
+
+ALARM_SECONDS = 1.0
+"""Seconds between two looks at the schedules of agents."""
 
 
 def serve(
@@ -37,6 +41,8 @@ def serve(
             )
             for function, seconds in aws.clocks().items()
         ]
+        look = partial(_fire_alarms, aws)
+        clocks.append(threading.Thread(target=_every, args=(ALARM_SECONDS, look, over), daemon=True, name="alarms"))
         aws.tell_by_itself()
         for clock in clocks:
             clock.start()
@@ -46,6 +52,10 @@ def serve(
             over.set()
             for clock in clocks:
                 clock.join()
+
+
+def _fire_alarms(aws: OfflineAws) -> None:
+    aws.alarms.fire(datetime.now(UTC))
 
 
 def _every(seconds: float, call: Callable[[], object], over: threading.Event) -> None:

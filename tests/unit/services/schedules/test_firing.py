@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.adapters.schedules.inline import InlineSchedules
 from hibernaut.ports.table import Key
 from hibernaut.schemas.agents.schedule import CreateSchedule, Schedule, UpdateSchedule
 from hibernaut.schemas.api_key import CreateApiKey, RotateApiKey
@@ -23,6 +22,7 @@ from hibernaut.services.schedules import schedules as administration
 from hibernaut.services.schedules.schedules import ScheduleQuery, Schedules
 from hibernaut.store.table import keys
 from hibernaut.wiring.api_services import services_over
+from tests.support.inline_schedules import InlineSchedules
 from tests.support.scripted_model import in_turn, says
 from tests.support.sleepers import paired
 from tests.support.world import TENANT, World, data_in

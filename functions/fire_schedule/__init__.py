@@ -1,0 +1,1 @@
+"""The function `fire_schedule`."""

@@ -1,0 +1,23 @@
+"""Fires schedules: the one that EventBridge Scheduler names at its time, or those that the sweep hands over.
+
+A schedule that fails stays due in the table, and the sweep hands it over again. So nothing depends on a single invocation.
+"""
+
+from __future__ import annotations
+
+from functions.events import LambdaContext
+from functions.log import correlated, log
+from hibernaut.adapters.schedules.lambda_function import places_in
+from hibernaut.schemas.base import JsonObject
+from hibernaut.services.schedules.firing_worker import FiringWorker
+from hibernaut.wiring.aws_firing import firing_worker
+
+
+@correlated
+def handler(event: JsonObject, context: LambdaContext, worker: FiringWorker | None = None) -> JsonObject:
+    """Fire the schedule that is named by `tenant` and `schedule_id`, or the schedules at `places`. Returns how many fired, and how many are left to the sweep."""
+    worker = worker or firing_worker(context.invoked_function_arn)
+    done = worker.run(places_in(event), time_left=lambda: context.get_remaining_time_in_millis() / 1000)
+    counted: JsonObject = {"fired": done.fired, "left": done.left}
+    log().info("schedules looked at", extra={**counted, "scheduled_at": event.get("at")})
+    return counted

@@ -1,0 +1,1 @@
+"""The ports of events over their engines."""
