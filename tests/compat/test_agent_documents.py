@@ -174,6 +174,22 @@ def test_tools_are_found_by_their_names(client: Letta, new_agent: Make, said: Sa
     assert "error" in str(said.server.requests[-1].body["messages"][-1]["content"]).lower()
 
 
+@pytest.mark.manifest("agents.import.again")
+def test_a_request_that_the_client_repeats_imports_nothing_again(http: httpx.Client) -> None:
+    def send(retry: int, boundary: str) -> list[str]:
+        headers = {"x-stainless-retry-count": str(retry), "content-type": f"multipart/form-data; boundary={boundary}"}
+        reply = http.post("/v1/agents/import", headers=headers, files={"file": sent(document)}, data={"name": "Once"})
+        return list(reply.raise_for_status().json()["agent_ids"])
+
+    document = file_of(agent(), agent(id="agent-1"))
+    first = send(0, "one")
+    assert send(1, "two") == first
+    assert len(first) == 2
+    assert set(send(0, "three")).isdisjoint(first)
+    document = file_of(agent())
+    assert set(send(1, "four")).isdisjoint(first), "another body, whose first request has not arrived"
+
+
 @pytest.mark.manifest("agents.import.corrupted", "agents.import.whole")
 def test_a_file_that_cannot_be_read_is_refused_and_leaves_nothing(client: Letta, http: httpx.Client) -> None:
     before = http.get("/v1/agents/count").json()

@@ -124,4 +124,10 @@ ROWS = (
         "Groups of the file are created, and an agent works with its sleep-time agent from its next message on.",
         "V1 writes `enable_sleeptime` as false into files and does not restore it, so that the pair sleeps until it is set again.",
     ),
+    diverging(
+        "agents.import.again",
+        "RT 12.3",
+        "A request that the client repeats (`x-stainless-retry-count` above 0) within 15 minutes gets the agents of the first one.",
+        "V1 imports the file again.",
+    ),
 )

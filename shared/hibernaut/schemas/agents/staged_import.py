@@ -33,7 +33,7 @@ class StagedAgent(Schema):
 
 class StagedImport(Schema):
     """All records of an import but its messages and texts of files, which follow line by line: first the messages of all agents, then the text
-    of each of `files`. A tool has its own id unless a tool of its name exists when it is written.
+    of each of `files`. `key_id`: the API key of the request. A tool has its own id unless a tool of its name exists when it is written.
     """
 
     agents: list[StagedAgent]
@@ -44,6 +44,7 @@ class StagedImport(Schema):
     groups: list[StoredGroup] = Field(default_factory=list)
     skills: list[AgentFileSkill] = Field(default_factory=list)
     override_tools: bool = True
+    key_id: str | None = None
 
 
 class AgentSkills(Schema):

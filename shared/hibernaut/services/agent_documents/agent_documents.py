@@ -34,11 +34,12 @@ class AgentDocuments:
         options: ImportOptions | None = None,
         *,
         user: str | None = None,
+        key_id: str | None = None,
         repaired: bool = False,
         digest: str = "",
     ) -> ImportResult:
         """Create the agents of a file. All of it is validated before anything is written. `document`: the parsed file, which is changed;
-        `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which `repeated` finds the import.
+        `key_id`: the caller's API key; `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which `repeated` finds the import.
 
         Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), ImportContinues, OSError, StoreUnavailable.
         """
@@ -46,6 +47,7 @@ class AgentDocuments:
         if repaired:
             notes.add("repaired", "double_encoded", "", "The file was JSON text within a JSON text.")
         planned = ImportPlanning(self._records, self._models, options or ImportOptions(), notes, user).planned(document)
+        planned.staged.key_id = key_id
         agent_ids = [one.agent.id for one in planned.staged.agents]
         self._writer.begin(joined(planned.staged, planned.lines), agent_ids, digest)
         return ImportResult(agent_ids=agent_ids, notes=notes.all())

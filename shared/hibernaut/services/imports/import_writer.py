@@ -34,9 +34,10 @@ from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.host import Host
 from hibernaut.services.imports.import_lines import ImportLines
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
-from hibernaut.services.records import records_over, size_of_change
+from hibernaut.services.records import by_key, records_over, size_of_change
 from hibernaut.store.agents.imports import ImportMark, ImportState
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.versions.version_store import Edit
 
 LEASE_MS = 60_000
 """Milliseconds after the last transaction of a worker from which the sweep continues its import."""
@@ -62,6 +63,11 @@ class _Progress:
     @property
     def agents(self) -> list[StagedAgent]:
         return self.lines.staged.agents
+
+    @property
+    def edit(self) -> Edit:
+        """Who imports, for the first versions of the records."""
+        return by_key(self.lines.staged.key_id)
 
 
 class ImportWriter:
@@ -201,7 +207,9 @@ class ImportWriter:
         blocks = job.lines.staged.blocks
         there = self._records.blocks.get_many([block.id for block in blocks])
         token = self._host.ids.token()
-        self._write_together(job, [self._records.blocks.create(block, token) for block in blocks if block.id not in there], token)
+        self._write_together(
+            job, [self._records.blocks.create(block, token, job.edit) for block in blocks if block.id not in there], token
+        )
 
     def _write_groups(self, job: _Progress) -> None:
         """Write the groups before their agents: a pair of agents must not miss its first turn."""
@@ -233,7 +241,9 @@ class ImportWriter:
             written = self._write_visible(job, staged, agent)
         if (written.tags, written.identity_ids) != (agent.tags, agent.identity_ids):
             several = {"tags": agent.tags, "identity_ids": agent.identity_ids}
-            self._records.change_agent(agent.id, lambda made: (made.model_copy(update=several), ()), agent.created_by_id)
+            self._records.change_agent(
+                agent.id, lambda made: (made.model_copy(update=several), ()), agent.created_by_id, job.edit
+            )
 
     def _links(self, job: _Progress, staged: StagedAgent, agent: StoredAgent) -> Iterator[Change]:
         records = self._records
@@ -256,7 +266,7 @@ class ImportWriter:
         head, system = self._conversation(staged, agent)
         self._write(
             job,
-            *records.agents.create(first, token),
+            *records.agents.create(first, token, job.edit),
             *records.agent_marks.put(first),
             records.conversations.create_head(head, token),
             records.conversations.put_message(agent.id, system),

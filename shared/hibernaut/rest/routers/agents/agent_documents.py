@@ -28,7 +28,9 @@ def import_agent_file(services: TheServices, caller: TheCaller, body: TheImport)
     if body.retry and (known := imports.repeated(body.digest)) is not None:
         return reply(known)
     document, options, repaired = body.parsed()
-    return reply(imports.import_(document, options, user=caller.user_id, repaired=repaired, digest=body.digest))
+    return reply(
+        imports.import_(document, options, user=caller.user_id, key_id=caller.key_id, repaired=repaired, digest=body.digest)
+    )
 
 
 @router.get("/{agent_id}/export", response_model=AgentFileSchema)
