@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,23 @@ def test_a_file_of_too_many_values_is_not_read(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(agent_file_bodies, "MOST_VALUES", 100)
     with pytest.raises(PayloadTooLarge, match="at most 100"):
         read_agent_file(b"[" * 101)
+
+
+def test_the_memory_of_an_import_grows_with_the_bytes_of_its_file(world: World) -> None:
+    def used(messages: int) -> tuple[int, int]:
+        text = "A sentence about nothing. " * 40
+        rows = [message(number, "user" if number % 2 else "assistant", text) for number in range(1, messages)]
+        data = json.dumps(file_of(talked(*rows))).encode()
+        del rows
+        tracemalloc.start()
+        imported(world, read_agent_file(data)[0], strip_messages=False)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return peak, len(data)
+
+    used(2)
+    peak, size = used(1_000)
+    assert peak < 8 * size, f"{peak / size:.1f} times the file"
 
 
 def test_options_have_older_names_and_secrets_are_json() -> None:
