@@ -141,6 +141,21 @@ def test_turns_of_all_conversations_are_told(tmp_path: Path) -> None:
     assert f"in the conversation {other}:" in last
 
 
+def test_a_deleted_conversation_is_not_told(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    pair = pair_in(world, every=0)
+    other = conversations_of(world).openings.create(pair.main, CreateConversation()).id
+    begin_in(world, pair.main, other, "secret")
+    world.workflow.drive()
+    conversations_of(world).delete(other)
+    assert world.chain.sleeptime.start(pair.group, "night 1") == []
+    world.send(pair.main, "one")
+    world.chain.sleeptime.start(pair.group, "night 2")
+    world.workflow.drive()
+    assert [said(text) for text in transcripts(world, pair)] == [["user: one", "assistant: Yes."]]
+    assert world.all_stores.due.all() == []
+
+
 def test_two_conversations_that_end_a_turn_at_once_are_both_counted(tmp_path: Path) -> None:
     others: list[str] = []
 
