@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,7 +220,7 @@ def test_a_schema_is_derived_and_a_search_refused(http: httpx.Client) -> None:
 # messages between agents
 
 
-def team(client: Letta, *, tags: tuple[str, ...] = ()) -> tuple[Any, Any]:
+def lead_and_other(client: Letta, *, tags: tuple[str, ...] = ()) -> tuple[Any, Any]:
     """An agent with the tools, and another one."""
     lead = client.agents.create(model=HANDLE, include_base_tools=False, extra_body={"include_multi_agent_tools": True})
     return lead, client.agents.create(model=HANDLE, include_base_tools=False, tags=list(tags))
@@ -232,7 +233,7 @@ def returns(response: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.manifest("tools.agents.async")
 def test_an_agent_tells_another_one_something(client: Letta, said: Said) -> None:
-    lead, other = team(client)
+    lead, other = lead_and_other(client)
     said.next(calls((ONE_WAY, {"message": "The sky is clear.", "other_agent_id": other.id})), {"content": "Good."})
     response = client.agents.messages.create(lead.id, input="Tell them.")
     assert returns(response) == [("success", "Successfully sent message")]
@@ -244,7 +245,7 @@ def test_an_agent_tells_another_one_something(client: Letta, said: Said) -> None
 
 @pytest.mark.manifest("tools.agents.reply")
 def test_the_reply_of_another_agent_is_the_return_in_one_run(client: Letta, said: Said) -> None:
-    lead, other = team(client)
+    lead, other = lead_and_other(client)
     asks = calls((AND_WAIT, {"message": "Which book?", "other_agent_id": other.id}))
     said.next(asks, {"content": "Moby Dick."}, {"content": "They have Moby Dick."})
     response = client.agents.messages.create(lead.id, input="Ask.")
@@ -262,9 +263,34 @@ def test_the_reply_of_another_agent_is_the_return_in_one_run(client: Letta, said
     assert (status, "your own id" in text) == ("error", True)
 
 
+@pytest.mark.manifest("tools.agents.reply")
+def test_a_run_that_waits_for_a_reply_is_running(client: Letta, said: Said) -> None:
+    lead, other = lead_and_other(client)
+    asks = calls((AND_WAIT, {"message": "Which book?", "other_agent_id": other.id}))
+    said.next(asks, {"content": "Moby Dick."}, {"content": "They have Moby Dick."})
+    reached, answer = threading.Event(), threading.Event()
+    usual = said.server.script
+
+    def held(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
+        if "Incoming message" in str(messages[-1].get("content")):
+            reached.set()
+            assert answer.wait(60)
+        return usual(messages, tools)
+
+    said.server.script = held
+    run = client.agents.messages.create_async(lead.id, input="Ask.")
+    assert reached.wait(60)
+    waiting = client.runs.retrieve(run.id)
+    assert (waiting.status, waiting.stop_reason, waiting.completed_at) == ("running", None, None)
+    answer.set()
+    events = list(client.runs.messages.stream(run.id))
+    assert [event.message_type for event in events if event.message_type == "assistant_message"] == ["assistant_message"]
+    assert client.runs.retrieve(run.id).stop_reason == "end_turn"
+
+
 @pytest.mark.manifest("tools.agents.tags")
 def test_agents_with_a_tag_answer(client: Letta, said: Said) -> None:
-    lead, other = team(client, tags=("whales",))
+    lead, other = lead_and_other(client, tags=("whales",))
     asks = calls((BY_TAGS, {"message": "Which book?", "match_all": ["whales"], "match_some": []}))
     said.next(asks, {"content": "Moby Dick."}, {"content": "Done."})
     response = client.agents.messages.create(lead.id, input="Ask.")
