@@ -14,10 +14,9 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.model import ModelReply
 from hibernaut.ports.table import Change, Table, Update
 from hibernaut.schemas.agents.pause import StoredPause
-from hibernaut.schemas.api_key import StoredApiKey
+from hibernaut.schemas.api_key import NO_AGENT, StoredApiKey
 from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.schemas.runs.send import LettaRequest
-from hibernaut.schemas.scope import Scope
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.sending import SendRequest
 from hibernaut.services.runs.tagged_agents import TaggedAgents
@@ -269,20 +268,24 @@ def test_a_reply_that_comes_when_its_caller_is_about_to_wait_is_not_missed(tmp_p
     assert team.returned(caller) == [("success", str({"agent_id": other, "response": ["quick"]}))]
 
 
-def test_a_restricted_key_reaches_no_further_agent(team: Team) -> None:
+def restricted(caller: str, near: str, _: str) -> dict[str, object]:
+    return {"agent_ids": [caller, near]}
+
+
+def for_pages(_: str, near: str, far: str) -> dict[str, object]:
+    """A client-side access token that may write to one of the agents, and only read of the other one."""
+    policy = [{"id": near, "access": ["write_messages"]}, {"id": far, "access": ["read_messages"]}]
+    return {"agent_ids": [NO_AGENT], "kind": "client", "page_access": {"hostname": "https://a.example", "data": policy}}
+
+
+@pytest.mark.parametrize("rights", [restricted, for_pages])
+def test_a_restricted_key_reaches_no_further_agent(team: Team, rights: Callable[[str, str, str], dict[str, object]]) -> None:
     world = team.world
     near, far = team.agent(says("near"), tags=("all",)), team.agent(says("far"), tags=("all",))
     caller = team.agent(asks(near), asks(far), by_tags(["all"], []), says("done"))
     now, token = world.clock.now(), world.ids.token()
-    key = StoredApiKey(
-        id=world.ids.new("key"),
-        tenant=TENANT,
-        scope=Scope.WRITE,
-        agent_ids=[caller, near],
-        hint="hib",
-        created_at=now,
-        digest="d",
-    )
+    fields = {"id": world.ids.new("key"), "tenant": TENANT, "scope": "write", "hint": "hib", "created_at": now, "digest": "d"}
+    key = StoredApiKey.model_validate({**fields, **rights(caller, near, far)})
     world.all_stores.writer.write(*world.all_stores.api_keys.create(key, token), token=token)
     accepted = world.sending.accept(SendRequest(caller, LettaRequest(input="hello"), "send_message", token, key_id=key.id))
     world.sending.start(accepted.run_id)
