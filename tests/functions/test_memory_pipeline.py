@@ -21,6 +21,7 @@ from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
+from tests.support.agent_file_parts import file_of, message, talked
 
 TENANT = "default"
 
@@ -223,6 +224,19 @@ def test_a_large_file_is_announced_put_into_the_bucket_and_read(memory: Memory) 
     pieces = {piece["id"] for piece in memory.ask("GET", f"/v1/folders/{folder}/passages")}
     assert pieces
     assert pieces <= memory.known()
+
+
+def test_a_large_agent_file_is_put_into_the_bucket_and_imported(memory: Memory) -> None:
+    document = json.dumps(file_of(talked(message(1, "user", "Hi")))).encode()
+    announced = memory.ask("POST", "/v1/agents/import/upload-url", {"file_size": len(document)})
+    asked = {"upload_id": announced["upload_id"], "name": "Uploaded"}
+    assert "No agent file was uploaded" in memory.ask("POST", "/v1/agents/import", asked, status=404)["detail"]
+    upload = announced["upload"]
+    assert requests.put(upload["url"], data=document, headers=upload["headers"], timeout=10).status_code == 200
+    (agent_id,) = memory.ask("POST", "/v1/agents/import", asked)["agent_ids"]
+    assert memory.ask("GET", f"/v1/agents/{agent_id}")["name"] == "Uploaded"
+    memory.ask("POST", "/v1/agents/import", {"upload_id": "import-x"}, status=404)
+    memory.ask("POST", "/v1/agents/import/upload-url", {"file_size": 60_000_000}, status=413)
 
 
 def test_a_file_that_was_announced_and_never_came_ends_in_an_error(memory: Memory) -> None:

@@ -36,8 +36,8 @@ MOST = 18
 """Requests for one route."""
 RUNS_CODE = ("/v1/tools/run", "/v1/agents/{agent_id}/tools/{tool_name}/run")
 """They start a child process for a request, and get few."""
-NOT_HERE = {("POST", "/v1/folders/{folder_id}/upload-url"): 501}
-"""The one documented answer above 499 that a request can bring about at home."""
+NOT_HERE = {("POST", "/v1/folders/{folder_id}/upload-url"): 501, ("POST", "/v1/agents/import/upload-url"): 501}
+"""The documented answers above 499 that a request can bring about at home."""
 LISTS = sorted(o.path for o in ALL if o.method == "get" and "{" not in o.path)
 OF_ADMINISTRATORS = ("/v1/api-keys", "/v1/budgets")
 OF_AN_AGENT = (

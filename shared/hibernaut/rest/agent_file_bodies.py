@@ -1,14 +1,14 @@
 """Reads the body of an import: a form with a file, or JSON; and the agent file in it.
 
 The fields of the form have a newer and a deprecated name each (Letta V1 API, digest 2.2). A JSON body is the agent file itself, or an object with the
-file under `file` and the options beside it.
+file under `file`, or the id of an upload under `upload_id`, and the options beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import cached_property
 from typing import IO, Annotated
 
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
 from hibernaut.rest.strict_json import read
-from hibernaut.schemas.agents.agent_file import ImportOptions
+from hibernaut.schemas.agents.agent_file import LARGEST_FILE, ImportOptions
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument, PayloadTooLarge
 
@@ -31,8 +31,6 @@ DEPRECATED = {
 """Older names of options."""
 MOST_VALUES = 4_000_000
 """The largest number of commas and brackets in a file. Each value takes some hundred bytes of memory when it is read, however short its text."""
-LARGEST_FILE = 50 * 1024 * 1024
-"""The largest body of the embedded profile in bytes, as the API's description shows it. On AWS a body is smaller."""
 DEEPEST = 3
 """The largest number of times that a file may be JSON text within a JSON text."""
 BODY = {
@@ -86,15 +84,21 @@ class ImportBody:
         fields = json.dumps(self._fields, sort_keys=True).encode("utf-8", "surrogatepass")
         return hashlib.sha256(b"\0".join([fields, self._data])).hexdigest()
 
-    def parsed(self) -> tuple[Json, ImportOptions, bool]:
-        """The file's document, the options, and whether the file was JSON text within a JSON text. Raises: InvalidArgument, PayloadTooLarge."""
+    def parsed(self, uploaded: Callable[[str], bytes]) -> tuple[Json, ImportOptions, bool]:
+        """The file's document, the options, and whether the file was JSON text within a JSON text. `uploaded` returns the bytes of an upload.
+
+        Raises: InvalidArgument, PayloadTooLarge, and what `uploaded` raises.
+        """
         value, repaired = read_agent_file(self._data)
         if self._fields is not None:
             return value, options_of(self._fields), repaired
-        if not isinstance(value, dict) or "file" not in value or "agents" in value:
+        if not isinstance(value, dict) or not {"file", "upload_id"} & value.keys() or "agents" in value:
             return value, ImportOptions(), repaired
-        options = options_of({name: one for name, one in value.items() if name != "file"})
-        document = value["file"]
+        options = options_of({name: one for name, one in value.items() if name not in ("file", "upload_id")})
+        if isinstance(upload_id := value.get("upload_id"), str):
+            document, repaired = read_agent_file(uploaded(upload_id))
+            return document, options, repaired
+        document = value.get("file")
         if not isinstance(document, str):
             return document, options, repaired
         document, _ = read_agent_file(document.encode("utf-8", "surrogatepass"))

@@ -105,7 +105,7 @@ def services_over(
     blocks = Blocks(records)
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
-    documents = AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host))
+    documents = AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host), uploads=uploads)
     return Services(
         agent_access=AgentAccess(stores),
         files=files,

@@ -4,9 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.limits import MaxBytes, Name, Small
+from hibernaut.schemas.memory.file import UploadTicket
 
+LARGEST_FILE = 50 * 1024 * 1024
+"""The largest agent file in bytes. On AWS the body of a request is smaller."""
 MOST_AGENTS = 100
 """The largest number of agents in a file."""
 MOST_PARTS = 2_000
@@ -75,6 +78,19 @@ class ImportOptions(Schema):
     embedding: Name | None = None
     project_id: Name | None = None
     secrets: Small[dict[str, str]] | None = None
+
+
+class AnnounceAgentFile(Schema):
+    """The announcement of an agent file that is too large for the body of a request; its size in bytes."""
+
+    file_size: Whole = Field(ge=1)
+
+
+class AnnouncedAgentFile(Schema):
+    """The ticket for the bytes, and the id by which the import names them for a day."""
+
+    upload_id: str
+    upload: UploadTicket
 
 
 NoteKind = Literal["repaired", "replaced", "left_out"]

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.ports.model import Models
-from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest, ImportOptions, ImportResult
+from hibernaut.ports.uploads import Uploads
+from hibernaut.schemas.agents.agent_file import (
+    LARGEST_FILE,
+    AgentFileSchema,
+    AnnounceAgentFile,
+    AnnouncedAgentFile,
+    ExportAgentRequest,
+    ImportOptions,
+    ImportResult,
+)
 from hibernaut.schemas.base import Json
+from hibernaut.schemas.errors import NotFound, NotImplementedHere, PayloadTooLarge
+from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.memory.file import UploadTicket
 from hibernaut.services.agent_documents.exporting import AgentExports
 from hibernaut.services.agent_documents.planning import ImportPlanning
 from hibernaut.services.imports.import_lines import joined
@@ -14,11 +28,20 @@ from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.store.stores import TenantStores
 
+GOOD_FOR = timedelta(minutes=15)
+"""The validity of an upload ticket: the upload must begin within this time."""
+MEDIA_TYPE = "application/json"
+
 
 class AgentDocuments:
     """Exports and imports the agents of one tenant."""
 
-    def __init__(self, stores: TenantStores, records: Records, *, models: Models, writer: ImportWriter) -> None:
+    def __init__(
+        self, stores: TenantStores, records: Records, *, models: Models, writer: ImportWriter, uploads: Uploads | None = None
+    ) -> None:
+        """`uploads` None: this deployment has no direct uploads."""
+        self._imports = stores.imports
+        self._uploads = uploads
         self._records = records
         self._models = models
         self._writer = writer
@@ -51,6 +74,28 @@ class AgentDocuments:
         agent_ids = [one.agent.id for one in planned.staged.agents]
         self._writer.begin(joined(planned.staged, planned.lines), agent_ids, digest)
         return ImportResult(agent_ids=agent_ids, notes=notes.all())
+
+    def announce(self, asked: AnnounceAgentFile) -> AnnouncedAgentFile:
+        """A ticket for the upload of a file. Raises: NotImplementedHere, PayloadTooLarge, OSError."""
+        if self._uploads is None:
+            raise NotImplementedHere(
+                "Agent files are sent to POST /v1/agents/import here: there is no bucket that takes them from clients."
+            )
+        if asked.file_size > LARGEST_FILE:
+            raise PayloadTooLarge(f"An agent file may have {LARGEST_FILE} bytes, not {asked.file_size}.")
+        upload_id, until = self._records.ids.new("import"), self._records.clock.now() + GOOD_FOR
+        ticket = self._uploads.ticket(
+            self._imports.upload_blob(upload_id), size=asked.file_size, media_type=MEDIA_TYPE, until=until
+        )
+        upload = UploadTicket(url=ticket.url, headers=dict(ticket.headers), expires_at=ticket.expires_at)
+        return AnnouncedAgentFile(upload_id=upload_id, upload=upload)
+
+    def uploaded(self, upload_id: str) -> bytes:
+        """The bytes of an announced file. Raises: NotFound, OSError."""
+        try:
+            return self._imports.uploaded(upload_id if is_id(upload_id, "import") else "")
+        except KeyError:
+            raise NotFound(f"No agent file was uploaded as '{upload_id[:100]}', or more than a day ago") from None
 
     def repeated(self, digest: str) -> ImportResult | None:
         """The result of the same request of the last 15 minutes, without its notes; None if there was none. Raises: as `import_`."""

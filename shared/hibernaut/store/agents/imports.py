@@ -66,6 +66,14 @@ class ImportStore:
         """The stored data. Raises: KeyError if the import was completed meanwhile, OSError."""
         return self._blobs.get(state.blob)
 
+    def upload_blob(self, upload_id: str) -> str:
+        """The key of the blob to which a client uploads a file directly. No item ever names it: the collector deletes it after a day."""
+        return blob_keys.body_blob(import_keys.import_of(self._tenant, upload_id), "upload")
+
+    def uploaded(self, upload_id: str) -> bytes:
+        """The bytes of a file that a client has uploaded. Raises: KeyError if there are none, OSError."""
+        return self._blobs.get(self.upload_blob(upload_id))
+
     def mark(self, mark: ImportMark, now: datetime) -> Put:
         """The change that marks a request, in the transaction that makes its import known. The mark expires after `MARK_LIFE`."""
         key = import_keys.mark(self._tenant, mark.digest)

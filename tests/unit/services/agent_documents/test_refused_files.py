@@ -12,8 +12,9 @@ import pytest
 from hibernaut.ports.table import Key
 from hibernaut.rest import agent_file_bodies
 from hibernaut.rest.agent_file_bodies import options_of, read_agent_file
-from hibernaut.schemas.errors import InvalidArgument, NotFound, PayloadTooLarge
-from tests.support.agent_documents import imported
+from hibernaut.schemas.agents.agent_file import AnnounceAgentFile
+from hibernaut.schemas.errors import InvalidArgument, NotFound, NotImplementedHere, PayloadTooLarge
+from tests.support.agent_documents import documents, imported
 from tests.support.agent_file_parts import agent, block, file_of, message, talked
 from tests.support.world import World
 
@@ -113,6 +114,11 @@ def test_options_have_older_names_and_secrets_are_json() -> None:
     for bad in ({"secrets": "nope"}, {"secrets": "[]"}, {"secrets": '{"a": 1}'}, {"strip_messages": "perhaps"}):
         with pytest.raises(InvalidArgument):
             options_of(bad)
+
+
+def test_at_home_a_file_is_not_announced_and_the_text_says_where_it_goes(world: World) -> None:
+    with pytest.raises(NotImplementedHere, match="sent to POST /v1/agents/import here"):
+        documents(world).announce(AnnounceAgentFile(file_size=5))
 
 
 def is_empty(world: World) -> bool:

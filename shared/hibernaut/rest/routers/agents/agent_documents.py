@@ -11,7 +11,13 @@ from hibernaut.rest.agent_file_bodies import BODY, TheImport
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import JSON, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest, ImportResult
+from hibernaut.schemas.agents.agent_file import (
+    AgentFileSchema,
+    AnnounceAgentFile,
+    AnnouncedAgentFile,
+    ExportAgentRequest,
+    ImportResult,
+)
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import AgentId
 
@@ -27,10 +33,18 @@ def import_agent_file(services: TheServices, caller: TheCaller, body: TheImport)
     imports = services.agent_documents
     if body.retry and (known := imports.repeated(body.digest)) is not None:
         return reply(known)
-    document, options, repaired = body.parsed()
+    document, options, repaired = body.parsed(imports.uploaded)
     return reply(
         imports.import_(document, options, user=caller.user_id, key_id=caller.key_id, repaired=repaired, digest=body.digest)
     )
+
+
+@router.post("/import/upload-url", response_model=AnnouncedAgentFile)
+def announce_agent_file(services: TheServices, request: AnnounceAgentFile) -> Response:
+    """Announce an agent file that is too large for the body of a request. The client sends its bytes to the address in the reply, and then
+    imports it by its `upload_id`.
+    """
+    return reply(services.agent_documents.announce(request))
 
 
 @router.get("/{agent_id}/export", response_model=AgentFileSchema)
