@@ -155,6 +155,7 @@ class Records:
             "event_id": f"evt-{unknown}",
             "group_id": group.id,
             "version": "1",
+            "passage_id": f"passage-{unknown}",
             **{f"middle {name}": ids[len(ids) // 2] for name, ids in made.items()},
         }
 

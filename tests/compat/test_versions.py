@@ -96,3 +96,14 @@ def test_an_agent_is_seen_and_forked_as_it_was(
     assert "In Oslo." in str(client.agents.messages.create(fork["id"], input="Where do I live?").messages[-1])
     assert [each["fields"] for each in http.get(f"/v1/agents/{agent.id}/versions").json()] == [["description"], []]
     assert http.get(f"/v1/agents/{agent.id}/past", params={**then, "at": "2026-01-01"}).status_code == 422
+
+
+@pytest.mark.manifest("versions.passages")
+def test_a_deleted_passage_is_brought_back(client: Letta, http: httpx.Client, new_agent: Callable[..., Any]) -> None:
+    (passage,) = client.agents.passages.create(new_agent().id, text="The key hangs behind the clock.")
+    place = f"/v1/archives/{passage.archive_id}/passages/{passage.id}"
+    assert http.post(f"{place}/rollback", json={"version": 1}).status_code == 409
+    assert http.delete(place).status_code == 204
+    assert [each["change"] for each in http.get(f"{place}/versions").json()] == ["deleted", "created"]
+    back = http.post(f"{place}/rollback", json={"version": 1, "current_version": 2}).json()
+    assert (back["version"], back["passage"]["text"]) == (3, "The key hangs behind the clock.")

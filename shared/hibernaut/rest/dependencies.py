@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hibernaut.services.memory.archives import Archives
     from hibernaut.services.memory.block_history import BlockHistory
     from hibernaut.services.memory.blocks import Blocks
+    from hibernaut.services.memory.passage_history import PassageHistory
     from hibernaut.services.memory.passages import Passages
     from hibernaut.services.models.model_list import ModelList
     from hibernaut.services.models.providers import Providers
@@ -104,6 +105,7 @@ class Services:
     agent_files: AgentFiles
     archives: Archives
     passages: Passages
+    passage_history: PassageHistory
     searches: SearchApi
     webhooks: Webhooks
     schedules: Schedules

@@ -31,6 +31,12 @@ class VersionList(Schema):
         return VersionPage(self.after, self.before, self.limit, self.order == "desc")
 
 
+class PassageVersionList(Schema):
+    """The versions of a passage. `at`: the one version in force at that time."""
+
+    at: Moment | None = None
+
+
 class VersionDiffChoice(Schema):
     """`to`: the version to compare with; without it, the version is compared with the one before it."""
 
@@ -45,6 +51,7 @@ class RunVersionList(Schema):
 
 
 PastQuery = Annotated[PastMoment, Query()]
+PassageVersionListQuery = Annotated[PassageVersionList, Query()]
 VersionListQuery = Annotated[VersionList, Query()]
 VersionDiffQuery = Annotated[VersionDiffChoice, Query()]
 RunVersionListQuery = Annotated[RunVersionList, Query()]

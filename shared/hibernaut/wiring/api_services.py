@@ -30,6 +30,7 @@ from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.memory.archives import Archives
 from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks
+from hibernaut.services.memory.passage_history import PassageHistory
 from hibernaut.services.memory.passages import Passages
 from hibernaut.services.models.model_list import ModelList as ModelLists
 from hibernaut.services.models.providers import Providers
@@ -120,6 +121,7 @@ def services_over(
         agent_forks=AgentForks(records, history, creation=creation, prompts=chain.prompts),
         archives=archives,
         passages=Passages(stores, records, archives),
+        passage_history=PassageHistory(stores, records, archives),
         searches=SearchApi(stores, chain.search),
         blocks=blocks,
         block_history=BlockHistory(records, blocks, stores.runs),

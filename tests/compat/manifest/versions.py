@@ -7,6 +7,12 @@ from tests.compat.manifest.form import diverging
 V1 = "V1 keeps no versions that a client can read."
 ROWS = (
     diverging(
+        "versions.passages",
+        "API 2.11",
+        "/v1/archives/{id}/passages/{id}/versions shows a passage after its deletion too; POST …/rollback brings it back.",
+        V1,
+    ),
+    diverging(
         "versions.blocks",
         "API 2.10",
         "/v1/blocks/{id}/versions lists who changed a block, when and how; one version, the version at a time, and differences are read below it.",

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import Frozen, JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.memory.block import Block
+from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.stored import Stored
 
 ChangeKind = Literal["created", "updated", "rolled_back", "deleted"]
@@ -75,6 +76,14 @@ class BlockVersion(RecordVersion):
 
     block_id: str
     block: Block | None = None
+
+
+class PassageVersion(RecordVersion):
+    """A version of a passage: its creation, its deletion, or its return. `passage`: as this version left it; null where it was deleted."""
+
+    archive_id: str
+    passage_id: str
+    passage: Passage | None = None
 
 
 class FieldDiff(Schema):

@@ -19,12 +19,13 @@ from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op,
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Passage, StoredArchive, default_archive_id
-from hibernaut.schemas.memory.version import SERVER, Author
+from hibernaut.schemas.memory.version import SERVER, Author, StoredVersion
 from hibernaut.store.memory.passages import OPEN, PassageStore
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.versions.version_store import Edit
 
 CLOSED = "closed"
 """The state of a deleted archive."""
@@ -92,6 +93,11 @@ class ArchiveStore:
         """The changes that add passages to an open archive: one per passage, one per distinct tag, and two more."""
         touch = self._touch(archive_id, len(passages), token)
         return [touch, *self._passages.add(archive_id, passages, by), *self._tagged(archive_id, tags_of(passages), 1)]
+
+    def restore(self, archive_id: str, passage: Passage, edit: Edit, ended: StoredVersion, token: str) -> list[Change]:
+        """The changes that bring a deleted passage back to an open archive. Condition: it is not there."""
+        touch, tags = self._touch(archive_id, 1, token), self._tagged(archive_id, tags_of([passage]), 1)
+        return [touch, *self._passages.restore(archive_id, passage, edit, ended), *tags]
 
     def take(self, archive_id: str, item: Item, at: datetime, token: str, by: Author = SERVER) -> list[Change]:
         """The changes that remove a passage from an open archive, with its last version. `item`: the passage's item. Condition: the passage exists."""

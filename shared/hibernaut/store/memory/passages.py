@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from math import ceil
@@ -34,6 +35,15 @@ MADE = "made"
 """The attribute of a passage's item that holds its first version. Passages of older data lack it."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastPassage:
+    """A passage that was deleted: the version that made it (None: older data), the one that deleted it, and what it said."""
+
+    made: StoredVersion | None
+    ended: StoredVersion
+    passage: Passage
 
 
 class PassageStore:
@@ -137,12 +147,20 @@ class PassageStore:
     def add(self, archive_id: str, passages: Sequence[Passage], by: Author = SERVER) -> list[Change]:
         """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition: the ids are free."""
         ids = [passage.id for passage in passages]
-        return [*(self._added(archive_id, one, by) for one in passages), *self._unindexed.pointer(archive_id, "passage", ids)]
+        edits = [Edit(by, at=one.updated_at or one.created_at) for one in passages]
+        added = [self._added(archive_id, *each, None) for each in zip(passages, edits, strict=True)]
+        return [*added, *self._unindexed.pointer(archive_id, "passage", ids)]
 
-    def _added(self, archive_id: str, passage: Passage, by: Author) -> Put:
-        """A passage never changes, so its item holds its first version too: an insert of many passages writes no item more."""
-        place, at = self.history(archive_id, passage.id), passage.updated_at or passage.created_at
-        made = json_of(self._versions.following(place, None, content_of(passage), Edit(by, at=at)))
+    def restore(self, archive_id: str, passage: Passage, edit: Edit, ended: StoredVersion) -> list[Change]:
+        """The changes that bring a deleted passage back. `ended`: the version that deleted it. Condition: it is not there."""
+        before = RecordState(ended.version, chain_of(ended, 0), None)
+        added = self._added(archive_id, passage, edit, before)
+        return [added, *self._unindexed.pointer(archive_id, "passage", [passage.id])]
+
+    def _added(self, archive_id: str, passage: Passage, edit: Edit, before: RecordState | None) -> Put:
+        """A passage never changes, so its item holds its version too: an insert of many passages writes no item more."""
+        place = self.history(archive_id, passage.id)
+        made = json_of(self._versions.following(place, before, content_of(passage), edit))
         key = keys.passage(self._tenant, archive_id, passage.id)
         return Put(self._codec.item(key, passage, tags=json.dumps(passage.tags or []), **{MADE: made}), ABSENT)
 
@@ -151,7 +169,26 @@ class PassageStore:
         passage, made = self._codec.record(Passage, item), made_in(item)
         before = RecordState(made.version if made else 1, chain_of(made, 0) if made else "", content_of(passage))
         version, _ = self._versions.put(self.history(archive_id, passage.id), before, None, Edit(by, at=at))
-        return signed(version, token)
+        last = signed(version, token)
+        return replace(last, item={**last.item, MADE: item[MADE]}) if MADE in item else last
+
+    def version(self, archive_id: str, passage_id: str) -> tuple[Passage, StoredVersion | None] | None:
+        """A passage with the version that made it (None: older data); None if it is not there."""
+        item = self._table.get(keys.passage(self._tenant, archive_id, passage_id))
+        return (self._codec.record(Passage, item), made_in(item)) if item is not None else None
+
+    def past_versions(self, archive_id: str, passage_id: str, limit: int) -> list[PastPassage]:
+        """The newest lives of a passage that have ended and are kept, newest first."""
+        place = self.history(archive_id, passage_id)
+        items = self._versions.items(place, limit)
+        return [
+            PastPassage(
+                made_in(item),
+                StoredVersion.model_validate_json(str(item["meta"])),
+                Passage.model_validate({**(self._versions.link(item).before or {}), "id": passage_id}),
+            )
+            for item in items
+        ]
 
     def history(self, archive_id: str, passage_id: str) -> VersionPlace:
         """Where the version is that ended a passage."""

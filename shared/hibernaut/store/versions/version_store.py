@@ -51,11 +51,11 @@ UNKNOWN = Edit()
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """A record as versions see it: its number, its chain ("" if it has no version yet), and its JSON."""
+    """A record as versions see it: its number, its chain ("" if it has no version yet), and its JSON (None: it is deleted)."""
 
     number: int
     chain: str
-    content: JsonObject
+    content: JsonObject | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class VersionStore:
             change="created" if before is None else "deleted" if after is None else edit.change,
             at=max(at, head.at) if head.at else at,
             by=edit.by,
-            fields=versions.changed_fields(before.content, after) if before and after else [],
+            fields=versions.changed_fields(before.content, after) if before and before.content and after else [],
             restored=edit.restored,
             after=versions.digest(after) if after is not None else "",
             previous=head.hash,
@@ -129,7 +129,7 @@ class VersionStore:
     def _item(self, place: VersionPlace, stored: StoredVersion, before: RecordState | None, ttl: int) -> Put:
         key = place.key(stored.version)
         item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "meta": json_of(stored), "ttl": ttl}
-        if before is not None:
+        if before is not None and before.content is not None:
             content = {name: value for name, value in before.content.items() if name not in versions.KNOWN}
             item |= self._codec.body(key, PriorRecord(content=content))
         return Put(item)
@@ -174,6 +174,10 @@ class VersionStore:
             else:
                 lower = str(items[-1]["sk"])
         return found
+
+    def items(self, place: VersionPlace, limit: int) -> list[Item]:
+        """The items of the newest versions, newest first."""
+        return self._items(place, None, None, limit, True, ())
 
     def links(self, place: VersionPlace, *, after: int = 0, limit: int) -> list[versions.ChainLink]:
         """The next versions in ascending order, with the records before them, for an audit."""

@@ -7,9 +7,15 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.version_queries import RunVersionListQuery, VersionDiffQuery, VersionListQuery, VersionNumber
-from hibernaut.schemas.ids import BlockId
-from hibernaut.schemas.memory.version import BlockVersion, Rollback, RunVersion, VersionDiff
+from hibernaut.rest.version_queries import (
+    PassageVersionListQuery,
+    RunVersionListQuery,
+    VersionDiffQuery,
+    VersionListQuery,
+    VersionNumber,
+)
+from hibernaut.schemas.ids import ArchiveId, BlockId, PassageId
+from hibernaut.schemas.memory.version import BlockVersion, PassageVersion, Rollback, RunVersion, VersionDiff
 
 router = APIRouter(prefix="/v1", tags=["versions"], route_class=LazyRoute)
 
@@ -39,6 +45,22 @@ def roll_back_block(services: TheServices, caller: TheCaller, block_id: BlockId,
     """Bring back the values of a version, as a new version. 409 if the block's version is not `current_version`."""
     done = services.block_history.rollback(block_id, request, user=caller.user_id, key_id=caller.key_id)
     return reply(done)
+
+
+@router.get("/archives/{archive_id}/passages/{passage_id}/versions", response_model=list[PassageVersion])
+def list_passage_versions(
+    services: TheServices, archive_id: ArchiveId, passage_id: PassageId, query: PassageVersionListQuery
+) -> Response:
+    """The versions of a passage, newest first, also of a deleted one until they expire; with `at`, the one in force at that time."""
+    return replies(services.passage_history.versions(archive_id, passage_id, at=query.at))
+
+
+@router.post("/archives/{archive_id}/passages/{passage_id}/rollback", response_model=PassageVersion)
+def roll_back_passage(
+    services: TheServices, caller: TheCaller, archive_id: ArchiveId, passage_id: PassageId, request: Rollback
+) -> Response:
+    """Bring a deleted passage back, as a new version. 409 if it is there."""
+    return reply(services.passage_history.rollback(archive_id, passage_id, request, key_id=caller.key_id))
 
 
 @router.get("/runs/{run_id}/versions", response_model=list[RunVersion])
