@@ -80,6 +80,7 @@ class Stock:
             "agent_id": agent,
             "template_name": template,
             "template_version": f"{template}:1",
+            "version": "1",
             "folder_id": folder,
             "source_id": folder,
             "folder_name": f"folder of {agent}",

@@ -58,7 +58,7 @@ BY_ENDING = {
 def lane_of(path: str, methods: Collection[str]) -> Lane:
     """The lane of a route, by its declared path and its methods."""
     ending = BY_ENDING.get(path[path.rindex("/") :])
-    if ending is not None:
+    if ending is not None and (ending is not TOOL_RUNS or "/tools/" in path):  # a schedule is run too, by accepting a message
         return ending
     if "GET" in methods:
         return READS

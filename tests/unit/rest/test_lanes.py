@@ -25,7 +25,7 @@ def test_reading_and_cancelling_share_no_thread_with_what_takes_long() -> None:
             found.setdefault(lane_of(route.path, route.methods).name, set()).update(f"{m} {route.path}" for m in route.methods)
     assert all(one.startswith("GET ") for one in found["reads"])
     assert all(one.endswith("/cancel") for one in found["control"])
-    assert len(found["control"]) == 3
+    assert len(found["control"]) == 4
     assert found["tool runs"] == {"POST /v1/tools/run", "POST /v1/agents/{agent_id}/tools/{tool_name}/run"}
     assert found["uploads"] == {"POST /v1/folders/{folder_id}/upload", "POST /v1/agents/import"}
     assert "GET /v1/agents/{agent_id}/archival-memory/search" in found["searches"]
