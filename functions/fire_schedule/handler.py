@@ -15,7 +15,7 @@ from hibernaut.wiring.aws_firing import firing_worker
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, worker: FiringWorker | None = None) -> JsonObject:
-    """Fire the schedule that is named by `tenant` and `schedule_id`, or the schedules at `places`. Returns how many fired, and how many are left to the sweep."""
+    """Fire the schedule that is named by `tenant` and `schedule_id`, or those at the places `schedules`. Returns how many fired, and how many are left to the sweep."""
     worker = worker or firing_worker(context.invoked_function_arn)
     done = worker.run(places_in(event), time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     counted: JsonObject = {"fired": done.fired, "left": done.left}

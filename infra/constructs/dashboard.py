@@ -80,7 +80,6 @@ def _runs(workflow: RunStateMachine) -> list[cloudwatch.IWidget]:
     machine = workflow.machine
     counts = [
         machine.metric_started(period=PERIOD, label="started"),
-        machine.metric_succeeded(period=PERIOD, label="succeeded"),
         machine.metric_failed(period=PERIOD, label="failed"),
         machine.metric_timed_out(period=PERIOD, label="timed out"),
         machine.metric_aborted(period=PERIOD, label="stopped"),

@@ -73,7 +73,18 @@ SETTINGS: tuple[tuple[Context, ...], ...] = (
     ({}, {"snapStart": "true"}),
     ({}, {"release": "canary"}, {"release": "linear"}),
     ({}, {"websockets": "true"}),
-    ({}, {"rate": "10", "burst": "20", "followers": "5", "toolTime": "300", "defaultModel": "openai/gpt-5.4"}),
+    (
+        {},
+        {
+            "rate": "10",
+            "burst": "20",
+            "followers": "5",
+            "toolTime": "300",
+            "mostAlarms": "100",
+            "replyTime": "120",
+            "defaultModel": "openai/gpt-5.4",
+        },
+    ),
     (
         {},
         {

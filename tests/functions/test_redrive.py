@@ -152,6 +152,8 @@ def test_the_end_of_an_execution_is_reported_again_and_runs_that_wait_are_restar
         ({"version": "1.0", "requestContext": {}, "DDBStreamBatchInfo": {"shardId": "s"}}, "stream"),
         ({"requestContext": {"functionArn": "arn:…:x-DeliverEventsFunction1"}, "DDBStreamBatchInfo": {}}, "event"),
         ({"places": [["pk", "sk"]]}, "event"),
+        ({"schedules": [["pk", "sk"]]}, "schedule"),
+        ({"tenant": "acme", "schedule_id": "schedule-1", "at": "2026-11-23T08:00:00Z"}, "schedule"),
         ({"source": "aws.s3", "detail": {}}, "unknown"),
         ([], "unknown"),
         (None, "unknown"),

@@ -16,7 +16,7 @@ from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
 
-Kind = Literal["sweep", "run", "ingest", "stream", "retake", "event", "unknown"]
+Kind = Literal["sweep", "run", "ingest", "stream", "retake", "event", "schedule", "unknown"]
 KINDS: dict[Kind, str] = {
     "sweep": "sweeps",
     "run": "ends of executions",
@@ -24,6 +24,7 @@ KINDS: dict[Kind, str] = {
     "stream": "positions of the change stream",
     "retake": "repetitions of the index",
     "event": "deliveries of events",
+    "schedule": "firings of schedules",
     "unknown": "events that no command knows",
 }
 DELIVERY = "DeliverEvents"
@@ -54,7 +55,7 @@ def remedy_of(letter: DeadLetter) -> Remedy:
     """What to do about a letter.
 
     A sweep and a repetition of the index are the same whenever they run, so all of their letters need one invocation. So do positions of the
-    stream: its records may be gone, and their pointers are in the table. Undelivered events are in the table too, and the sweep names them.
+    stream: its records may be gone, and their pointers are in the table. Undelivered events and due schedules are in the table too, and the sweep names them.
     """
     try:
         event = json.loads(letter.body)
@@ -73,6 +74,8 @@ def remedy_of(letter: DeadLetter) -> Remedy:
             return _remedy("run", "sweep_runs", event)
         case {"source": "aws.s3", "detail": {"object": {"key": str()}}} | {"tenant": str(), "file_id": str()}:
             return _remedy("ingest", "ingest_file", event)
+        case {"schedules": list()} | {"tenant": str(), "schedule_id": str()}:
+            return _remedy("schedule", "sweep_runs", {})
         case {"schedule": str(), "at": str(), **rest} if not rest:
             return _remedy("sweep", "sweep_runs", {})
     return Remedy("unknown")

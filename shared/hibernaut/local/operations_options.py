@@ -40,7 +40,7 @@ def add_redrive(commands: argparse._SubParsersAction[Parser]) -> None:
         "--kind",
         action="append",
         default=[],
-        choices=("sweep", "run", "ingest", "stream", "retake", "event"),
+        choices=("sweep", "run", "ingest", "stream", "retake", "event", "schedule"),
         help="only these (repeatable)",
     )
     redrive.add_argument("--limit", type=_count, default=0, metavar="N", help="at most this many letters")

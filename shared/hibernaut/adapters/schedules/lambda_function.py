@@ -41,7 +41,7 @@ class LambdaScheduleWorkers:
         from botocore.exceptions import BotoCoreError, ClientError
 
         for first in range(0, len(places), AT_ONCE):
-            payload = json.dumps({"places": places[first : first + AT_ONCE]}).encode()
+            payload = json.dumps({"schedules": places[first : first + AT_ONCE]}).encode()
             try:
                 self._connected().invoke(FunctionName=self._function, InvocationType="Event", Payload=payload)
             except (BotoCoreError, ClientError) as error:
@@ -62,4 +62,4 @@ def places_in(event: JsonObject) -> list[Key]:
     """The places in the event of such an invocation, or the place of the schedule whose time has come."""
     if "schedule_id" in event:
         return [Key(f"{event['tenant']}#SCHEDULE#{event['schedule_id']}", "SCHEDULE")]
-    return [Key(pk, sk) for pk, sk in event["places"]]
+    return [Key(pk, sk) for pk, sk in event["schedules"]]
