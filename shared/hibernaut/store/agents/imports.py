@@ -67,8 +67,10 @@ class ImportStore:
         return self._blobs.get(state.blob)
 
     def upload_blob(self, upload_id: str) -> str:
-        """The key of the blob to which a client uploads a file directly. No item ever names it: the collector deletes it after a day."""
-        return blob_keys.body_blob(import_keys.import_of(self._tenant, upload_id), "upload")
+        """The key of the blob to which a client uploads a file directly. It is no file of a folder: its
+        arrival starts no ingestion, and the collector deletes it after a day.
+        """
+        return blob_keys.upload_blob(self._tenant, upload_id)
 
     def uploaded(self, upload_id: str) -> bytes:
         """The bytes of a file that a client has uploaded. Raises: KeyError if there are none, OSError."""
