@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from hibernaut.schemas.access_token import CreateAccessToken
 from hibernaut.schemas.budget import SetBudget
 from tests.compat.conftest import HANDLE, Keyed, Said, calls
 from tests.support.web_sockets import LONGEST, Conversing, conversing, events, text_of
@@ -244,6 +245,24 @@ def test_a_key_permits_by_websocket_what_it_permits_by_http(keyed: Keyed, key: s
         assert restricted.whole("send", agent_id=agent, body=message())[-1]["type"] == "done"
         assert restricted.ask("send", agent_id=elsewhere, body=message())["code"] == "scope_too_narrow"
         assert restricted.ask("cancel", agent_id=elsewhere)["code"] == "scope_too_narrow"
+
+
+def test_a_token_for_web_pages_permits_by_websocket_what_it_permits_by_http(keyed: Keyed, key: str, agent: str) -> None:
+    elsewhere, origin = new_agent(keyed, key), keyed.url.replace("http://", "https://")
+    policy = {"type": "agent", "id": agent, "access": ["read_messages", "write_messages"]}
+    wanted = CreateAccessToken.model_validate({"hostname": origin, "policy": [policy]})
+    token = keyed.access.keys_of("acme").tokens.create(wanted).token
+    assert [refused(keyed, token)[0], refused(keyed, token, origin=keyed.url)[0]] == [403, 403]
+    with conversing(keyed.url, token, origin=origin) as page:
+        assert page.whole("send", agent_id=agent, body=message())[-1]["type"] == "done"
+        for body in (
+            message() | {"client_tools": [{"name": "run"}]},
+            message(sender_id=elsewhere),
+            message() | {"max_steps": 51},
+        ):
+            assert page.ask("send", agent_id=agent, body=body)["code"] == "scope_too_narrow", body
+        assert page.ask("approve", agent_id=agent, approvals=[])["code"] == "scope_too_narrow"
+        assert page.ask("send", agent_id=elsewhere, body=message())["code"] == "scope_too_narrow"
 
 
 def test_actions_are_counted_as_requests(keyed: Keyed) -> None:
