@@ -39,7 +39,7 @@ RUNS_CODE = ("/v1/tools/run", "/v1/agents/{agent_id}/tools/{tool_name}/run")
 NOT_HERE = {("POST", "/v1/folders/{folder_id}/upload-url"): 501, ("POST", "/v1/agents/import/upload-url"): 501}
 """The documented answers above 499 that a request can bring about at home."""
 LISTS = sorted(o.path for o in ALL if o.method == "get" and "{" not in o.path)
-OF_ADMINISTRATORS = ("/v1/api-keys", "/v1/budgets")
+OF_ADMINISTRATORS = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens")
 OF_AN_AGENT = (
     "",
     "/context",
