@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from hibernaut.services.schedules.schedules import MOST_OF_TENANT
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
 from hibernaut.wiring.sockets import callers_in
@@ -177,3 +178,11 @@ def test_the_time_for_a_reply_of_another_agent_is_an_hour_and_at_most_half_a_day
         assert kind.from_environment(variables).agent_reply == 43_200
         with pytest.raises(BadSetting, match="HIBERNAUT_AGENT_REPLY must be a number of seconds from 0 to 43200"):
             kind.from_environment({**variables, "HIBERNAUT_AGENT_REPLY": "43201"})
+
+
+def test_eventbridge_fires_all_schedules_of_a_tenant_unless_a_number_is_set() -> None:
+    assert AwsSettings.from_environment({"HIBERNAUT_TABLE": "t"}).schedules.most == MOST_OF_TENANT
+    assert AwsSettings.from_environment({"HIBERNAUT_TABLE": "t", "HIBERNAUT_MOST_ALARMS": "0"}).schedules.most == 0
+    for text in ("-1", "1.5", "many", "1000001"):
+        with pytest.raises(BadSetting, match="HIBERNAUT_MOST_ALARMS must be a whole number from 0 to 1000000"):
+            AwsSettings.from_environment({"HIBERNAUT_TABLE": "t", "HIBERNAUT_MOST_ALARMS": text})
