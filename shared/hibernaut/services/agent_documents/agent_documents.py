@@ -92,10 +92,10 @@ class AgentDocuments:
 
     def uploaded(self, upload_id: str) -> bytes:
         """The bytes of an announced file. Raises: NotFound, OSError."""
-        try:
-            return self._imports.uploaded(upload_id if is_id(upload_id, "import") else "")
-        except KeyError:
-            raise NotFound(f"No agent file was uploaded as '{upload_id[:100]}', or more than a day ago") from None
+        data = self._imports.uploaded(upload_id) if is_id(upload_id, "import") else None
+        if data is None:
+            raise NotFound(f"No agent file was uploaded as '{upload_id[:100]}', or more than a day ago")
+        return data
 
     def repeated(self, digest: str) -> ImportResult | None:
         """The result of the same request of the last 15 minutes, without its notes; None if there was none. Raises: as `import_`."""

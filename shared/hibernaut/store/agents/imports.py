@@ -72,9 +72,12 @@ class ImportStore:
         """
         return blob_keys.upload_blob(self._tenant, upload_id)
 
-    def uploaded(self, upload_id: str) -> bytes:
-        """The bytes of a file that a client has uploaded. Raises: KeyError if there are none, OSError."""
-        return self._blobs.get(self.upload_blob(upload_id))
+    def uploaded(self, upload_id: str) -> bytes | None:
+        """The bytes of a file that a client has uploaded; None if there are none. Raises: OSError."""
+        try:
+            return self._blobs.get(self.upload_blob(upload_id))
+        except KeyError:
+            return None
 
     def mark(self, mark: ImportMark, now: datetime) -> Put:
         """The change that marks a request, in the transaction that makes its import known. The mark expires after `MARK_LIFE`."""
