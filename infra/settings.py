@@ -66,14 +66,14 @@ class Sizes:
     `run_tool`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
     without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
     next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file. `fire_schedule`
-    may make a summary.
+    may make several summaries.
     """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
     close_run: Size = Size(512, 60)
     deliver_events: Size = Size(512, 180)
-    fire_schedule: Size = Size(1024, 400)
+    fire_schedule: Size = Size(1024, 900)
     index_memory: Size = Size(1024, 900)
     ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
