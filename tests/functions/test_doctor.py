@@ -12,15 +12,18 @@ import pytest
 from botocore.exceptions import ClientError
 
 import hibernaut
+from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.deployment import DeployedResources
 from hibernaut.local.doctor.deployed import CHECKS, diagnosed
 from hibernaut.local.doctor.findings import Finding, healthy, printed
 from hibernaut.local.profiles import CannotServe
+from hibernaut.ports.table import Key, Put
 from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring.access import DeployedStack, access_to_stack
+from hibernaut.wiring.memory_audits import audit_of_stack
 from tests.support.stack_account import OfflineCloudFormation, asked_of_aws, deployed, permitted
 from tests.workflows.deployment import Deployment
 
@@ -93,6 +96,21 @@ def admin_key(here: Deployment) -> None:
     outputs = here.aws.stack.outputs
     stack = DeployedStack("dev", outputs["TableName"], outputs["BucketName"], outputs["SecretsKeyArn"])
     access_to_stack(stack).keys_of("default").create(CreateApiKey.model_validate({"scope": "admin"}))
+
+
+def test_the_versions_of_a_stack_are_audited(here: Deployment) -> None:
+    agent = here.agent(memory_blocks=[{"label": "human", "value": "The rent is 900."}])
+    outputs = here.aws.stack.outputs
+    audit = audit_of_stack(outputs["TableName"], outputs["BucketName"], "default")
+    reports = {report.kind: report for report in audit.check(agent_id=agent)}
+    assert {report.fault for report in reports.values()} == {None}
+    table = DynamoDbTable(outputs["TableName"])
+    key = Key(f"default#BLOCK#{reports['block'].subject}", "BLOCK")
+    item = table.get(key)
+    assert item is not None
+    table.write(Put({**item, "body": str(item["body"]).replace("900", "400")}))
+    found = {report.kind: report.fault for report in audit.check(agent_id=agent)}
+    assert found == {"agent": None, "block": "version 1: the record is not what it left"}
 
 
 def test_an_old_run_and_work_that_the_sweep_does_not_reach_are_found(here: Deployment, place: DeployedResources) -> None:
