@@ -16,7 +16,7 @@ from tests.infra.reading import Template, listed
 
 REGION, ACCOUNT = "eu-central-1", "123456789012"
 HAIKU, SONNET, NOVA = "anthropic.claude-haiku-5-5", "anthropic.claude-sonnet-5-5", "amazon.nova-lite-v1:0"
-CALLING = {"stream", "advance_turn", "summarize"}
+CALLING = {"stream", "advance_turn", "summarize", "fire_schedule"}
 INVOKE = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
 
 

@@ -6,10 +6,12 @@ The names are those of botocore's service models, which AWS publishes, and those
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from hibernaut.adapters.aws_clients import aws_client
@@ -18,6 +20,7 @@ from hibernaut.adapters.cipher.envelope import Envelope
 from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.ingest.lambda_function import LambdaIngest
+from hibernaut.adapters.schedules.event_bridge import EventBridgeScheduler
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.sockets.api_gateway import GatewayConnections
 from hibernaut.adapters.sockets.lambda_worker import LambdaWorkers
@@ -25,11 +28,12 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.schedules import Alarm
 from hibernaut.ports.sockets import ConnectionGone, NotPosted
 from hibernaut.ports.table import Delete, Key, Put, TableError, Update
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.ports.workflow import RunRef
-from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, ServerBusy
+from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, ServerBusy, Unavailable
 
 COMMON = (
     *("AccessDeniedException", "ExpiredTokenException", "IncompleteSignature", "InternalFailure", "InvalidClientTokenId"),
@@ -49,6 +53,7 @@ OF_S3 = (
 """docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html: S3's model names few of its errors."""
 UNNAMED = "AnErrorOfTomorrow"
 RUN, KEY = RunRef("default", "run-1"), Key("p", "s")
+ALARM = Alarm("schedule-00000000-0000-4000-8000-000000000001", at_ms=1_800_000_000_000)
 JOB = ToolJob("knock", "", {})
 SEALED = bytes(Envelope.sealed(b"x", data_key=b"0" * 32, wrapped_key=b"w", context={"a": "b"}))
 
@@ -70,6 +75,25 @@ def table(client: Any) -> DynamoDbTable:
     return DynamoDbTable("table", client=client)
 
 
+def scheduler(client: Any) -> EventBridgeScheduler:
+    return EventBridgeScheduler(
+        "group", "arn:aws:lambda:eu-central-1:123456789012:function:f", "arn:aws:iam::123456789012:role/r", most=1, client=client
+    )
+
+
+def create_alarm(client: Any) -> None:
+    scheduler(SimpleNamespace(create_schedule=client.create_schedule, update_schedule=lambda **_: None)).put("default", ALARM)
+
+
+def update_alarm(client: Any) -> None:
+    """The schedule exists."""
+
+    def create(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "ConflictException"}}, "CreateSchedule")
+
+    scheduler(SimpleNamespace(create_schedule=create, update_schedule=client.update_schedule)).put("default", ALARM)
+
+
 TABLE = (TableError, ValueError)
 CALLS = (
     Call("s3", "PutObject", lambda client: S3Blobs("b", client=client).put("k", b""), (OSError,)),
@@ -89,6 +113,10 @@ CALLS = (
         (ConnectionGone, NotPosted),
     ),
     Call("apigatewaymanagementapi", "DeleteConnection", lambda client: GatewayConnections("", client).close("c"), (NotPosted,)),
+    Call("scheduler", "CreateSchedule", create_alarm),
+    Call("scheduler", "UpdateSchedule", update_alarm),
+    Call("scheduler", "DeleteSchedule", lambda client: scheduler(client).delete("default", ALARM.schedule_id)),
+    Call("scheduler", "ListSchedules", lambda client: scheduler(client).list(), (Unavailable,)),
     Call("kms", "GenerateDataKey", lambda client: cipher(client).seal(b"x", {"a": "b"}), (MasterKeyUnavailable, SealBroken)),
     Call("kms", "Decrypt", lambda client: cipher(client).unseal(SEALED, {"a": "b"}), (MasterKeyUnavailable, SealBroken)),
     Call(
@@ -166,5 +194,6 @@ def test_the_calls_are_those_that_the_functions_roles_allow() -> None:
     managed = {("apigatewaymanagementapi", operation) for operation in ("PostToConnection", "DeleteConnection")}
     asked = (asked - {("execute-api", "ManageConnections")}) | managed
     ours = {(call.service, call.operation) for call in CALLS}
-    assert asked - ours == {("dynamodb", "ConditionCheckItem")}, "ConditionCheckItem is a part of TransactWriteItems"
+    parts = {("dynamodb", "ConditionCheckItem"), ("iam", "PassRole")}
+    assert asked - ours == parts, "ConditionCheckItem is a part of TransactWriteItems, PassRole of CreateSchedule"
     assert ours - asked == {("dynamodb", "TransactWriteItems")}

@@ -39,8 +39,10 @@ SOURCES = (
     "shared/hibernaut/store/events/event_keys.py",
     "shared/hibernaut/store/memory/search_outbox.py",
     "shared/hibernaut/store/table/blob_keys.py",
+    "shared/hibernaut/store/versions/version_store.py",
     "shared/hibernaut/wiring/identity.py",
     "shared/hibernaut/wiring/memory_index.py",
+    "shared/hibernaut/wiring/schedule_settings.py",
     "shared/hibernaut/wiring/settings.py",
     "shared/hibernaut/wiring/variables.py",
 )
