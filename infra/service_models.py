@@ -23,6 +23,7 @@ SERVICES = (
     "kms",
     "lambda",
     "s3",
+    "scheduler",
     "ssm",
     "stepfunctions",
     "sts",
