@@ -46,7 +46,7 @@ def diverging(id: str, source: str, sentence: str, reason: str, endpoint: str = 
 
 
 def todo(id: str, source: str, sentence: str, issue: str, endpoint: str = "") -> Row:
-    """Comes with an issue of its own."""
+    """Is not built yet. `issue`: what it waits for."""
     return Row(id, source, sentence, Status.WAITING, issue, _endpoint(endpoint))
 
 
@@ -60,6 +60,4 @@ def _endpoint(text: str) -> tuple[str, str] | None:
     return (method, path) if text else None
 
 
-RUNS = "Runs that are never lost, never doubled, never stuck"
-MEMORY = "Memory that can be found again"
-LATER = "laterWhat rows wait for: MCP, groups and templates come later than the two named issues."
+LATER = "Not built yet."

@@ -14,8 +14,8 @@ HEAD = """\
 Generated from `tests/compat/manifest` by `python -m tests.compat.manifest.page`; do not edit.
 
 Each row is a promise that a client of the Letta V1 API may rely on. A row marked *done* or *diverging* is proven by a test that cites its
-id and talks to a real server through the unchanged `letta-client`, on both local profiles. *To do* names the piece of work that brings
-it. `API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
+id and talks to a real server through the unchanged `letta-client`, on both local profiles. What is *to do* is not built
+yet; its routes answer 501 with their names until then. `API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
 """
 
 
