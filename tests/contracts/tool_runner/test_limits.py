@@ -31,7 +31,7 @@ def tool():
 def test_a_tool_that_loops_for_ever_is_killed_at_its_limit(runner: ToolRunner) -> None:
     outcome = runner.run(job(STUBBORN, timeout=2.0))  # it must have begun by then, on a busy machine too
     assert outcome.error == (
-        "Error executing function tool: TimeoutError: it ran longer than the 2.0 seconds that a tool may take, and was stopped"
+        "Error executing function tool: TimeoutError: it ran longer than the 2 seconds that a tool may take, and was stopped"
     )
     assert outcome.stdout == ("started\n",)
 
