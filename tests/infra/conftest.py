@@ -21,6 +21,10 @@ CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-0000-4
 OWN_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"
 
 
+SAID = "said.txt"
+"""The file with what a synthesis that tests share has printed."""
+
+
 @pytest.fixture(scope="session")
 def dev() -> Template:
     """What the profile `aws-offline` loads: with an index of memory."""
@@ -44,6 +48,7 @@ def synthesized_once(factory: pytest.TempPathFactory, name: str, *context: str) 
         if not made.exists():
             done = synthesized(run / f"cdk.new-{name}", *context)
             assert done.returncode == 0, done.stdout + done.stderr
+            (run / f"cdk.new-{name}" / SAID).write_text(done.stdout + done.stderr, encoding="utf-8")
             (run / f"cdk.new-{name}").rename(made)
     return made
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from infra.settings import settings_in
-from tests.infra.conftest import synthesized
 from tests.infra.reading import Template
 
 KIND = "AWS::CloudWatch::Alarm"
@@ -35,15 +33,12 @@ def test_a_topic_of_the_account_is_told(large: Template) -> None:
     assert not large.of_type("AWS::SNS::Topic")
 
 
-def test_an_address_gets_a_topic_to_which_only_the_alarms_of_the_account_publish(tmp_path: Path) -> None:
-    done = synthesized(tmp_path, "alarms=ops@example.com")
-    assert done.returncode == 0, done.stdout + done.stderr
-    template = Template(json.loads((tmp_path / "Hibernaut-dev.template.json").read_text(encoding="utf-8")))
-    ((topic, _),) = template.of_type("AWS::SNS::Topic").items()
-    assert actions(template) == [{"Ref": topic}]
-    mail = template.only("AWS::SNS::Subscription")["Properties"]
+def test_an_address_gets_a_topic_to_which_only_the_alarms_of_the_account_publish(walled: Template) -> None:
+    ((topic, _),) = walled.of_type("AWS::SNS::Topic").items()
+    assert actions(walled) == [{"Ref": topic}]
+    mail = walled.only("AWS::SNS::Subscription")["Properties"]
     assert (mail["Protocol"], mail["Endpoint"], mail["TopicArn"]) == ("email", "ops@example.com", {"Ref": topic})
-    statements = template.only("AWS::SNS::TopicPolicy")["Properties"]["PolicyDocument"]["Statement"]
+    statements = walled.only("AWS::SNS::TopicPolicy")["Properties"]["PolicyDocument"]["Statement"]
     (allow,) = [one for one in statements if one["Effect"] == "Allow"]
     assert (allow["Principal"], allow["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
     assert allow["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}

@@ -13,7 +13,7 @@ import pytest
 from infra.app import FOR_READING
 from infra.artifacts import CAGE, ROOT, stage
 from infra.settings import settings_of
-from tests.infra.conftest import synthesized
+from tests.infra.conftest import SAID
 
 
 def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path, checked_walls: Path) -> None:
@@ -22,11 +22,9 @@ def test_no_rule_of_the_checks_is_broken(checked: Path, checked_search: Path, ch
     assert checked_search.exists()
 
 
-def test_a_template_without_packages_is_called_one_for_reading_and_nothing_else_is_said(tmp_path: Path) -> None:
-    done = synthesized(tmp_path, "env=dev", "search=domain")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert done.stderr == FOR_READING.format(folder=tmp_path)
+def test_a_template_without_packages_is_called_one_for_reading_and_nothing_else_is_said(checked_search: Path) -> None:
+    said = (checked_search.parent / SAID).read_text(encoding="utf-8")
+    assert said == FOR_READING.format(folder=checked_search.parent.with_name("cdk.new-search"))
 
 
 def test_cloudformation_takes_the_templates(checked: Path, checked_search: Path, checked_walls: Path) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dynamodb_local"]
 
-EVERY = 17
-OFTEN = {"restarted": 5, "taken over": 9, "no answer": 9, "no start": 1}
+EVERY = 31
+OFTEN = {"restarted": 9, "taken over": 17, "no answer": 17, "no start": 1}
 """The step between the points of a story. It is odd, because the points before and after an operation alternate: an even step would
 take only one of them. Each fault begins at another point.
 """
@@ -66,7 +66,7 @@ def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -
     assert tally.points > 1
 
 
-@pytest.mark.parametrize(("name", "every"), [("parallel tools", 5), ("approval: yes", 9)])
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 9), ("approval: yes", 17)])
 def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
     tally = on_dynamodb_local(dynamodb_local.endpoint)(BY_NAME[name], min(3, every), every)
     assert tally.found == []
