@@ -148,8 +148,11 @@ class Deployment:
                     machine.executions = [one for one in machine.executions if one.status == "RUNNING"]
 
     def _may_wait(self) -> bool:
-        """Whether a run that a client waits for needs neither the sweep nor a later act to end."""
-        return self.waiting and not self.points.struck and all(getattr(act, "waits", True) for act in self.story.acts)
+        """Whether a run that a client waits for needs neither the sweep nor a later act to end. A run that waits for another agent may need
+        the sweep, which comes when the client has gone.
+        """
+        ends = not self.story.tools and all(getattr(act, "waits", True) for act in self.story.acts)
+        return self.waiting and not self.points.struck and ends
 
     def _point(self, place: str) -> None:
         freeze_if_dead()
