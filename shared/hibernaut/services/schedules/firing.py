@@ -166,9 +166,8 @@ class ScheduleFiring:
         )
         if accepted.attached:
             written[:] = [moved.noted(occurrence.outcome("accepted", accepted.run_id))]
-            if (
-                occurrence.at_ms is not None
-            ):  # the run is this occurrence's, though the schedule has not moved: its item was restored
+            # The run is this occurrence's, though the schedule has not moved: its item was restored.
+            if occurrence.at_ms is not None:
                 self._write(before, written[0], occurrence.fired_at)
         self._start(accepted)
         return written[0]
