@@ -66,7 +66,7 @@ def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -
     assert tally.points > 1
 
 
-@pytest.mark.parametrize(("name", "every"), [("parallel tools", 9), ("approval: yes", 17)])
+@pytest.mark.parametrize(("name", "every"), [("parallel tools", 7), ("approval: yes", 9)])
 def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
     tally = on_dynamodb_local(dynamodb_local.endpoint)(BY_NAME[name], min(3, every), every)
     assert tally.found == []
