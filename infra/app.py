@@ -1,7 +1,7 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
 Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `endpoint` with `vpcEndpoints`, `domain` with `certificate`, `hostedZone` and
-`defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call),
+`defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `toolNetwork` (closed, open), `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call),
 `search` (none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
 `promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `jwtIssuer` and the other settings of an identity provider, `snapStart` (true: start functions
 from snapshots), `websockets` (true: serve the WebSocket API), `release` (all-at-once, canary, linear), `otlp` (a collector), `dashboard` (true: create a page of graphs), `alarms` (an e-mail

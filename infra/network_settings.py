@@ -1,16 +1,19 @@
-"""The settings of the functions' network in the context. Plain values."""
+"""The settings of the functions' networks in the context. Plain values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from infra.context import parts_in
 from infra.search_settings import Search, zones_of
 
 _IDS = {"vpc": "vpc", "subnets": "subnet", "securityGroups": "sg"}
 OWN_VPC = "stack"
+ToolNetworkKind = Literal["closed", "open"]
+"""What the code of custom tools reaches on AWS: nothing, or the internet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,17 @@ class Vpc:
     def foreign(self) -> bool:
         """Whether the VPC belongs to somebody else."""
         return self.id not in ("", OWN_VPC)
+
+
+def tool_network_in(context: Mapping[str, object]) -> ToolNetworkKind:
+    """The network of custom tools; closed unless it is opened. Raises: ValueError."""
+    match context.get("toolNetwork", "closed"):
+        case "closed":
+            return "closed"
+        case "open":
+            return "open"
+        case other:
+            raise ValueError(f"toolNetwork must be one of {', '.join(get_args(ToolNetworkKind))}, not {other!r}")
 
 
 def vpc_in(context: Mapping[str, object], search: Search) -> Vpc:

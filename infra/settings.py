@@ -15,8 +15,10 @@ from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
+from hibernaut.wiring.browser_settings import hosts_in, origins_in
+from hibernaut.wiring.retention_settings import NOTHING_LEAVES, RetentionNames, RetentionSettings, retention_in
 from hibernaut.wiring.schedule_settings import most_alarms_in
-from hibernaut.wiring.settings import hosts_in, origins_in, prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
+from hibernaut.wiring.settings import prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
 from hibernaut.wiring.variables import address_in, days_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, reply_seconds_in, tool_seconds_in
@@ -24,7 +26,9 @@ from infra.context import parts_in, wished
 from infra.default_model import default_model_in
 from infra.endpoint_settings import Endpoint, endpoint_in, ranges_in
 from infra.identity_settings import identity_variables_in
-from infra.network_settings import Vpc, vpc_in
+from infra.network_settings import ToolNetworkKind, Vpc, tool_network_in, vpc_in
+from infra.outward_settings import outward_variables_in
+from infra.package_settings import package_variables_in
 from infra.release_kind import ReleaseKind, release_in
 from infra.search_settings import Search, search_in
 from infra.tag_settings import tags_in
@@ -40,6 +44,7 @@ WEB_ADAPTER = "753240598075", "LambdaAdapterLayerArm64:27"
 """AWS's public layer with the Lambda Web Adapter (release 1.0.0), by account and name: the same in every commercial region."""
 FOLLOWERS = 200
 """The reserved concurrency of streams in production, so that followers and other requests cannot starve one another."""
+RETENTION_NAMES = RetentionNames("restDays", "retentionDays", "retention")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 """A key and not an alias: a role's permission names the key itself."""
 OWN_KEY = "stack"
@@ -52,32 +57,36 @@ _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,25
 class Size:
     """Memory in MB (1,769 MB are one whole CPU) and the time limit in seconds. `at_once`: the reserved concurrency, which is
     taken from the account's quota (None: unreserved). `tries`: the number of retries of a failed asynchronous invocation.
+    `disk`: the temporary folder in MB.
     """
 
     memory: int
     timeout: int
     at_once: int | None = None
     tries: int = 0
+    disk: int = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """One size per function. A step may include a model call of 12 minutes, so `advance_turn` has Lambda's maximum of 15; so has
-    `run_tool`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
+    `run_tool` and `run_node`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
     without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
     next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file. `fire_schedule`
-    may make several summaries.
+    may make several summaries. The folders of `build_packages` and `run_tool` hold packages of tools, zipped and not, with their byte code.
     """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
     advance_turn: Size = Size(1024, 900)
+    build_packages: Size = Size(1769, 300, disk=2048)
     close_run: Size = Size(512, 60)
     deliver_events: Size = Size(512, 180)
     fire_schedule: Size = Size(1024, 900)
     index_memory: Size = Size(1024, 900)
     ingest_file: Size = Size(1769, 900, tries=2)
     request_approval: Size = Size(512, 60)
-    run_tool: Size = Size(1769, 900)
+    run_node: Size = Size(1769, 900)
+    run_tool: Size = Size(1769, 900, disk=2048)
     socket: Size = Size(1024, STREAM_SECONDS)
     stream: Size = Size(1024, STREAM_SECONDS)
     summarize: Size = Size(1024, 400)
@@ -100,10 +109,12 @@ class Settings:
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
     `tool_seconds`: the time limit of a custom tool, `reply_seconds`: that of a reply between agents (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
-    set (empty: none). `history`: how long versions of memory are kept. `identity`: the variables that tell the API whose tokens it accepts. `events`: `bus`: events of
+    set (empty: none). `history`: how long versions of memory are kept. `retention`: what leaves the table after a time. `identity`: the variables that tell the API whose tokens it accepts. `outward`: those that name
+    the private addresses which outward requests may reach. `packages`: those about the packages of tools. `events`: `bus`: events of
     all tenants go to an event bus of EventBridge; webhooks work with either.
     `data_keys`: the KMS key of all stored data, `stack`
-    for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tags`: further names and values of all resources.
+    for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tool_network`: what the sandbox of custom tools reaches.
+    `tags`: further names and values of all resources.
     `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role. `most_alarms`: the number of schedules of a tenant that EventBridge fires; the
     sweep fires the others (None: the server's default).
     """
@@ -135,10 +146,14 @@ class Settings:
     reply_seconds: int | None = None
     tenant_budget: str = ""
     history: timedelta = RETENTION
+    retention: RetentionSettings = NOTHING_LEAVES
     identity: tuple[tuple[str, str], ...] = ()
+    outward: tuple[tuple[str, str], ...] = ()
+    packages: tuple[tuple[str, str], ...] = ()
     events: EventsKind = "none"
     data_keys: tuple[str, ...] = ()
     vpc: Vpc = field(default_factory=Vpc)
+    tool_network: ToolNetworkKind = "closed"
     tags: tuple[tuple[str, str], ...] = ()
     narrowed: bool = False
     most_alarms: int | None = None
@@ -158,6 +173,11 @@ class Settings:
     def gradual(self) -> bool:
         """Whether a release shifts traffic from one version to the next."""
         return self.release != "all-at-once"
+
+    @property
+    def tools_call_the_api(self) -> bool:
+        """Whether the `client` of a tool reaches the API: the sandbox has a network, and every address may call, as it has no address of its own."""
+        return self.tool_network == "open" and self.endpoint.public and not self.endpoint.vpc_endpoints
 
     @property
     def bedrock_model(self) -> str | None:
@@ -198,10 +218,14 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         otlp=address_in({"otlp": str(context.get("otlp", ""))}, "otlp"),
         tenant_budget=tenant_budget_in({"HIBERNAUT_TENANT_BUDGET": str(context.get("tenantBudget", ""))}),
         history=days_in({"historyDays": str(context.get("historyDays", ""))}, "historyDays", RETENTION),
+        retention=retention_in({name: str(context.get(name, "")) for name in RETENTION_NAMES}, RETENTION_NAMES),
         identity=identity_variables_in(context),
+        outward=outward_variables_in(context),
+        packages=package_variables_in(context),
         events=_events(str(context.get("events", "none"))),
         data_keys=_data_keys(parts_in(context, "dataKey")),
         vpc=vpc_in(context, search),
+        tool_network=tool_network_in(context),
         tags=tags_in(context),
         narrowed=_narrowed(str(context.get("tenantCredentials", "shared"))),
         most_alarms=_most_alarms(context),

@@ -11,7 +11,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from hibernaut import __version__
+from hibernaut.store.table.blob_keys import PACKAGES
 from hibernaut.store.versions.version_store import RETENTION
+from hibernaut.wiring.tool_settings import INDEX
 from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
 from infra.constructs.agent_schedules import AgentSchedules
@@ -34,6 +36,7 @@ from infra.constructs.secrets import SecretsKey
 from infra.constructs.sockets import WebSocketApi
 from infra.constructs.storage import Storage
 from infra.constructs.tenant_role import NARROWED, TenantRole
+from infra.constructs.tool_network import ToolNetwork
 from infra.constructs.uploads import OnUpload
 from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, started_arn, stop_access
 from infra.search_settings import zones_of
@@ -60,11 +63,13 @@ class Functions:
     summarize: OurFunction
     request_approval: OurFunction
     close_run: OurFunction
+    run_node: OurFunction
     run_tool: OurFunction
     sweep_runs: OurFunction
     ingest_file: OurFunction
     deliver_events: OurFunction
     fire_schedule: OurFunction
+    build_packages: OurFunction
     index_memory: OurFunction | None
     """None: memory is not indexed."""
     socket: OurFunction | None = None
@@ -82,10 +87,12 @@ class Functions:
 
     @property
     def knowing(self) -> list[OurFunction]:
-        """The functions with references to other parts of the stack: all but the sandbox."""
-        return [function for name, function in self.by_name().items() if name != "run_tool"]
+        """The functions that serve tenants' records: all but the sandboxes and the builder of their packages."""
+        return [function for name, function in self.by_name().items() if name not in (*CAGED, "build_packages")]
 
 
+CAGED = ("run_tool", "run_node")
+"""The sandboxes: their roles deny their code everything."""
 UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events", "fire_schedule")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
@@ -122,6 +129,7 @@ class HibernautStack(cdk.Stack):
         self._grant(functions)
         workflow = RunStateMachine(self, "Workflow", settings=settings, tasks={name: getattr(functions, name) for name in TASKS})
         gateway = Gateway(self, "Gateway", settings=settings, api=functions.api, stream=functions.stream)
+        gateway.tell_tools((functions.api, *functions.waiting, functions.advance_turn), settings)
         if functions.socket is not None:
             self._sockets(gateway, functions.socket)
         EveryMinute(self, "EveryMinute", sweep_runs=functions.sweep_runs, letters=self._letters)
@@ -160,14 +168,31 @@ class HibernautStack(cdk.Stack):
         source = lambda_.Code.from_asset(str(artifacts.code))
         code = Code(source, (self._layer("Dependencies", str(artifacts.layer)),))
         served = Code(source, (*code.layers, self._web_adapter()), start="functions/stream/run.sh", network=self._network)
+        closed = settings.tool_network == "closed"
         cage = Code(
-            lambda_.Code.from_asset(str(artifacts.cage_code)), (self._layer("CageDependencies", str(artifacts.cage_layer)),)
+            lambda_.Code.from_asset(str(artifacts.cage_code)),
+            (self._layer("CageDependencies", str(artifacts.cage_layer)),),
+            network=ToolNetwork(self, "ToolNetwork", packages=self._storage.blobs) if closed else None,
         )
-        run_tool = OurFunction(self, "run_tool", code=cage, settings=settings, environment={}, caged=True)
-        environment = self._environment(run_tool)
+        with_node = replace(cage, layers=(*cage.layers, self._layer("Node", str(artifacts.node_layer))))
+        caged = {
+            name: OurFunction(self, name, code=own, settings=settings, environment={}, caged=True)
+            for name, own in zip(CAGED, (cage, with_node), strict=True)
+        }
+        environment = self._environment(**caged)
         stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
         sockets = ("socket",) if settings.websockets else ()
-        names = ("api", "advance_turn", "summarize", "request_approval", "close_run", *UNAWAITED, *self._indexer, *sockets)
+        names = (
+            "api",
+            "build_packages",
+            "advance_turn",
+            "summarize",
+            "request_approval",
+            "close_run",
+            *UNAWAITED,
+            *self._indexer,
+            *sockets,
+        )
         made = {
             name: OurFunction(
                 self,
@@ -180,7 +205,7 @@ class HibernautStack(cdk.Stack):
             for name in names
         }
         indexer = made.pop("index_memory", None)
-        return Functions(**made, stream=stream, run_tool=run_tool, index_memory=indexer)
+        return Functions(**made, **caged, stream=stream, index_memory=indexer)
 
     def _sockets(self, gateway: Gateway, socket: OurFunction) -> None:
         """The WebSocket API. Its function knows the names and origins that the REST API knows."""
@@ -188,7 +213,7 @@ class HibernautStack(cdk.Stack):
         gateway.name(socket, self._settings)
         cdk.CfnOutput(self, "SocketUrl", value=sockets.address(self._settings, "wss"))
 
-    def _environment(self, run_tool: OurFunction) -> dict[str, str]:
+    def _environment(self, *, run_tool: OurFunction, run_node: OurFunction) -> dict[str, str]:
         settings = self._settings
         return {
             "HIBERNAUT_ENV": settings.name,
@@ -196,6 +221,7 @@ class HibernautStack(cdk.Stack):
             "HIBERNAUT_BUCKET": self._storage.blobs.bucket_name,
             "HIBERNAUT_STATE_MACHINE": started_arn(self, settings),
             "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
+            "HIBERNAUT_RUN_NODE": run_node.function.function_name,
             "HIBERNAUT_PARAMETERS": settings.parameters,
             **self._bedrock(),
             **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
@@ -207,6 +233,8 @@ class HibernautStack(cdk.Stack):
             **({"HIBERNAUT_OTLP_ENDPOINT": settings.otlp} if settings.otlp else {}),
             **({"HIBERNAUT_TENANT_BUDGET": settings.tenant_budget} if settings.tenant_budget else {}),
             **({"HIBERNAUT_HISTORY_DAYS": str(settings.history.days)} if settings.history != RETENTION else {}),
+            **settings.retention.variables(),
+            **dict(settings.outward),
         }
 
     def _bedrock(self) -> dict[str, str]:
@@ -272,17 +300,20 @@ class HibernautStack(cdk.Stack):
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
         the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by the
         two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
-        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them. A function
+        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them;
+        the sweep does both, for the agents of a template's migration. A function
         that sends spans reads the collector's key. Models are called by
-        steps, by summaries, by scheduled compactions, and by the routes of `stream`; the API resolves handles.
+        steps, by summaries, by scheduled compactions, and by the routes of `stream`; the API resolves handles, and so does the sweep, for the prototypes
+        of a template's migration.
         """
         f = functions
         settings = self._settings
         self._grant_storage(f)
         for function in f.knowing:
-            if settings.otlp or function not in (f.request_approval, f.close_run, f.sweep_runs, f.deliver_events):
+            if settings.otlp or function not in (f.request_approval, f.close_run, f.deliver_events):
                 function.allow(self._secret_access(), *use_of(self, settings, "ssm"))
         self._secrets.allow(f.deliver_events, sealing=False)
+        self._secrets.allow(f.sweep_runs, sealing=True)
         for function in (f.sweep_runs, f.ingest_file, f.fire_schedule):
             function.allow(*use_for(self._letters))
         for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.close_run, f.sweep_runs, f.fire_schedule):
@@ -293,16 +324,31 @@ class HibernautStack(cdk.Stack):
             function.allow(end_wait_access(self, settings))
         for function in (f.api, *f.waiting, f.advance_turn):
             f.run_tool.allow_invoke_by(function.role)
+            f.run_node.allow_invoke_by(function.role)
+        self._packages(f)
         for function in (f.api, f.sweep_runs):
             f.ingest_file.allow_invoke_by(function.role)
             function.function.add_environment("HIBERNAUT_INGEST_FILE", f.ingest_file.function.function_name)
 
         for function in (f.api, *f.waiting, f.advance_turn, f.summarize, f.fire_schedule):
-            self._secrets.allow(function, sealing=function in (f.api, f.stream))
+            self._secrets.allow(function, sealing=function in (f.api, *f.waiting, f.advance_turn))
             if settings.bedrock_models:
                 function.allow(list_access())
         for function in (*f.waiting, f.advance_turn, f.summarize, f.fire_schedule):
             function.allow(*invoke_access(self, settings.bedrock_models))
+
+    def _packages(self, functions: Functions) -> None:
+        """The packages of tools: the API has them built, and whoever runs tools signs the addresses at which the sandbox fetches them."""
+        f, storage = functions, self._storage
+        f.build_packages.allow(storage.objects_access(f"{PACKAGES}*"), storage.list_access(), *use_of(self, self._settings, "s3"))
+        f.build_packages.allow_invoke_by(f.api.role)
+        if (INDEX, "none") not in self._settings.packages:
+            f.api.function.add_environment("HIBERNAUT_BUILD_PACKAGES", f.build_packages.function.function_name)
+        for name, value in self._settings.packages:
+            f.build_packages.function.add_environment(name, value)
+        if self._settings.narrowed:
+            for function in (f.api, f.stream, f.advance_turn):
+                function.allow(storage.packages_access(), *use_of(self, self._settings, "s3"))
 
     def _grant_storage(self, functions: Functions) -> None:
         """All functions but the sandbox read and write records: of all tenants, or of one at a time if the settings say so."""

@@ -5,6 +5,7 @@ It knows nothing of the product, so that a test of any layer starts from the sam
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import socket
@@ -16,6 +17,8 @@ from typing import Any
 import certifi
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.prepared import prepare
 
 # Suites and doubles are modules beside the tests; their asserts should explain themselves like a test's.
 pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.is_dir()))
@@ -54,6 +57,40 @@ def pytest_configure() -> None:
         folder = MEMORY / f"hibernaut-tests-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[TEMPORARY] = str(folder)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Make what this worker has to make for all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None:
+        prepare(session.config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share engines between files, where `make test` distributes them."""
+    from tests.scheduling import EngineScheduling
+
+    return EngineScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collectstart() -> None:
+    """Collect no garbage while tests are collected, because next to nothing of it becomes garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Collect garbage seldom: what pytest has collected stays for the whole run, and a tenth of the time would be spent on looking at it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Collect garbage once. pytest does so twice at its end, each time through everything that the tests have left."""
+    gc.collect()
+    gc.freeze()
 
 
 class OutsideTheMachine(OSError):

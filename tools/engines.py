@@ -10,6 +10,7 @@ code 1.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ FOLDER = ROOT / ".engines"
 PYTHON_CLIENTS = ROOT / "tests" / "clients" / "python"
 TYPESCRIPT = ROOT / "tests" / "clients" / "typescript"
 TYPESCRIPT_SDK = "@letta-ai/letta-client"
+CONSOLE = ROOT / "tools" / "console"
+MCP = ROOT / "tests" / "clients" / "mcp"
 STAMP = "installed"
 SECONDS_TO_FETCH = 600
 
@@ -128,13 +131,21 @@ def _install_opensearch(folder: Path, version: str) -> None:
     plugin.unlink()
 
 
-def _install_typescript_client(folder: Path, version: str) -> None:
-    """Install the packages of the lock beside the test to `node_modules/`. The lock has hashes and no address: npm's
-    configuration names the registry.
+def _install_packages(source: Path, folder: Path) -> None:
+    """Install the packages of the lock in `source` to `node_modules/`. The lock has hashes and no address: npm's configuration names the
+    registry.
     """
     for name in ("package.json", "package-lock.json"):
-        shutil.copy2(TYPESCRIPT / name, folder)
+        shutil.copy2(source / name, folder)
     run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", inside=folder)
+
+
+def _install_console_checks(folder: Path, version: str) -> None:  # noqa: ARG001 - the lock names the versions
+    _install_packages(CONSOLE, folder)
+
+
+def _install_typescript_client(folder: Path, version: str) -> None:
+    _install_packages(TYPESCRIPT, folder)
     found = json.loads((folder / "node_modules" / TYPESCRIPT_SDK / "package.json").read_text(encoding="utf-8"))["version"]
     if found != version:
         raise InstallFailed(f"npm ended well, but installed {found}")
@@ -142,9 +153,20 @@ def _install_typescript_client(folder: Path, version: str) -> None:
 
 def _install_python_client(folder: Path, version: str) -> None:
     """Install the packages of the lock beside the test into the virtual environment `venv/`: each release needs its own."""
+    _install_environment(PYTHON_CLIENTS / f"{version}.lock", folder)
+
+
+def _install_environment(lock: Path, folder: Path) -> None:
+    """Install the packages of a lock into the virtual environment `venv/`."""
     run(sys.executable, "-m", "venv", "venv", inside=folder)
     options = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--require-hashes"]
-    run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(PYTHON_CLIENTS / f"{version}.lock"), inside=folder)
+    run("venv/bin/python", "-m", "pip", "install", *options, "-r", str(lock), inside=folder)
+
+
+def _install_mcp_servers(folder: Path, version: str) -> None:  # noqa: ARG001 - the locks name the versions
+    """Install the reference servers of npm to `node_modules/`, and those of PyPI into `venv/`."""
+    _install_packages(MCP, folder)
+    _install_environment(MCP / "python.lock", folder)
 
 
 def run(*command: str, inside: Path) -> None:
@@ -182,6 +204,27 @@ TYPESCRIPT_CLIENT = Engine(
     serves="the tests of the TypeScript client",
 )
 
+CONSOLE_CHECKS = Engine(
+    name="console-checks",
+    version=" ".join(json.loads((CONSOLE / "package.json").read_text(encoding="utf-8"))["devDependencies"].values()),
+    needs=("node", "npm"),
+    install=_install_console_checks,
+    serves="the types of the console, and its checks for accessibility",
+)
+
+MCP_SERVERS = Engine(
+    name="mcp-servers",
+    version=" ".join(
+        [
+            *json.loads((MCP / "package.json").read_text(encoding="utf-8"))["dependencies"].values(),
+            *re.findall(r"^mcp-server-\w+==(\S+)", (MCP / "python.lock").read_text(encoding="utf-8"), re.MULTILINE),
+        ]
+    ),
+    needs=("node", "npm"),
+    install=_install_mcp_servers,
+    serves="the tests against the reference servers of the Model Context Protocol",
+)
+
 OLDER_PYTHON_CLIENTS = tuple(
     Engine(
         name=f"python-client-{version}",
@@ -193,7 +236,7 @@ OLDER_PYTHON_CLIENTS = tuple(
     for version in ("0.1.324", "1.11.0", "1.12.0")
 )
 
-ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, *OLDER_PYTHON_CLIENTS)
+ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, MCP_SERVERS, CONSOLE_CHECKS, *OLDER_PYTHON_CLIENTS)
 
 
 def provide(engine: Engine) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.tool_runner.fetched_packages import FetchedPackages
 from hibernaut.adapters.tool_runner.wire import failed, job_from_json, outcome_to_json
 from hibernaut.ports.tool_runner import ToolJob, ToolRunner
 
@@ -35,7 +36,7 @@ class Context(Protocol):
 def handler(event: dict[str, Any], context: Context, runner: ToolRunner | None = None) -> dict[str, Any]:
     """Run the tool of the job. A failed tool, or a reply over the limit, is an outcome and no exception."""
     job = within(job_from_json(event), context)
-    reply = outcome_to_json((runner or ChildProcessRunner()).run(job))
+    reply = outcome_to_json((runner or ChildProcessRunner(packages=FetchedPackages().place)).run(job))
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= LARGEST_REPLY:
         return reply
     return outcome_to_json(failed(job, "ValueError", "what it returned and printed is too large for a function's reply"))

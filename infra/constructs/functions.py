@@ -15,11 +15,14 @@ from constructs import Construct
 
 from infra.constructs.findings import ANYTHING, Grant, accept, give
 from infra.constructs.logs import log_group
-from infra.constructs.network import Network
+from infra.constructs.network import ENTRY, Network, entry
 from infra.constructs.releases import LIVE, SHIFTED
+from infra.constructs.tool_network import ToolNetwork
 from infra.constructs.trust import service_for_this_account
 from infra.settings import Settings, Size
 
+SMALLEST_DISK = 512
+"""The temporary folder of a function in MB, unless it has more."""
 UNTRACED = ("sweep_runs",)
 """A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a month."""
 SNAPSHOT = ("api", "advance_turn")
@@ -37,11 +40,11 @@ class Code:
     source: lambda_.Code
     layers: tuple[lambda_.ILayerVersion, ...]
     start: str | None = None
-    network: Network | None = None
+    network: Network | ToolNetwork | None = None
 
 
 class OurFunction(Construct):
-    """`functions/<name>` on Python 3.13 for arm64. `caged`: its role denies everything, including logs and traces."""
+    """`functions/<name>` on Python 3.13 for arm64. `caged`: its role denies its code everything, including logs and traces."""
 
     def __init__(
         self,
@@ -59,12 +62,12 @@ class OurFunction(Construct):
         self.log_group = log_group(self, "Logs", settings)
         self.role = iam.Role(self, "Role", assumed_by=service_for_this_account("lambda.amazonaws.com"))
         if caged:
-            self._deny_everything()
+            self._deny_everything(placed=code.network is not None)
         else:
             self._allow_logs()
         network, restored = code.network, settings.snap_start and name in SNAPSHOT
         if network is not None:
-            self.allow(network.entry())
+            self.allow(entry())
         self.function = lambda_.Function(
             self,
             "Function",
@@ -77,6 +80,7 @@ class OurFunction(Construct):
             memory_size=size.memory,
             timeout=cdk.Duration.seconds(size.timeout),
             reserved_concurrent_executions=size.at_once,
+            ephemeral_storage_size=cdk.Size.mebibytes(size.disk) if size.disk > SMALLEST_DISK else None,
             environment={**environment, "POWERTOOLS_LOG_LEVEL": settings.log_level},
             log_group=self.log_group,
             tracing=lambda_.Tracing.DISABLED if caged or name in UNTRACED else lambda_.Tracing.ACTIVE,
@@ -113,7 +117,17 @@ class OurFunction(Construct):
         self.role.add_to_policy(streams)
         accept(self.role, f"IAM5[{ANYTHING}]", "X-Ray's PutTraceSegments takes no resource.")
 
-    def _deny_everything(self) -> None:
+    def _deny_everything(self, *, placed: bool) -> None:
+        """`placed`: the function is in a VPC, into which Lambda places it by calls with this role."""
         # A child process with users' code can read its parent's credentials, so they must permit nothing.
         # The reply contains the child's output, and `advance_turn` stores it.
-        self.role.add_to_policy(iam.PolicyStatement(effect=iam.Effect.DENY, actions=["*"], resources=["*"]))
+        if not placed:
+            self.role.add_to_policy(iam.PolicyStatement(effect=iam.Effect.DENY, actions=["*"], resources=["*"]))
+            return
+        others = iam.PolicyStatement(effect=iam.Effect.DENY, not_actions=list(ENTRY), resources=["*"])
+        # Lambda writes the key into the credentials that a function gets, and into none of its own
+        # (AWS Lambda developer guide, "Working with Lambda execution environment credentials").
+        of_the_code = {"Null": {"lambda:SourceFunctionArn": "false"}}
+        everything = iam.PolicyStatement(effect=iam.Effect.DENY, actions=["*"], resources=["*"], conditions=of_the_code)
+        for statement in (others, everything):
+            self.role.add_to_policy(statement)

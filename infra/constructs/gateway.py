@@ -7,6 +7,7 @@ app handles everything else about routes, including CORS: both functions serve t
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
@@ -53,12 +54,20 @@ STREAMED = (
     "agents/{agent_id}/summarize",
     "agents/{agent_id}/generate",
     "chat/completions",
+    "groups/{group_id}/messages",
+    "groups/{group_id}/messages/stream",
     "conversations/{conversation_id}/messages",
     "conversations/{conversation_id}/stream",
     "conversations/{conversation_id}/compact",
     "runs/{run_id}/stream",
+    "tools/mcp/servers/connect",
+    "tools/generate-tool",
 )
-"""The POST routes that may wait for a model: replies, whole or as events, and summaries."""
+"""The POST routes that may wait for a model or for a user: replies, whole or as events, and summaries."""
+FOLLOWED = tuple(f"/{version}/mcp-servers/connect/{{mcp_server_id}}" for version in VERSIONS)
+"""The GET routes whose events wait for a user."""
+WAITING = (*(f"/{version}/{route}" for version in VERSIONS for route in STREAMED), "/mcp")
+"""Their paths, and that of the MCP endpoint, whose calls wait for runs."""
 
 REFUSALS = (
     (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is over the limit of {BODY_LIMIT}."),
@@ -141,19 +150,30 @@ class Gateway(Construct):
         for name, value in settings.identity:
             function.function.add_environment(name, value)
 
+    def tell_tools(self, functions: Sequence[OurFunction], settings: Settings) -> None:
+        """Tell those who run tools where the `client` of a tool reaches the API, if it does."""
+        endpoint, stack = settings.endpoint, cdk.Stack.of(self)
+        if not settings.tools_call_the_api:
+            return
+        # Named by its parts: the stage refers to the functions.
+        own = f"https://{self.rest.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{settings.name}"
+        for function in functions:
+            function.function.add_environment("HIBERNAUT_API_URL", f"https://{endpoint.domain}" if endpoint.domain else own)
+
     def _routes(self, whole: apigateway.Integration, streamed: apigateway.Integration) -> None:
         """Add the resources. Resources on the way to a streamed route get a buffered method and a greedy child, because the
         gateway does not backtrack to a parent's greedy route.
         """
         made: dict[str, apigateway.IResource] = {"": self.rest.root}
-        paths = [f"/{version}/{route}" for version in VERSIONS for route in STREAMED]
-        for path in sorted({one[:place] for one in paths for place in _ends(one)}):
+        for path in sorted({one[:place] for one in (*WAITING, *FOLLOWED) for place in _ends(one)}):
             parent, _, part = path.rpartition("/")
             made[path] = made[parent].add_resource(part)
         for path, resource in made.items():
             resource.add_method("ANY", whole)
-            if path in paths:
+            if path in WAITING:
                 resource.add_method("POST", streamed)
+            if path in FOLLOWED:
+                resource.add_method("GET", streamed)
             below = [other[len(path) + 1 :] for other in made if other.startswith(f"{path}/")]
             # A resource may have only one path variable as a child.
             if not any(part.startswith("{") for part in below):

@@ -18,6 +18,14 @@ from infra.network_settings import Vpc
 HTTPS = 443
 _INTERFACES = ("CreateNetworkInterface", "DeleteNetworkInterface", "DescribeNetworkInterfaces", "DescribeSubnets")
 _ADDRESSES = ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
+ENTRY = tuple(f"ec2:{name}" for name in (*_INTERFACES, *_ADDRESSES))
+"""The calls by which Lambda places a function in a VPC; it makes them with the function's role."""
+
+
+def entry() -> Grant:
+    """The permissions that Lambda needs in a function's role to place it in a VPC."""
+    reason = "Lambda makes its network interfaces under names of its own."
+    return Grant(iam.PolicyStatement(actions=list(ENTRY), resources=["*"]), ANYTHING, reason)
 
 
 class Network(Construct):
@@ -67,10 +75,3 @@ class Network(Construct):
             group.add_ingress_rule(functions, ec2.Port.tcp(HTTPS))
         subnets = [subnet.subnet_id for subnet in self.vpc.private_subnets[:zones]]
         return opensearch.CfnDomain.VPCOptionsProperty(subnet_ids=subnets, security_group_ids=[group.security_group_id])
-
-    @staticmethod
-    def entry() -> Grant:
-        """The permissions that Lambda needs in a function's role to place it in a VPC."""
-        actions = [f"ec2:{name}" for name in (*_INTERFACES, *_ADDRESSES)]
-        reason = "Lambda makes its network interfaces under names of its own."
-        return Grant(iam.PolicyStatement(actions=actions, resources=["*"]), ANYTHING, reason)

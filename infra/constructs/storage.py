@@ -15,7 +15,7 @@ from constructs import Construct
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
 from hibernaut.ports.table import Index
-from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS, UPLOADS
+from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS, PACKAGES, UPLOADS
 from infra.constructs.data_key import data_key, use_of
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
@@ -121,6 +121,13 @@ class Storage(Construct):
     def list_access(self) -> Grant:
         """Without permission to list, a missing object reads as forbidden."""
         return Grant(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.blobs.bucket_arn]))
+
+    def packages_access(self) -> Grant:
+        """Signing the addresses of the packages of tools, of any tenant: reading them."""
+        bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
+        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/{PACKAGES}*"
+        within = iam.PolicyStatement(actions=["s3:GetObject"], resources=[self.blobs.arn_for_objects(f"{PACKAGES}*")])
+        return Grant(within, finding, "Sets of packages are named at run time; the bucket is ours alone.")
 
     def upload_access(self) -> Grant:
         """Signing the addresses of uploads, of any tenant."""

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from hibernaut.schemas import errors
-from hibernaut.wiring import identity, schedule_settings, settings, tracing
+from hibernaut.wiring import browser_settings, identity, outward, schedule_settings, settings, tool_settings, tracing
 from tests.support.api_description import api_description
 
 ROOT = Path(__file__).parents[2]
@@ -22,14 +22,20 @@ def error_codes(kind: type[errors.HibernautError] = errors.HibernautError) -> se
 
 
 def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
-    code = [Path(str(module.__file__)).read_text().split('"""', 2)[2] for module in (settings, identity, schedule_settings)]
+    code = [
+        Path(str(module.__file__)).read_text().split('"""', 2)[2]
+        for module in (settings, identity, outward, schedule_settings, tool_settings)
+    ]
     read = set(VARIABLE.findall("".join(code)))
     assert read
     assert not {name for name in read if f"`{name}`" not in page("configuration.md")}
 
 
 def test_the_page_of_settings_names_no_variable_that_nothing_reads() -> None:
-    source = "".join(Path(str(module.__file__)).read_text() for module in (settings, identity, schedule_settings, tracing))
+    source = "".join(
+        Path(str(module.__file__)).read_text()
+        for module in (settings, browser_settings, identity, outward, schedule_settings, tool_settings, tracing)
+    )
     named = set(VARIABLE.findall(page("configuration.md"))) - set(settings.PROVIDER_NAMES)
     assert not {name for name in named if name not in source}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT
+from tests.architecture.tree import PRODUCT, ROOT, files, name, parsed
 
 # Whatever stands behind an adapter is loaded at its first use: idle memory and cold starts pay for nothing else.
 AT_FIRST_USE = (
@@ -21,6 +22,8 @@ AT_FIRST_USE = (
     "httpx2",
     "jwt",
     "mangum",
+    "mcp",
+    "mcp_types",
     "moto",
     "numpy",
     "openai",
@@ -51,3 +54,30 @@ MODULES = (
 @pytest.mark.parametrize("module", MODULES)
 def test_vendors_wait_for_their_first_use(module: str) -> None:
     assert loaded_by(module).isdisjoint(AT_FIRST_USE)
+
+
+HTTP_CLIENTS = {
+    "shared/hibernaut/adapters/door.py": "addresses that clients, models and pages name",
+    "shared/hibernaut/adapters/pinned_transport.py": "the transport of the door",
+    "shared/hibernaut/adapters/model/provider_client.py": "providers that the operator configures, and the usual addresses of the others",
+    "shared/hibernaut/adapters/embedder/http_embedder.py": "the same providers",
+    "shared/hibernaut/adapters/google_credentials.py": "Google's token service by the operator's credentials",
+    "shared/hibernaut/adapters/tracing/otlp.py": "the operator's collector",
+    "shared/hibernaut/local/remote/agent_server.py": "a command of its user, who names the server",
+    "shared/hibernaut/local/migrating/api.py": "another such command",
+}
+"""Who makes HTTP clients, and for whose addresses."""
+MAKERS = {"Client", "AsyncClient", "HTTPTransport", "AsyncHTTPTransport", "urlopen", "HTTPConnection", "HTTPSConnection"}
+
+
+def test_outward_requests_pass_one_door() -> None:
+    """A module that makes a client of its own connects wherever it is told, to the metadata service too."""
+    made = set()
+    for file in files(PRODUCT, "*.py"):
+        if name(file).startswith("shared/hibernaut/local/aws_offline/"):  # stands in for AWS
+            continue
+        for node in ast.walk(parsed(file)):
+            called = node.func if isinstance(node, ast.Call) else None
+            if getattr(called, "id", getattr(called, "attr", None)) in MAKERS:
+                made.add(name(file))
+    assert made == set(HTTP_CLIENTS)

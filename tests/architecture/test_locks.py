@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -12,7 +13,7 @@ from packaging.requirements import Requirement
 from hibernaut.local.ready import NO_EMBEDDING
 from tests.architecture.tree import ROOT
 
-SETS = ("local", "lambda", "weights", "dev", "emulator")
+SETS = ("local", "lambda", "tools", "node", "weights", "dev", "emulator")
 PIN = re.compile(r"^([a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(\S+)(?: ; (.+?))?(?: \\)?$")
 # Each would break "ready in under a minute" or load an SDK that the laptop never calls.
 NOT_LOCAL = {
@@ -64,7 +65,7 @@ def test_every_dependency_has_a_reason_and_a_pin(name: str) -> None:
     assert set(wanted(name)) <= {pin[0] for pin in pins(name)}
 
 
-@pytest.mark.parametrize("name", ["local", "lambda"])
+@pytest.mark.parametrize("name", ["local", "lambda", "tools", "node"])
 def test_what_runs_is_what_was_tested(name: str) -> None:
     tested = {(package, version) for package, version, _ in pins("dev")}
     assert {(package, version) for package, version, _ in pins(name)} - tested == set()
@@ -127,12 +128,20 @@ def test_the_local_set_carries_nothing_of_aws() -> None:
     assert {package for package, _, _ in pins("local")} & NOT_LOCAL == set()
 
 
-@pytest.mark.parametrize("place", ["clients/typescript", "deploy/cdk"])
+@pytest.mark.parametrize("place", ["tests/clients/mcp", "tests/clients/typescript", "tests/deploy/cdk", "tools/sucrase"])
 def test_a_lock_of_npm_pins_by_hash_and_names_no_registry(place: str) -> None:
-    folder = ROOT / "tests" / place
+    folder = ROOT / place
     packages = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     wanted_here = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
     assert packages.pop("")["dependencies"] == wanted_here
     assert [name for name, package in packages.items() if not package.get("integrity", "").startswith("sha512-")] == []
     assert [name for name, package in packages.items() if "resolved" in package] == []
     assert [version for version in wanted_here.values() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
+
+
+def test_the_transpiler_of_tools_is_the_one_that_the_lock_gives() -> None:
+    folder = ROOT / "shared" / "hibernaut" / "adapters" / "tool_runner" / "node"
+    sums = json.loads((ROOT / "tools" / "sucrase" / "sums.json").read_text(encoding="utf-8"))
+    assert {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in sums} == sums
+    versions = json.loads((ROOT / "tools" / "sucrase" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    assert f"sucrase {versions['sucrase']}" in (folder / "sucrase.cjs").read_text(encoding="utf-8")[:100]

@@ -13,11 +13,15 @@ PYTHON = (*PRODUCT, "tests", "tools", "benchmarks")
 PROSE = ("docs", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "cdk.json", ".ci", "requirements", "events")
 
 
+PICTURES = {".png"}
+
+
 def files(roots: tuple[str, ...], pattern: str) -> Iterator[Path]:
+    """The files below the roots that hold text."""
     for root in roots:
         path = ROOT / root
         found = [path] if path.is_file() else sorted(path.rglob(pattern))
-        yield from (file for file in found if file.is_file() and "__pycache__" not in file.parts)
+        yield from (file for file in found if file.is_file() and "__pycache__" not in file.parts and file.suffix not in PICTURES)
 
 
 @cache

@@ -73,6 +73,7 @@ class Records:
         folder = services.folders.create(CreateFolder(name="first"))
         archive = services.archives.create(CreateArchive(name="first"))
         group = services.groups.create(GroupCreate(agent_ids=[agent_id], description="first"))
+        services.group_messages.open(group.id)
         person = self._person(block.id)
         thread = services.conversations.openings.create(agent_id, CreateConversation())
         rate = RateSchedule(rate_expression="1 day")
@@ -113,6 +114,7 @@ class Records:
                 *stores.archives.attach(archive.id, ids["agent"], self._now()),
                 *(stores.archives.attach(ids["archive"], agent_id, self._now()) if number < 40 else ()),
                 *stores.groups.create(group.model_copy(update={"id": ids["group"]}), "t"),
+                self._said_in(group.id),
                 *stores.runs.create(RunState(self._run(ids["run"], agent_id)), None),
                 *schedules.create(replace(schedule, record=copied(schedule.record, ids["schedule"], self._now())), "t")[:-1],
             ]
@@ -148,9 +150,12 @@ class Records:
             "step_id": f"step-{unknown}",
             "message_id": f"message-{unknown}",
             "provider_id": f"provider-{unknown}",
+            "mcp_server_id": f"mcp_server-{unknown}",
             "middle piece": self._pieces[len(self._pieces) // 2],
             "middle message": self._messages[len(self._messages) // 2],
             "webhook_id": f"webhook-{unknown}",
+            "policy_id": f"tool-policy-{unknown}",
+            "sandbox_config_id": f"sandbox-{unknown}",
             "scheduled_message_id": scheduled,
             "event_id": f"evt-{unknown}",
             "group_id": group.id,
@@ -177,6 +182,12 @@ class Records:
             self._messages.append(row.id)
         store = self.embedded.stores.of(TENANT).conversations
         return [store.create_head(after, "t"), store.put_message(conversation, row)]
+
+    def _said_in(self, group_id: str) -> Change:
+        """A message in the log of a group."""
+        text = [TextContent(text="Hello")]
+        row = Message(id=self._new("message"), role="user", content=text, agent_id=group_id, created_at=self._now())
+        return self.embedded.stores.of(TENANT).conversations.put_message(group_id, row)
 
     def _run(self, run_id: str, agent_id: str) -> StoredRun:
         options = RunOptions(max_steps=1)

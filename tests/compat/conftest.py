@@ -5,8 +5,8 @@
     def test_…(indexed: Indexed) -> None               waits until the index knows everything
     def test_…(keyed: Keyed) -> None                   a server that needs keys
 
-Every test runs on every profile: on `embedded` without keys, and on `aws-offline` with the key of a second tenant, beside a first one that has
-data of every kind. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
+Every test runs on every profile: on `embedded` without keys, and on `aws-offline` with the key of a tenant of its module, beside a first one that has
+data of every kind. All modules share one deployment. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
 use the built-in demo model.
 """
 
@@ -16,16 +16,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from letta_client import Letta
 
+from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.local.server import LocalServer, address, listening
+from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Table
 from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
@@ -36,10 +40,19 @@ from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.data_folder import BLOBS
 from hibernaut.wiring.embedded import Embedded
+from hibernaut.wiring.outward import outward_in
 from hibernaut.wiring.settings import EmbeddedSettings
+from hibernaut.wiring.tool_settings import PackageSettings
+from tests.support.moto_tables import forget_tenant
 from tests.support.neighbours import Stock
+from tests.support.package_index import PackageIndexServer, serving_index
 from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.search_servers import ExaServer
+
+if TYPE_CHECKING:
+    from hibernaut.local.aws_offline.offline import OfflineAws
 
 PROFILES = ("embedded", "aws-offline")
 HANDLE = "openai/test-model"
@@ -48,8 +61,13 @@ CURL = {"user-agent": "curl/8.5.0"}
 Make = Callable[..., Any]
 """Makes an agent from fields of `agents.create`."""
 Indexed = Callable[[], None]
+_TENANTS = count(1)
+PAGES = {"HIBERNAUT_PRIVATE_PAGES": "127.0.0.0/8"}
+"""The pages of tests are on this machine."""
 NO_KEY = "any"
 """What clients of a server without keys send."""
+MOST_PACKAGES = 1024 * 1024
+"""Bytes of the packages of a tool."""
 PATIENCE = 60.0
 """Seconds after which what should be indexed is stuck."""
 
@@ -78,12 +96,13 @@ class Said:
 @dataclass(frozen=True)
 class Served:
     """Where a server answers, and its table, to look into. `feed`: from then on its index hears of what is written. `key`: the tests'
-    own, of `tenant`; a server without keys takes any.
+    own, of `tenant`; a server without keys takes any. `blobs`: its bucket, or the folder in its place.
     """
 
     url: str
     table: Table
     access: Access
+    blobs: Blobs
     feed: Callable[[], None] = lambda: None
     key: str = NO_KEY
     tenant: str = DEFAULT_TENANT
@@ -101,9 +120,11 @@ class Keyed:
 
     url: str
     access: Access
+    tenant: str = "acme"
 
-    def key(self, tenant: str = "acme", **fields: object) -> str:
-        return self.access.keys_of(tenant).create(CreateApiKey.model_validate({"scope": "admin", **fields})).key
+    def key(self, tenant: str | None = None, **fields: object) -> str:
+        """A key of this tenant, or of the server's own one."""
+        return self.access.keys_of(tenant or self.tenant).create(CreateApiKey.model_validate({"scope": "admin", **fields})).key
 
     def sdk(self, key: str) -> Letta:
         return Letta(base_url=self.url, api_key=key, max_retries=0)
@@ -126,12 +147,21 @@ def serving_embedded(
     *,
     embedding: str | None = None,
     more: Mapping[str, str] = MappingProxyType({}),
+    packages: str = "",
 ) -> Iterator[Served]:
     """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none);
-    `more`: further variables of providers.
+    `more`: further variables of providers; `packages`: the address of the package index (none: nothing is installed).
     """
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
-    settings = EmbeddedSettings(data=data, default_model=DEMO, providers=keys, default_embedding=embedding)
+    outward = outward_in(PAGES, home=True)
+    settings = EmbeddedSettings(
+        data=data,
+        default_model=DEMO,
+        providers=keys,
+        default_embedding=embedding,
+        outward=outward,
+        packages=PackageSettings(packages, MOST_PACKAGES),
+    )
     with Embedded(settings) as house, ExitStack() as running:
         services = services_of(house.stores, house.host, house.engines)
         app = create_app(services, access=house.access, waits=waits)
@@ -141,20 +171,25 @@ def serving_embedded(
         running.callback(thread.join)
         running.callback(server.stop)
         thread.start()
-        yield Served(address(listener), house.table, house.access)
+        yield Served(address(listener), house.table, house.access, DiskBlobs(data / BLOBS))
 
 
 @contextmanager
-def serving_offline(provider: ScriptedOpenAI, **variables: str) -> Iterator[Served]:
-    """What is deployed, in this process; `variables` are added to the functions' environment. Its change stream is told where somebody looks at the index: that takes a third of the time."""
+def serving_offline(
+    provider: ScriptedOpenAI, *, more: Mapping[str, str] = MappingProxyType({}), **variables: str
+) -> Iterator[OfflineAws]:
+    """What is deployed, in this process; `variables` are added to the functions' environment, `more` to its parameters."""
     from hibernaut.local.aws_offline.offline import OfflineAws
 
-    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url}
-    usual = {"HIBERNAUT_DEFAULT_MODEL": DEMO, "HIBERNAUT_TRACES": "on"}
+    keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
+    usual = {"HIBERNAUT_DEFAULT_MODEL": DEMO, "HIBERNAUT_TRACES": "on", **PAGES}
     with OfflineAws(secrets=keys, variables={**usual, **variables}) as aws:
-        outputs = aws.stack.outputs
-        stack = DeployedStack("dev", *(outputs[name] for name in ("TableName", "BucketName", "SecretsKeyArn")))
-        yield Served(aws.url, aws.table, access_to_stack(stack), aws.tell_by_itself)
+        yield aws
+
+
+def access_to(aws: OfflineAws) -> Access:
+    outputs = aws.stack.outputs
+    return access_to_stack(DeployedStack("dev", *(outputs[name] for name in ("TableName", "BucketName", "SecretsKeyArn"))))
 
 
 @pytest.fixture(scope="session")
@@ -163,37 +198,89 @@ def provider() -> Iterator[ScriptedOpenAI]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def exa() -> Iterator[ExaServer]:
+    """The search engine of all servers, for agents with a key for it."""
+    with ExaServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def package_index() -> Iterator[PackageIndexServer]:
+    """The package index of all servers."""
+    with serving_index() as index:
+        yield index
+
+
 @pytest.fixture(scope="session", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="package")
+def offline(provider: ScriptedOpenAI, exa: ExaServer, package_index: PackageIndexServer) -> Iterator[OfflineAws]:
+    """One deployment for all modules, of which each has a tenant of its own. A first tenant has filled it with data."""
+    packages = {"HIBERNAUT_PACKAGE_INDEX": package_index.url, "HIBERNAUT_PACKAGE_SIZE": "1"}
+    with serving_offline(provider, more={"EXA_BASE_URL": exa.url}, HIBERNAUT_KEYS="required", **packages) as aws:
+        with httpx.Client(base_url=aws.url, timeout=60) as http:
+            Stock(http, Keyed(aws.url, access_to(aws), "first").key(), "first").fill()
+        yield aws
+
+
 @pytest.fixture(scope="module")
-def served(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(
+    profile: str,
+    provider: ScriptedOpenAI,
+    exa: ExaServer,
+    package_index: PackageIndexServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Served]:
+    if profile == "embedded":
+        data, more = tmp_path_factory.mktemp("data"), {"EXA_BASE_URL": exa.url}
+        with serving_embedded(data, provider, more=more, packages=package_index.url) as server:
+            yield server
+        return
+    from hibernaut.adapters.blobs.s3 import S3Blobs
+
+    aws: OfflineAws = request.getfixturevalue("offline")
+    with own_tenant(aws) as (tenant, access), ExitStack() as fed:
+        # The index hears of changes where somebody looks at it: that takes a third of the time.
+        feed = partial(_fed, fed, aws)
+        yield Served(
+            aws.url,
+            aws.table,
+            access,
+            S3Blobs(aws.stack.outputs["BucketName"]),
+            feed,
+            Keyed(aws.url, access, tenant).key(),
+            tenant,
+        )
+
+
+def _fed(running: ExitStack, aws: OfflineAws) -> None:
+    running.enter_context(aws.feeds.by_themselves())
+
+
+@contextmanager
+def own_tenant(aws: OfflineAws) -> Iterator[tuple[str, Access]]:
+    """A tenant whose records are deleted afterwards, and the access to its deployment."""
+    tenant = f"tenant-{next(_TENANTS)}"
+    yield tenant, access_to(aws)
+    aws.wait_for_all()
+    forget_tenant(tenant)
+
+
+@pytest.fixture(scope="module")
+def keyed(
+    profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Keyed]:
     if profile == "embedded":
         with serving_embedded(tmp_path_factory.mktemp("data"), provider) as server:
-            yield server
-    else:
-        with serving_offline(provider, HIBERNAUT_KEYS="required") as server:
-            yield beside_a_first_tenant(server)
-
-
-def beside_a_first_tenant(server: Served) -> Served:
-    """The server with a key of a second tenant, after a first one has filled it with data."""
-    keyed = Keyed(server.url, server.access)
-    with httpx.Client(base_url=server.url, timeout=60) as http:
-        Stock(http, keyed.key("first"), "first").fill()
-    return replace(server, key=keyed.key("second"), tenant="second")
-
-
-@pytest.fixture(scope="module")
-def keyed(profile: str, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    with ExitStack() as serving:
-        if profile == "embedded":
-            served = serving.enter_context(serving_embedded(tmp_path_factory.mktemp("data"), provider))
-        else:
-            served = serving.enter_context(serving_offline(provider, HIBERNAUT_KEYS="required"))
-        yield Keyed(served.url, served.access)
+            yield Keyed(server.url, server.access)
+        return
+    with own_tenant(request.getfixturevalue("offline")) as (tenant, access):
+        yield Keyed(request.getfixturevalue("offline").url, access, tenant)
 
 
 @pytest.fixture(scope="module")

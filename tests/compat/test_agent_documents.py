@@ -171,7 +171,7 @@ def test_tools_are_found_by_their_names(client: Letta, new_agent: Make, said: Sa
     assert {tool.id for tool in client.agents.tools.list(again.agent_ids[0], limit=50)} == {tool.id for tool in tools.values()}
     said.next(calls(("search_issues", {"door": "x"})), {"content": "It has no server."})
     client.agents.messages.create(agent_id, input="Search.")
-    assert "error" in str(said.server.requests[-1].body["messages"][-1]["content"]).lower()
+    assert "does not exist here" in str(said.server.requests[-1].body["messages"][-1]["content"])
 
 
 @pytest.mark.manifest("agents.import.again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any
@@ -49,10 +50,18 @@ def test_latest_is_v1_and_stands_in_no_description(http: httpx.Client) -> None:
     assert [path for path in paths if path.startswith("/latest")] == []
 
 
-@pytest.mark.manifest("frame.root", "frame.docs")
-def test_the_root_leads_to_a_page_that_loads_nothing(http: httpx.Client) -> None:
+@pytest.mark.manifest("frame.root")
+def test_the_root_leads_to_the_console(http: httpx.Client) -> None:
     answer = http.get("/", follow_redirects=True)
-    assert answer.url.path == "/docs"
+    assert answer.url.path == "/console/"
+    assert answer.headers["content-type"].startswith("text/html")
+    script = re.findall(r'<script type="module" src="([^"]+)">', answer.text)
+    assert http.get(f"/console/{script[0]}").headers["content-type"].startswith("text/javascript")
+
+
+@pytest.mark.manifest("frame.docs")
+def test_the_description_is_a_page_that_loads_nothing(http: httpx.Client) -> None:
+    answer = http.get("/docs")
     assert answer.headers["content-type"].startswith("text/html")
     assert "/v1/agents/{agent_id}/messages" in answer.text
     assert "://" not in answer.text.replace("http://www.w3.org", "")

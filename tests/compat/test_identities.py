@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx
 import pytest
-from letta_client import Letta, NotFoundError
+from letta_client import ConflictError, Letta, NotFoundError
 
-from tests.compat.conftest import Make
+from tests.compat.conftest import PATIENCE, Indexed, Make
 
 MISSING = "identity-00000000-0000-4000-8000-000000000000"
 AGENT, BLOCK = (f"{noun}-00000000-0000-4000-8000-000000000000" for noun in ("agent", "block"))
@@ -203,3 +204,39 @@ def test_a_deleted_identity_leaves_agents_and_blocks(http: httpx.Client, client:
     assert [*client.agents.list(identity_id=ida["id"]), *client.agents.list(identifier_keys=["ida"])] == []
     assert [*client.blocks.list(identity_id=ida["id"]), *client.blocks.list(identifier_keys=["ida"])] == []
     assert client.blocks.retrieve(block).id == block
+
+
+@pytest.mark.manifest("identities.erase")
+def test_a_person_is_erased_with_a_receipt(client: Letta, http: httpx.Client, new_agent: Make, indexed: Indexed) -> None:
+    ann, bob = (made(http, f"{name}-{client.base_url.port}@example.com") for name in ("ann", "bob"))
+    own = new_agent(identity_ids=[ann["id"]])
+    shared = new_agent(identity_ids=[ann["id"], bob["id"]])
+    client.agents.messages.create(own.id, input="My number is 4711.")
+    message = {"role": "user", "content": "It is 4711, as I said.", "sender_id": ann["id"]}
+    client.agents.messages.create(shared.id, messages=[message])  # type: ignore[list-item]
+    indexed()
+    begun = http.post(f"{PATH}/{ann['id']}/erase")
+    assert begun.status_code == 202, begun.text
+    with pytest.raises((NotFoundError, ConflictError)):
+        client.agents.messages.create(own.id, input="Still there?")
+    erasure, deadline = begun.json(), time.monotonic() + PATIENCE
+    while erasure["state"] != "completed":
+        assert time.monotonic() < deadline, erasure
+        indexed()
+        erasure = http.post(f"{PATH}/{ann['id']}/erase").json()
+    assert erasure["check"]["found"] == []
+    assert {line["id"]: line["extent"] for line in erasure["receipt"] if line["kind"] == "agent"} == {
+        own.id: "whole",
+        shared.id: "parts",
+    }
+    texts = [str(each) for each in client.agents.messages.list(shared.id)]
+    assert any("(erased)" in text for text in texts)
+    assert not any("4711" in text for text in texts)
+    with pytest.raises(NotFoundError):
+        client.agents.retrieve(own.id)
+    assert http.get("/v1/erasures").json()[0]["id"] == erasure["id"]
+    checked = http.post(f"/v1/erasures/{erasure['id']}/check")
+    assert (checked.status_code, checked.json()["receipt"]) == (202, erasure["receipt"])
+    assert http.get(f"/v1/erasures/{erasure['id']}").json()["state"] == "completed"
+    for wrong in (f"{PATH}/{MISSING}/erase", f"{PATH}/none/erase", f"/v1/erasures/{MISSING}/check"):
+        assert http.post(wrong).status_code == 404

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
 from letta_client import Letta, NotFoundError
 
-from tests.compat.conftest import Make, Said, calls
+from hibernaut.adapters.clock import SystemClock
+from hibernaut.services.resting.pack_writer import Allowance
+from hibernaut.services.resting.resting import Resting
+from hibernaut.store.stores import Stores
+from tests.compat.conftest import Make, Said, Served, calls
 
 UNKNOWN = "message-00000000-0000-4000-8000-000000000000"
 
@@ -125,3 +131,33 @@ def test_one_row_is_the_list_of_what_it_shows(client: Letta, new_agent: Make, sa
     assert [one.message_type for one in shown] == ["assistant_message", "tool_call_message"]
     with pytest.raises(NotFoundError, match=f"Message with id {UNKNOWN} not found."):
         client.messages.retrieve(UNKNOWN)
+
+
+def test_an_agent_at_rest_is_read_as_before_and_answers_its_next_message(client: Letta, new_agent: Make, served: Served) -> None:
+    agent = new_agent()
+    talk(client, agent.id, 3)
+
+    def shown() -> list[Any]:
+        runs = client.runs.list(agent_id=agent.id).items
+        return [
+            client.agents.messages.list(agent.id).items,
+            client.agents.messages.list(agent.id, order="asc", limit=4).items,
+            client.agents.retrieve(agent.id).message_ids,
+            [(run, client.runs.steps.list(run.id).items) for run in runs],
+            json.loads(str(client.agents.export_file(agent.id)))["agents"],
+        ]
+
+    before, clock = shown(), SystemClock()
+    stores = Stores(served.table, served.blobs, clock).of(served.tenant)
+    rests = Resting(stores, clock).rest(agent.id, idle_since=clock.now() + timedelta(hours=1), allowance=Allowance(1_000))
+    head = stores.conversations.head(agent.id)
+    assert rests
+    assert head is not None
+    assert head.resting
+    assert shown() == before
+    talk(client, agent.id, 1)
+    woken = stores.conversations.head(agent.id)
+    assert woken is not None
+    assert not woken.resting
+    said = [one.content for one in client.agents.messages.list(agent.id) if one.message_type == "user_message"]
+    assert said == ["Question 0", "Question 1", "Question 2", "Question 0"]

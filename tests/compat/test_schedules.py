@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from letta_client import Letta, NotFoundError, UnprocessableEntityError
 
-from tests.compat.conftest import Make
+from tests.compat.conftest import Make, Served
 
+PAGE = Path(__file__).parents[2] / "docs" / "schedules.md"
 WAKE: list[Any] = [{"role": "user", "content": "wake up"}]
 NIGHTLY: Any = {"type": "recurring", "cron_expression": "0 3 * * *"}
 
@@ -85,6 +91,10 @@ def test_a_schedule_is_changed_paused_resumed_and_run_now(client: Letta, http: h
     (outcome,) = changed["outcomes"]
     assert (outcome["run_id"], outcome["scheduled_at"]) == (ran["run_id"], None)
     assert made.id in [one["id"] for one in http.get("/v1/schedules").json()["scheduled_messages"]]
+    with client.runs.messages.stream(ran["run_id"]) as ended:  # until the run has ended
+        list(ended)
+    (outcome,) = http.get(path).json()["outcomes"]
+    assert (outcome["run_status"], outcome["stop_reason"]) == ("completed", "end_turn")
     client.agents.delete(agent.id)
     assert http.get(path).status_code == 404
 
@@ -102,3 +112,15 @@ def test_a_schedule_has_a_time_zone_a_rate_or_another_action(http: httpx.Client,
     body = {"action": "sleeptime", "group_id": sleeping.multi_agent_group.id, "schedule": rate}
     assert http.post(path, json=body).status_code == 404, "it is another agent's group"
     assert http.post(f"/v1/agents/{sleeping.id}/schedule", json=body).status_code == 201
+
+
+def test_the_program_of_the_page_runs(served: Served, client: Letta, new_agent: Make) -> None:
+    (program,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    agent = new_agent()
+    keyed = 'curl() { command curl -sS -H "authorization: Bearer $KEY" "$@"; }\n'
+    environment = {"PATH": os.environ["PATH"], "URL": served.url, "AGENT": agent.id, "KEY": str(served.key)}
+    told = subprocess.run(["bash", "-c", keyed + program], env=environment, capture_output=True, check=True, timeout=60)
+    made = json.loads(told.stdout)
+    (shown,) = client.agents.schedule.list(agent.id).scheduled_messages
+    assert (shown.id, shown.next_scheduled_time) == (made["id"], made["next_scheduled_at"])
+    assert shown.schedule.cron_expression == "0 18 * * 1-5"  # type: ignore[union-attr]

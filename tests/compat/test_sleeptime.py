@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +11,10 @@ import pytest
 from letta_client import Letta, NotFoundError
 
 from tests.compat.conftest import Make, Said, Served, calls
+from tests.support.waiting import eventually
 
-PATIENCE = 60.0
 PAGE = Path(__file__).parents[2] / "docs" / "sleep-time.md"
 FINISH = calls(("memory_finish_edits", {}))
-
-
-def eventually(found: Callable[[], Any]) -> Any:
-    """What a background run brings about."""
-    deadline = time.monotonic() + PATIENCE
-    while not (value := found()):
-        assert time.monotonic() < deadline, "it has not come about"
-        threading.Event().wait(0.05)
-    return value
 
 
 def sleeps(said: Said, *edits: dict[str, Any]) -> None:

@@ -106,5 +106,7 @@ def test_agents_are_migrated_to_a_saved_version(client: Letta, http: httpx.Clien
         "moving", migrate_agents=True, preserve_core_memories_on_migration=False, block_reconciliation_strategy="reconcile-all"
     )
     assert values(client, agent_id) == {"human": "New.", "goals": "Help."}
+    told = http.get("/v1/templates/moving/migration").json()
+    assert (told["status"], told["version"], told["agents"], told["migrated"]) == ("completed", "3", 1, 1)
     assert len(list(client.agents.messages.list(agent_id))) > 2
     assert http.get("/v1/agents/count", params={"show_hidden_agents": True}).json() == before, "no prototype stays"

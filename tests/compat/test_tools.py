@@ -14,6 +14,7 @@ import pytest
 from letta_client import BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import HANDLE, Said, calls
+from tests.compat.replies import returns
 
 V1_TOOLS = sorted(
     [
@@ -162,32 +163,6 @@ def test_built_in_tools_are_there_and_stay(client: Letta, http: httpx.Client) ->
     }
 
 
-@pytest.mark.manifest("tools.online", "tools.fetch_webpage")
-def test_the_program_of_the_sdks_readme_runs(client: Letta, http: httpx.Client, said: Said) -> None:
-    agent = client.agents.create(
-        model=HANDLE,
-        memory_blocks=[{"label": "human", "value": "Name: Ann"}, {"label": "persona", "value": "I like to help."}],
-        tools=["web_search", "run_code", "fetch_webpage"],
-    )
-    tools = {tool.name: tool for tool in client.agents.tools.list(agent.id)}
-    assert {tools[name].tool_type for name in ("web_search", "run_code", "fetch_webpage")} == {"letta_builtin"}
-    said.next(
-        calls(("web_search", {"query": "parrots"}), ("run_code", {"code": "1", "language": "python"})),
-        calls(("fetch_webpage", {"url": "http://127.0.0.1:9/"})),
-        {"content": "I could not."},
-    )
-    response = client.agents.messages.create(agent_id=agent.id, messages=[{"role": "user", "content": "Look it up."}])
-    returns = [
-        one for message in response.messages if message.message_type == "tool_return_message" for one in message.tool_returns
-    ]
-    assert [one.status for one in returns] == ["error", "error", "error"]
-    told = ["No search engine is configured", "runs code only as custom tools", "could not be read"]
-    assert [text in str(one.tool_return) for text, one in zip(told, returns, strict=True)] == [True, True, True]
-    assert (response.messages[-1].content, response.stop_reason.stop_reason) == ("I could not.", "end_turn")
-    tried = client.agents.tools.run("web_search", agent_id=agent.id, args={"query": "x"})
-    assert (tried.status, "fetch_webpage" in "".join(tried.stderr or [])) == ("error", True)
-
-
 @pytest.mark.manifest("agents.create.multi_agent_tools")
 def test_tools_between_agents_are_attached(client: Letta) -> None:
     agent = client.agents.create(model=HANDLE, include_base_tools=False, extra_body={"include_multi_agent_tools": True})
@@ -208,13 +183,27 @@ def test_a_source_is_run_without_being_stored(http: httpx.Client) -> None:
     assert http.get("/v1/tools/count").json() == before
 
 
-@pytest.mark.manifest("tools.generate_schema", "tools.search")
-def test_a_schema_is_derived_and_a_search_refused(http: httpx.Client) -> None:
+@pytest.mark.manifest("tools.search")
+def test_tools_are_found_by_their_words(client: Letta) -> None:
+    code = 'def throw_cubes(sides: int):\n    """Roll wooden dice.\n\n    Args:\n        sides: How many faces each has.\n    """'
+    made = client.tools.create(source_code=code, tags=["game"])
+    best = client.tools.search(query="dice with many faces", search_mode="fts")[0]
+    assert (best.tool.id, best.fts_rank, best.vector_rank, 0 < best.combined_score <= 1) == (made.id, 1, None, True)
+    assert [hit.tool.name for hit in client.tools.search(query="throw", tags=["game", "other"])] == ["throw_cubes"]
+    assert client.tools.search(query="dice", tool_types=["letta_core"]) == []
+    web = client.tools.search(query="search the web", tool_types=["letta_builtin"], limit=1)
+    assert [hit.tool.name for hit in web] == ["web_search"]
+    assert [hit.tool.id for hit in client.tools.search(tags=["game"])] == [made.id]
+    for refused in ({"search_mode": "vector"}, {"tool_types": ["odd"]}, {"limit": 0}):
+        with pytest.raises(BadRequestError):
+            client.tools.search(query="dice", **refused)  # type: ignore[arg-type]
+
+
+@pytest.mark.manifest("tools.generate_schema")
+def test_a_schema_is_derived(http: httpx.Client) -> None:
     schema = http.post("/v1/tools/generate-schema", json={"code": source("shown")}).json()
     assert (schema["name"], list(schema["parameters"]["properties"])) == ("shown", ["sides"])
     assert http.post("/v1/tools/generate-schema", json={"code": "def f(:"}).status_code == 400
-    refused = http.post("/v1/tools/search", json={"query": "dice"})
-    assert (refused.status_code, "index" in refused.json()["detail"]) == (400, True)
 
 
 # messages between agents
@@ -224,11 +213,6 @@ def lead_and_other(client: Letta, *, tags: tuple[str, ...] = ()) -> tuple[Any, A
     """An agent with the tools, and another one."""
     lead = client.agents.create(model=HANDLE, include_base_tools=False, extra_body={"include_multi_agent_tools": True})
     return lead, client.agents.create(model=HANDLE, include_base_tools=False, tags=list(tags))
-
-
-def returns(response: Any) -> list[tuple[str, str]]:
-    found = [message for message in response.messages if message.message_type == "tool_return_message"]
-    return [(one.status, one.tool_return) for one in found]
 
 
 @pytest.mark.manifest("tools.agents.async")

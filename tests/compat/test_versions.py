@@ -41,6 +41,24 @@ def test_what_an_agent_and_a_client_changed_is_told_apart(
     assert changed["changes"][0]["before"] == "Ann."
 
 
+@pytest.mark.manifest("versions.edit")
+def test_an_edit_that_began_with_another_version_changes_nothing(client: Letta, http: httpx.Client) -> None:
+    agent = client.agents.create(memory_blocks=[{"label": "notes", "value": "one"}])
+    block = client.agents.blocks.retrieve("notes", agent_id=agent.id)
+    routes = (f"/v1/blocks/{block.id}", f"/v1/agents/{agent.id}/core-memory/blocks/notes")
+    for version, route in enumerate(routes, 1):
+        edit = {"value": f"mine {version}", "current_version": version}
+        assert http.patch(route, json=edit).json()["value"] == edit["value"]
+        refused = http.patch(route, json=edit | {"value": "too late"})
+        assert (refused.status_code, refused.json()["code"], refused.json()["current_version"]) == (
+            409,
+            "version_conflict",
+            version + 1,
+        )
+        assert client.blocks.retrieve(block.id).value == edit["value"]
+    assert http.patch(routes[0], json={"value": "x", "current_version": 0}).status_code == 422
+
+
 @pytest.mark.manifest("versions.rollback")
 def test_a_block_is_rolled_back_from_the_version_that_the_caller_has_seen(client: Letta, http: httpx.Client) -> None:
     block = client.blocks.create(label="notes", value="one")

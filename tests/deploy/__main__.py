@@ -80,8 +80,11 @@ class Rehearsal:
             expect(self.traces() == "on", f"the roll-back left traces {self.traces()}")
             api.stream(agent)
         with step("an update that fails, and its roll-back"):
+            released = GradualRelease(self._running)
+            before = released.versions()
             self._cdk.deploy(REFUSED, fails=True)
             expect(self.status() == "UPDATE_ROLLBACK_COMPLETE", f"the stack is {self.status()}")
+            expect(released.versions() == before, f"the aliases were {before} and are {released.versions()}")
             expect(self.traces() == "on", f"the roll-back left traces {self.traces()}")
             api.stream(agent)
         with step("destroy"):

@@ -22,6 +22,8 @@ from tests.deploy.programs import EMULATOR
 ACCOUNT, REGION = "000000000000", "us-east-1"
 PATIENCE = 90.0
 """Seconds within which the emulator must answer."""
+CANARY = 1.0
+"""Seconds of the first part of a gradual release, in place of minutes, unless a step needs it longer."""
 
 
 class NotStarted(Exception):
@@ -30,10 +32,11 @@ class NotStarted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator: its address, and the file of its log."""
+    """A running emulator: its address, the file of its log, and the file with the seconds of a release's first part."""
 
     url: str
     log: Path
+    canary: Path
 
     def environment(self) -> dict[str, str]:
         """The environment of programs that are to reach it, and that can reach no real account: neither a profile nor an
@@ -57,6 +60,15 @@ class Emulator:
             "NO_PROXY": "127.0.0.1,localhost",
         }
 
+    @contextmanager
+    def canaries_of(self, seconds: float) -> Iterator[None]:
+        """Releases that begin in the context have a first part of so many seconds, unless an alarm ends it."""
+        self.canary.write_text(str(seconds), encoding="utf-8")
+        try:
+            yield
+        finally:
+            self.canary.write_text(str(CANARY), encoding="utf-8")
+
     def last_words(self, lines: int = 25) -> str:
         """The end of its log."""
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
@@ -68,7 +80,9 @@ def emulator(folder: Path) -> Iterator[Emulator]:
     port, log = _free_port(), folder / "emulator.log"
     temporary = folder / "tmp"
     temporary.mkdir()
-    running = Emulator(f"http://127.0.0.1:{port}", log)
+    running = Emulator(f"http://127.0.0.1:{port}", log, folder / "canary")
+    running.canary.write_text(str(CANARY), encoding="utf-8")
+    own = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "TMPDIR": str(temporary), "CANARY": str(running.canary)}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [EMULATOR.folder / "venv" / "bin" / "python", Path(__file__).with_name("emulator_process.py")],
@@ -77,7 +91,7 @@ def emulator(folder: Path) -> Iterator[Emulator]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=folder,
-            env={**running.environment(), "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "TMPDIR": str(temporary)},
+            env={**running.environment(), **own},
         )
     try:
         _await(running, process)

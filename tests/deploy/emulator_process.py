@@ -30,6 +30,7 @@ def adapt() -> None:
     _functions_behind_the_web_adapter()
     _alarms_over_several_metrics()
     _quota_of_concurrency()
+    _firewall_of_names()
     emulator_releases.adapt()
 
 
@@ -83,6 +84,15 @@ def _quota_of_concurrency() -> None:
         return known(physical_id, before, after, *more, **named)
 
     handlers["update"] = update
+
+
+def _firewall_of_names() -> None:
+    """The parts of a firewall of the VPC's resolver are created as names, which are asked of nobody."""
+    for kind in ("FirewallDomainList", "FirewallRuleGroup", "FirewallRuleGroupAssociation"):
+        provisioners._RESOURCE_HANDLERS[f"AWS::Route53Resolver::{kind}"] = {
+            "create": lambda logical, _properties, _stack: (f"rslvr-{logical}", {"Id": f"rslvr-{logical}"}),
+            "delete": lambda _physical, _properties: None,
+        }
 
 
 def _end_with_the_parent() -> None:

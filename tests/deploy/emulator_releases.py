@@ -1,23 +1,25 @@
 """Gradual releases for ministack, which knows neither CodeDeploy nor the weights of an alias: part of the emulator's process.
 
-Knows: what CloudFormation and CodeDeploy do to an alias during an update. Seconds stand for minutes, and the alarms have the state that the
-check gives them.
+Knows: what CloudFormation and CodeDeploy do to an alias during an update. The check says how long the first part of a release lasts, and
+which state the alarms have.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ministack.services import cloudwatch, lambda_svc, stepfunctions
 from ministack.services.cloudformation import _stacks, provisioners, stacks
 from ministack.services.cloudformation.engine import _parse_template
 
-WATCHED = 120.0
-"""Seconds of a canary's first part. No update of the check is that long: an alarm ends it, or it changes no version."""
+CANARY = Path(os.environ["CANARY"])
+"""The file with the seconds of a canary's first part (`emulator.Emulator.canaries_of`)."""
 SHARE = 0.1
 Handler = Callable[..., Any]
 _groups: dict[str, dict[str, Any]] = {}
@@ -99,7 +101,7 @@ def _shifted(known: Handler) -> Handler:
 
 def _watch(names: list[str]) -> None:
     """Raises: ValueError as soon as one of the alarms fires."""
-    until = time.monotonic() + WATCHED
+    until = time.monotonic() + float(CANARY.read_text(encoding="utf-8"))
     while time.monotonic() < until:
         if missing := [name for name in names if name not in cloudwatch._alarms]:
             raise ValueError(f"no such alarms: {missing}")

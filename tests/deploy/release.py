@@ -19,6 +19,8 @@ from tests.deploy.emulator import Emulator
 ALARM = f"{STACK}-GatewayErrors"
 PATIENCE = 300.0
 """Seconds until the update reaches the aliases."""
+CANARY = 120.0
+"""Seconds in which the alarm fires while two versions serve: it does so as soon as they were seen."""
 INVOCATIONS = 10
 EVENT = b'{"tenant": "default", "run_id": "run-00000000-0000-4000-8000-000000000000", "deny": true}'
 """An event that changes nothing: `advance_turn` finds no such approval, and the others refuse it."""
@@ -28,6 +30,7 @@ class GradualRelease:
     """The aliases of one deployed stack."""
 
     def __init__(self, running: Emulator) -> None:
+        self._running = running
         self._lambda = client(running, "lambda")
         self._alarms = client(running, "cloudwatch")
         functions = self._lambda.list_functions()["Functions"]
@@ -35,9 +38,9 @@ class GradualRelease:
 
     def ends_by_alarm(self, deploy: Callable[[], object]) -> None:
         """`deploy` must fail and return. Raises: Unexpected, CommandFailed."""
-        before = self._versions()
+        before = self.versions()
         expect(len(before) == len(SHIFTED), f"these functions have an alias: {sorted(before)}")
-        with ThreadPoolExecutor(1) as other:
+        with self._running.canaries_of(CANARY), ThreadPoolExecutor(1) as other:
             deploying = other.submit(deploy)
             name = self._first_shifted(deploying)
             served = self._served(name)
@@ -45,7 +48,7 @@ class GradualRelease:
             deploying.result()
         self._set("OK")
         expect(len(served) == 2 and min(served.values()) == INVOCATIONS // 10, f"the versions of {name} served {dict(served)}")
-        expect(self._versions() == before, f"the aliases were {before} and are {self._versions()}")
+        expect(self.versions() == before, f"the aliases were {before} and are {self.versions()}")
         expect(set(self._served(name)) == {before[name]}, f"{name} is served by {set(self._served(name))}")
 
     def _first_shifted(self, deploying: Future[object]) -> str:
@@ -64,7 +67,7 @@ class GradualRelease:
         answers = [self._lambda.invoke(FunctionName=f"{name}:{LIVE}", Payload=EVENT) for _ in range(INVOCATIONS)]
         return Counter(str(answer["ExecutedVersion"]) for answer in answers)
 
-    def _versions(self) -> dict[str, str]:
+    def versions(self) -> dict[str, str]:
         """The version of each alias; two, while it is shifted."""
         found = {name: self._alias(name) for name in self._names}
         return {name: " ".join([one["FunctionVersion"], *_further(one)]) for name, one in found.items()}

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 
 import hibernaut
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.local.deployment import DeployedResources
 from hibernaut.local.doctor.deployed import CHECKS, diagnosed
 from hibernaut.local.doctor.findings import Finding, healthy, printed
 from hibernaut.local.profiles import CannotServe

@@ -12,26 +12,19 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.clock import SystemClock
-from hibernaut.local import keys
+from hibernaut.local.administration import keys
+from hibernaut.local.administration.keys import KeyPlace
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.kept_state import FolderInUse, KeptState
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.local.keys import KeyPlace
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
+from tests.support.clocks import LaterClock
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, in_turn, says
 
 LARGE = "I moved to Oslo. " + "x" * 70_000
-
-
-class LaterClock(SystemClock):
-    ahead = timedelta()
-
-    def now(self) -> Any:
-        return super().now() + self.ahead
 
 
 def ask(aws: OfflineAws, method: str, route: str, body: Any = None, key: str = "") -> Any:

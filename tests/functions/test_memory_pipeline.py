@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import requests
 
 from functions.index_memory.handler import handler
-from hibernaut.adapters.clock import SystemClock
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
@@ -22,6 +21,7 @@ from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
 from tests.support.agent_file_parts import file_of, message, talked
+from tests.support.clocks import LaterClock
 
 TENANT = "default"
 
@@ -74,13 +74,6 @@ class Asleep:
             raise IndexAsleep(name)
 
         return refuse
-
-
-class Later(SystemClock):
-    """Ten minutes from now."""
-
-    def now(self) -> datetime:
-        return super().now() + timedelta(minutes=10)
 
 
 def asleep(index: Any) -> wiring.IndexFeed:
@@ -155,7 +148,7 @@ def test_what_the_stream_has_given_up_is_a_dead_letter_that_holds_no_text_and_is
     assert "DDBStreamBatchInfo" in letter
     assert "well" not in json.dumps(letter)
     assert passage not in memory.known()
-    feed = wiring.feeding(AwsSettings.from_environment(), wiring.AwsOverrides(clock=Later()))
+    feed = wiring.feeding(AwsSettings.from_environment(), wiring.AwsOverrides(clock=LaterClock(timedelta(minutes=10))))
     memory.aws.lambdas.deps["index_memory"] = feed
     try:
         assert memory.aws.fire_schedule("index_memory").payload == {"done": 1, "left": 0}

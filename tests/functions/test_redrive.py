@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from hibernaut.local.administration import deployment
+from hibernaut.local.administration.dead_letters import DeadLetter, remedy_of
+from hibernaut.local.administration.redriving import Redrive, Redriving, restart_runs
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.local.dead_letters import DeadLetter, remedy_of
-from hibernaut.local.redriving import Redrive, Redriving, restart_runs
+from hibernaut.local.command import main
 from hibernaut.ports.table import TableError
+from hibernaut.schemas.base import JsonObject
 from hibernaut.services.turns.turn_engine import TurnEngine
 from tests.support.stack_account import asked_of_aws, deployed, permitted
 from tests.workflows.deployment import Deployment
@@ -36,7 +39,16 @@ def waiting(here: Deployment) -> int:
 def redriven(here: Deployment, asked: Redrive = ALL) -> tuple[int, list[str]]:
     said: list[str] = []
     place = deployed(here.aws, **{"lambda": client("lambda")})
-    return Redriving(place, said.append, wait=0).redrive(asked), said
+    return Redriving(place, said.append, wait=0).redrive(asked).failed.total(), said
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> JsonObject:
+    """The JSON of the command, whose lines for people go to the standard error."""
+    assert main(["redrive", "--env", "dev", "--json", *arguments]) == 0
+    found = capsys.readouterr()
+    assert found.err
+    told: JsonObject = json.loads(found.out)
+    return told
 
 
 def letters(here: Deployment) -> None:
@@ -91,11 +103,15 @@ def test_each_kind_is_worked_up_by_its_function_and_what_is_unknown_stays(here: 
 
 
 def test_one_kind_a_limit_and_an_interrupt_leave_the_others_in_the_queue(
-    here: Deployment, monkeypatch: pytest.MonkeyPatch
+    here: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here.aws.lambdas.refuse("sweep_runs", DIES, 3)
-    for _ in range(3):
+    here.aws.lambdas.refuse("sweep_runs", DIES, 4)
+    for _ in range(4):
         here.aws.fire_schedule()
+    monkeypatch.setattr(deployment, "DeployedResources", lambda _env: deployed(here.aws, **{"lambda": client("lambda")}))
+    assert printed(capsys, "--dry-run", "--limit", "1") == {"worked_up": {}, "failed": {}, "left": {"sweep": 1}}
+    assert printed(capsys, "--limit", "1") == {"worked_up": {"sweep": 1}, "failed": {}, "left": {}}
+    assert printed(capsys, "--runs") == {"restarted": 0, "closed": 0}
     assert redriven(here, Redrive(kinds=("ingest",)))[1][-1] == "0 letters worked up, 0 failed, 3 left alone."
     assert redriven(here, Redrive(limit=2))[1][-1] == "2 letters worked up, 0 failed, 0 left alone."
     assert waiting(here) == 1

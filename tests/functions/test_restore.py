@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.table.definition import create_table
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.local.deployment import DeployedResources
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.restoring.backups import restored_name
 from hibernaut.local.restoring.restore import Restore, moment_of, restore
@@ -217,13 +217,15 @@ def test_a_moment_of_one_stack_goes_into_another_empty_one_without_its_keys(here
     cloud.outputs |= {"TableName": "staging", "BucketName": "staging-bodies"}
     report = Report()
     moment = datetime.now(UTC) + timedelta(hours=1)
-    restore(source, target, Restore(moment, keys=False), report, wait=lambda _seconds: here.aws.pump(), segments=2)
+    found = restore(source, target, Restore(moment, keys=False), report, wait=lambda _seconds: here.aws.pump(), segments=2)
     assert "DynamoDB restores" in report.lines[0]
     rows = client("dynamodb").scan(TableName="staging")["Items"]
     assert {"pk": {"S": f"default#AGENT#{agent}"}, "sk": {"S": "AGENT"}}.items() <= next(
         one for one in rows if one["sk"]["S"] == "AGENT"
     ).items()
     assert not [one for one in rows if "APIKEY" in one["pk"]["S"] or one["pk"]["S"] == "RESTORE"]
+    assert (found.table, found.items) == (restored_name("dev", moment), len(rows))
+    assert f"digest {found.digest}." in "".join(report.lines)
     copied = {one["Key"] for one in client("s3").list_objects_v2(Bucket="staging-bodies")["Contents"]}
     assert copied == {one["Key"] for one in client("s3").list_objects_v2(Bucket=outputs["BucketName"])["Contents"]}
 

@@ -1,4 +1,4 @@
-"""The `run_tool` handler, given the jobs that `LambdaRunner` sends."""
+"""The handlers `run_tool` and `run_node`, given the jobs that `LambdaRunner` sends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from functions.run_node.handler import handler as run_node
 from functions.run_tool.handler import handler
 from hibernaut.adapters.tool_runner.wire import job_from_json, job_to_json, outcome_from_json, outcome_to_json
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from tests.support.run_tool import LambdaContext
 
-EVENTS = Path(__file__).parents[2] / "events" / "run_tool"
+SAMPLES = Path(__file__).parents[2] / "events"
+EVENTS = SAMPLES / "run_tool"
 
 
 def event(name: str) -> dict[str, Any]:
@@ -26,6 +28,9 @@ class Noting:
     def __init__(self, outcome: ToolOutcome) -> None:
         self.outcome = outcome
         self.job: ToolJob | None = None
+
+    def refusal(self, source_type: str | None) -> None:  # noqa: ARG002 - the port names it
+        return None
 
     def run(self, job: ToolJob) -> ToolOutcome:
         self.job = job
@@ -41,13 +46,20 @@ class Noting:
     ],
 )
 def test_a_job_that_lambda_delivers_is_run(name: str, status: str, value: object, blocks: dict[str, str]) -> None:
-    outcome = outcome_from_json(handler(event(name), LambdaContext()))
+    outcome = outcome_from_json(handler(event(name), LambdaContext()), job_from_json(event(name)))
     assert (outcome.status, outcome.value, outcome.blocks) == (status, value, blocks), outcome
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EVENTS.glob("*.json")))
 def test_the_events_are_what_the_adapter_sends(name: str) -> None:
     assert job_to_json(job_from_json(event(name))) == event(name)
+
+
+def test_a_job_in_typescript_is_run_by_the_function_with_node() -> None:
+    job = json.loads((SAMPLES / "run_node" / "add.json").read_text(encoding="utf-8"))
+    assert job_to_json(job_from_json(job)) == job
+    outcome = outcome_from_json(run_node(job, LambdaContext()), job_from_json(job))
+    assert (outcome.status, outcome.value) == ("success", 5), outcome
 
 
 def test_no_credentials_of_the_function_reach_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:

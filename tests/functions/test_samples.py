@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
 from functions.events import Heartbeat
 from functions.sweep_runs.handler import sweeps_of
+from hibernaut.adapters.packages.builder import digest_of
+from hibernaut.adapters.packages.target import target_name
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.tools.package_set import PackageSet
 from tests.functions.conftest import EVENTS, sample
 
-OTHERS = {"run_tool", "stream"}
+OTHERS = {"run_tool", "run_node", "stream"}
 """Functions whose samples have tests of their own."""
 RUN = {"tenant": "default", "run_id": "run-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"}
 FILE = {"tenant": "default", "file_id": "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00"}
+NO_PACKAGES = PackageSet(
+    digest=digest_of(()), target=target_name(), size=0, pins=[], archive=sha256(b"PK\5\6" + bytes(18)).hexdigest()
+)
+"""The set without packages: an empty zip file."""
 NO_SUCH_RUN = {"errorType": "StepFailed", "errorMessage": "NotFound"}
 ANSWERS: dict[tuple[str, str], Json] = {
     ("advance_turn", "approval_overdue"): {"v": 1, **RUN, "next": "finished", "steps": 0, "seconds": 1, "drop": False},
@@ -30,6 +38,7 @@ ANSWERS: dict[tuple[str, str], Json] = {
     ("api", "preflight"): 200,
     ("api", "root"): 307,
     ("api", "unknown_agent"): 404,
+    ("build_packages", "no_requirements"): {"packages": NO_PACKAGES.model_dump()},
     ("close_run", "timed_out"): RUN,
     ("deliver_events", "due"): {"done": 2, "left": 0},
     ("deliver_events", "written"): {"done": 1, "left": 0},

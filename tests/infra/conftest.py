@@ -6,21 +6,20 @@ import fcntl
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hibernaut.local.aws_offline.template import checkout, template_of
-from infra.artifacts import ROOT
 from tests.infra.reading import Template
+from tests.infra.synthesizer import Synthesizer
 
 OLD_KEY = "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-4000-8000-000000000000"
 OWN_WEB_ACL = "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/ours/0f0e0d0c-0000-4000-8000-000000000000"
 CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-0000-4000-8000-000000000000"
 OWN_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0f0e0d0c-0000-4000-8000-000000000000"
-
-
+SYNTHESIZER = Synthesizer()
 SAID = "said.txt"
 """The file with what a synthesis that tests share has printed."""
 
@@ -31,11 +30,17 @@ def dev() -> Template:
     return Template(template_of(checkout()))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def synthesizer() -> Iterator[Synthesizer]:
+    """The one that `synthesized` asks."""
+    yield SYNTHESIZER
+    SYNTHESIZER.close()
+
+
 def synthesized(folder: Path, *context: str) -> subprocess.CompletedProcess[str]:
     """Synthesis with cdk-nag and the CDK's own validation. AWS's variables are those of the tests."""
     words = [word for pair in context for word in ("--context", pair)]
-    command = [sys.executable, "-m", "infra.app", "--outdir", str(folder), *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return SYNTHESIZER.run(["--outdir", str(folder), *words])
 
 
 def synthesized_once(factory: pytest.TempPathFactory, name: str, *context: str) -> Path:
@@ -77,6 +82,10 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "promptCache=1h",
         "systemPrompt=recompiled",
         "historyDays=30",
+        "privateAddresses=10.1.0.0/16,tools.internal",
+        "restDays=90",
+        "retentionDays=365",
+        "retention=delete",
         "jwtIssuer=https://id.example.com/pool",
         "jwtAudience=hibernaut",
         "events=bus",
@@ -105,6 +114,7 @@ def checked_walls(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "dataKey=stack",
         "vpc=vpc-0123456789abcdef0",
         "subnets=subnet-0123456789abcdef0, subnet-0123456789abcdef1",
+        "toolNetwork=open",
         "search=serverless",
         "alarms=ops@example.com",
         "tags=team=search, Environment=trial",

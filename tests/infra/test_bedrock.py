@@ -39,7 +39,7 @@ def rendered(value: Any) -> str:
 
 def allows(statement: JsonObject, action: str, resource: str, through: str | None) -> bool:
     """Whether the statement allows the action on the resource; `through`: the inference profile by way of which it is reached."""
-    if statement["Effect"] != "Allow" or action not in listed(statement["Action"]):
+    if statement["Effect"] != "Allow" or action not in listed(statement.get("Action", [])):
         return False
     wanted = statement.get("Condition", {}).get("ArnLike", {}).get("bedrock:InferenceProfileArn")
     if wanted is not None and (through is None or not fnmatchcase(through, rendered(wanted))):
@@ -80,7 +80,10 @@ def test_exactly_the_models_of_the_setting_are_allowed(large: Template) -> None:
 def test_models_are_listed_by_functions_that_resolve_handles(prod: Template) -> None:
     for action in ("bedrock:ListFoundationModels", "bedrock:ListInferenceProfiles"):
         asking = {
-            name for name in prod.functions() for each in prod.statements(prod.role_of(name)) if action in listed(each["Action"])
+            name
+            for name in prod.functions()
+            for each in prod.statements(prod.role_of(name))
+            if action in listed(each.get("Action", []))
         }
         assert asking == CALLING | {"api"}
 

@@ -22,7 +22,7 @@ PACKAGE = "import enum\n\nNAMES = {'one', 'two'}\n\n\ndef of(name: str) -> bool:
 def staged(target: Path) -> Artifacts:
     """What is deployed, with one small package in each layer, compiled by this Python."""
     artifacts = stage(target, bundle=False)
-    for layer in (artifacts.layer, artifacts.cage_layer):
+    for layer in (artifacts.layer, artifacts.cage_layer, artifacts.node_layer):
         package = layer / "python" / "small"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(PACKAGE)

@@ -69,12 +69,14 @@ def test_a_role_uses_the_key_through_the_services_of_its_function_alone(large: T
     assert {name: set(uses(large, name)) for name in large.functions()} == {
         **dict.fromkeys(("api", "stream", "socket", "advance_turn", "summarize"), reading),
         **dict.fromkeys(("request_approval", "close_run"), storing),
-        "sweep_runs": {*storing, "sqs"},
+        "sweep_runs": {*reading, "sqs"},
         "ingest_file": {*reading, "sqs"},
         "index_memory": {*reading, "sqs"},
         "fire_schedule": {*reading, "sqs"},
         "deliver_events": {"dynamodb", "sqs"},
         "run_tool": set(),
+        "run_node": set(),
+        "build_packages": {"s3"},
     }
     assert uses(large, "api")["ssm"] == {"kms:Decrypt"}
     assert uses(large, "api")["s3"] == {"kms:Decrypt", "kms:GenerateDataKey"}

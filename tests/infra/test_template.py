@@ -18,26 +18,15 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
 from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting
 from infra.artifacts import ROOT, stage
-from infra.constructs.gateway import REFUSALS, STREAMED
+from infra.constructs.gateway import FOLLOWED, REFUSALS, WAITING
 from infra.settings import FOLLOWERS, STREAM_SECONDS, WEB_ADAPTER, settings_in
 from tests.infra.conftest import OWN_KEY, synthesized
 from tests.infra.reading import Template, texts
 
-FUNCTIONS = {
-    "api",
-    "stream",
-    "advance_turn",
-    "summarize",
-    "request_approval",
-    "close_run",
-    "run_tool",
-    "sweep_runs",
-    "index_memory",
-    "ingest_file",
-    "deliver_events",
-    "fire_schedule",
-    "socket",
-}
+SERVING = {"api", "stream", "socket"}
+STEPPING = {"advance_turn", "summarize", "request_approval", "close_run", "run_tool", "run_node"}
+BEHIND = {"sweep_runs", "index_memory", "ingest_file", "deliver_events", "fire_schedule", "build_packages"}
+FUNCTIONS = SERVING | STEPPING | BEHIND
 
 
 def test_the_table_is_the_one_that_the_adapter_speaks_to(dev: Template) -> None:
@@ -108,7 +97,9 @@ def test_the_streaming_server_runs_behind_the_web_adapter(dev: Template) -> None
     assert variables["AWS_LWA_INVOKE_MODE"] == "response_stream"
     account, layer = WEB_ADAPTER
     assert any(f":{account}:layer:{layer}" in text for text in texts(stream["Layers"]))
-    assert [name for name, made in dev.functions().items() if name != "stream" and len(made.get("Layers", [])) > 1] == []
+    assert [
+        name for name, made in dev.functions().items() if name not in ("stream", "run_node") and len(made.get("Layers", [])) > 1
+    ] == []
 
 
 def test_followers_in_production_have_room_of_their_own(dev: Template, prod: Template) -> None:
@@ -125,7 +116,7 @@ def test_functions_run_on_python_for_arm(dev: Template) -> None:
 
 def test_what_the_scheduler_calls_every_minute_begins_no_trace(dev: Template) -> None:
     modes = {name: properties.get("TracingConfig", {}).get("Mode") for name, properties in dev.functions().items()}
-    assert modes == dict.fromkeys(FUNCTIONS, "Active") | {"sweep_runs": None, "run_tool": None}
+    assert modes == dict.fromkeys(FUNCTIONS, "Active") | {"sweep_runs": None, "run_tool": None, "run_node": None}
 
 
 def test_every_log_ends(dev: Template) -> None:
@@ -151,18 +142,19 @@ def test_functions_agree_on_their_environment(dev: Template) -> None:
 
 
 def test_the_cage_is_told_nothing_of_the_stack(dev: Template) -> None:
-    cage = dev.functions()["run_tool"]
-    assert [name for name in cage["Environment"]["Variables"] if name.startswith("HIBERNAUT_")] == []
-    assert cage["TenancyConfig"] == {"TenantIsolationMode": "PER_TENANT"}
+    for cage in (dev.functions()[name] for name in ("run_tool", "run_node")):
+        assert [name for name in cage["Environment"]["Variables"] if name.startswith("HIBERNAUT_")] == []
+        assert cage["TenancyConfig"] == {"TenantIsolationMode": "PER_TENANT"}
 
 
 def test_what_may_wait_for_a_model_is_streamed_and_all_else_is_whole(dev: Template) -> None:
     methods = [method["Properties"] for method in dev.of_type("AWS::ApiGateway::Method").values()]
     streamed = [method for method in methods if method["Integration"].get("ResponseTransferMode") == "STREAM"]
-    assert {path_of(dev, method) for method in streamed} == {f"/{v}/{route}" for v in ("v1", "latest") for route in STREAMED}
+    assert {path_of(dev, method) for method in streamed} == {*WAITING, *FOLLOWED}
     for method in methods:
         streams = method in streamed
-        assert method["HttpMethod"] == ("POST" if streams else "ANY")
+        streamed_as = "GET" if path_of(dev, method) in FOLLOWED else "POST"
+        assert method["HttpMethod"] == (streamed_as if streams else "ANY")
         assert method["Integration"]["TimeoutInMillis"] == (900_000 if streams else 29_000)
         (uri,) = (text for text in texts(method["Integration"]["Uri"]) if text.endswith("invocations"))
         assert uri.endswith("/response-streaming-invocations" if streams else "/invocations")
@@ -258,7 +250,7 @@ def test_the_stack_tells_where_things_are(dev: Template, name: str) -> None:
 def test_the_sizes_of_functions_hold_what_they_call(dev: Template) -> None:
     # A step may hold a model call of 12 minutes, and the sweep must end before the next.
     functions = dev.functions()
-    assert functions["advance_turn"]["Timeout"] == functions["run_tool"]["Timeout"] == 900
+    assert functions["advance_turn"]["Timeout"] == functions["run_tool"]["Timeout"] == functions["run_node"]["Timeout"] == 900
     assert functions["sweep_runs"]["Timeout"] < 60
 
 
@@ -363,6 +355,16 @@ def test_versions_of_memory_are_kept_as_long_as_the_deployment_wishes(dev: Templ
         return {functions[name]["Environment"]["Variables"].get("HIBERNAUT_HISTORY_DAYS") for name in ("api", "advance_turn")}
 
     assert (days(dev), days(large)) == ({None}, {"30"})
+
+
+def test_the_sweep_puts_agents_to_rest_and_deletes_old_messages_where_the_deployment_wishes_it(
+    dev: Template, large: Template
+) -> None:
+    def told(template: Template) -> list[object]:
+        variables = template.functions()["sweep_runs"]["Environment"]["Variables"]
+        return [variables.get(f"HIBERNAUT_{name}") for name in ("REST_DAYS", "RETENTION_DAYS", "RETENTION")]
+
+    assert (told(dev), told(large)) == ([None] * 3, ["90", "365", "delete"])
 
 
 def test_the_functions_that_check_requests_know_the_identity_provider(dev: Template, large: Template) -> None:

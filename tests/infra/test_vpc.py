@@ -21,12 +21,12 @@ def test_all_functions_but_the_sandbox_are_in_the_network_that_is_named(walled: 
     assert "SecurityGroupIngress" not in walled.resources[group]["Properties"]
     inside = {"SubnetIds": list(SUBNETS), "SecurityGroupIds": [{"Fn::GetAtt": [group, "GroupId"]}]}
     places = {name: made.get("VpcConfig") for name, made in walled.functions().items()}
-    assert places == {**dict.fromkeys(places, inside), "run_tool": None}
+    assert places == {**dict.fromkeys(places, inside), "run_tool": None, "run_node": None}
     assert walled.of_type("AWS::EC2::VPC") == {}
 
 
 def test_each_function_in_a_network_may_have_its_interfaces_made(walled: Template) -> None:
-    for name in set(walled.functions()) - {"run_tool"}:
+    for name in set(walled.functions()) - {"run_tool", "run_node"}:
         statements = walled.statements(walled.role_of(name))
         assert any("ec2:CreateNetworkInterface" in statement["Action"] for statement in statements)
 

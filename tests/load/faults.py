@@ -69,7 +69,10 @@ _NAMES = {"sfn": "stepfunctions", "states": "stepfunctions"}
 
 
 class Injector:
-    """Injects faults while `injecting`, from a seed; `counts` has them by service and code, `bill` what was used. Thread-safe."""
+    """Injects faults while `injecting`, from a seed; `counts` has them by service and code, `bill` what was used. Thread-safe.
+
+    Each service has draws of its own: which of its requests fail does not depend on how the threads take turns.
+    """
 
     def __init__(self, aws: OfflineAws, seed: int) -> None:
         self.injecting = False
@@ -77,7 +80,7 @@ class Injector:
         self.bill = AwsUse()
         self.last_write = time.monotonic()
         self._aws = aws
-        self._random = Random(seed)
+        self._draws = {name: Random(f"{seed} {name}") for name in (*FAULTS, "invocation", "answer")}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -91,7 +94,7 @@ class Injector:
 
     def loses(self, share: float) -> bool:
         """Whether this answer of the gateway is lost on its way to the client."""
-        return self.injecting and self._drawn() < share
+        return self.injecting and self._drawn("answer") < share
 
     def used(self, **figures: float) -> None:
         """Add to the bill."""
@@ -118,7 +121,7 @@ class Injector:
         return answered
 
     def _fault(self, service: str) -> Fault | None:
-        drawn = self._drawn() if self.injecting else 1.0
+        drawn = self._drawn(service) if self.injecting and service in FAULTS else 1.0
         for fault in FAULTS.get(service, ()):
             if drawn < fault.share:
                 self.counts[f"{service} {fault.code}"] += 1
@@ -138,8 +141,8 @@ class Injector:
 
     def _invoking(self, invoke: Callable[..., Reply]) -> Callable[..., Reply]:
         def invoked(name: str, event: Json, **how: Any) -> Reply:
-            if self.injecting and self._drawn() < INVOCATION_SHARE:
-                error = INVOCATION_FAULTS[int(self._drawn() * len(INVOCATION_FAULTS))]
+            if self.injecting and self._drawn("invocation") < INVOCATION_SHARE:
+                error = INVOCATION_FAULTS[int(self._drawn("invocation") * len(INVOCATION_FAULTS))]
                 self.counts[f"invocation {error}"] += 1
                 return Reply({"errorType": error, "errorMessage": "injected"}, failed=True)
             began = time.monotonic()
@@ -164,9 +167,9 @@ class Injector:
         memory = self._aws.lambdas.of(name).memory / 1024
         self.used(invocations=1, gigabyte_seconds=(time.monotonic() - began) * memory)
 
-    def _drawn(self) -> float:
+    def _drawn(self, what: str) -> float:
         with self._lock:
-            return self._random.random()
+            return self._draws[what].random()
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from datetime import timedelta
 from typing import Any
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
-from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.domain.aws_prices import cost_of
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
@@ -28,6 +27,7 @@ from hibernaut.wiring.settings import AwsSettings
 from tests.load.faults import Injector
 from tests.proof.at_rest import TableAtRest
 from tests.proof.verdict import runs, verdict
+from tests.support.clocks import LaterClock
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, says
 from tests.support.world import Data, World
 
@@ -42,15 +42,6 @@ IDLE = 1.0
 BETWEEN_SWEEPS = timedelta(minutes=3)
 SWEEPS = 40
 CREATED = 200
-
-
-class LaterClock(SystemClock):
-    """The system clock, which the load advances when it settles."""
-
-    ahead = timedelta()
-
-    def now(self) -> Any:
-        return super().now() + self.ahead
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 from letta_client import Letta, NotFoundError
 
@@ -45,6 +46,8 @@ def test_an_agent_goes_to_a_file_and_comes_back(servers: Servers, tmp_path: Path
     assert "--force" in told
     (agent_id,), _ = run(capsys, "import", str(file), "--url", str(there.base_url), "--name", "Eve", "--strip-messages")
     assert there.agents.retrieve(agent_id).name == "Eve"
+    (line,), told = run(capsys, "import", str(file), "--url", str(there.base_url), "--name", "Zoe", "--json")
+    assert (there.agents.retrieve(json.loads(line)["agent_ids"][0]).name, told) == ("Zoe", "")
 
 
 def test_a_copy_has_the_secrets_and_a_moved_agent_is_gone(
@@ -68,15 +71,31 @@ def test_a_copy_has_the_secrets_and_a_moved_agent_is_gone(
         here.agents.retrieve(made.id)
 
 
-def test_an_agent_with_passages_is_not_moved_without_force(servers: Servers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_moved_agent_takes_passages_conversations_and_identities_along(
+    servers: Servers, capsys: pytest.CaptureFixture[str]
+) -> None:
     here, there = servers
     made = here.agents.create(memory_blocks=[])
-    here.agents.passages.create(made.id, text="The key hangs behind the clock.")
+    here.agents.passages.create(made.id, text="The key hangs behind the clock.", tags=["home"])
+    beside = here.conversations.create(agent_id=made.id, summary="beside")
+    list(here.conversations.messages.create(beside.id, messages=[{"role": "user", "content": "Hello."}]))
+    named = {"identifier_key": "ann", "name": "Ann", "identity_type": "user", "agent_ids": [made.id]}
+    httpx.post(f"{here.base_url}/v1/identities", json=named).raise_for_status()
+    said = [one.message_type for one in here.conversations.messages.list(beside.id)]
     both = ("--url", str(here.base_url), "--to", str(there.base_url))
-    _, told = run(capsys, "move", made.id, *both, code=1)
-    assert "archival passages" in told
-    assert here.agents.retrieve(made.id).id == made.id
-    run(capsys, "move", made.id, *both, "--force")
+    (bare,), _ = run(capsys, "copy", made.id, *both, "--without", "passages", "--without", "conversations")
+    assert (list(there.agents.passages.list(bare)), list(there.conversations.list(agent_id=bare))) == ([], [])
+    _, told = run(capsys, "move", made.id, *both, "--without", "passages", "--without", "identities", code=1)
+    assert "passages and identities, which stay behind" in told
+    (moved,), _ = run(capsys, "move", made.id, *both)
+    (passage,) = there.agents.passages.list(moved)
+    assert (passage.text, passage.tags) == ("The key hangs behind the clock.", ["home"])
+    (found,) = there.conversations.list(agent_id=moved)
+    assert (found.summary, [one.message_type for one in there.conversations.messages.list(found.id)]) == ("beside", said)
+    shown = there.agents.retrieve(moved, include=["agent.identities"])
+    assert [one.identifier_key for one in shown.identities] == ["ann"]
+    with pytest.raises(NotFoundError):
+        here.agents.retrieve(made.id)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
 import stat
 import tarfile
@@ -16,14 +17,14 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.table import sqlite_check
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.local import folder_backups
-from hibernaut.local.folder_backups import backup, restore
+from hibernaut.local.administration import folder_backups
+from hibernaut.local.administration.folder_backups import backup, restore
 from hibernaut.local.profiles import CannotServe
 from hibernaut.ports.table import Key, Put, Update
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
-from tests.local.test_command import run, sorry
+from tests.local.test_command import administered, sorry
 
 
 class Filled:
@@ -156,14 +157,18 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_written_outside(tmp_
 def test_the_commands_say_what_they_did_and_what_they_miss(tmp_path: Path) -> None:
     Filled(tmp_path / "agents")
     data = ("--data-dir", str(tmp_path / "agents"))
-    assert "nothing to back up" in sorry(run("backup", str(tmp_path / "x"), "--data-dir", str(tmp_path / "none")))
-    done = run("backup", str(tmp_path / "b.tar.gz"), *data)
+    assert "nothing to back up" in sorry(administered("backup", str(tmp_path / "x"), "--data-dir", str(tmp_path / "none")))
+    done = administered("backup", str(tmp_path / "b.tar.gz"), *data)
     assert (done.returncode, done.stderr) == (0, "")
     assert "keep it as secret as the folder" in done.stdout
-    assert "name a new file" in sorry(run("backup", str(tmp_path / "b.tar.gz"), *data))
-    done = run("restore", str(tmp_path / "b.tar.gz"), *data, "--overwrite")
+    assert "name a new file" in sorry(administered("backup", str(tmp_path / "b.tar.gz"), *data))
+    told = json.loads(administered("backup", str(tmp_path / "c.tar.gz"), *data, "--json").stdout)
+    assert told == {"file": str(tmp_path / "c.tar.gz"), "bytes": (tmp_path / "c.tar.gz").stat().st_size}
+    done = administered("restore", str(tmp_path / "b.tar.gz"), *data, "--overwrite")
     assert (done.returncode, done.stderr) == (0, "")
     assert "is restored. The former folder is" in done.stdout
+    told = json.loads(administered("restore", str(tmp_path / "b.tar.gz"), "--data-dir", str(tmp_path / "new"), "--json").stdout)
+    assert told == {"data_dir": str(tmp_path / "new"), "former": None}
     for arguments, says in (
         (("restore",), "name the FILE"),
         (("restore", "--env", "prod"), "needs the --time"),
@@ -171,5 +176,5 @@ def test_the_commands_say_what_they_did_and_what_they_miss(tmp_path: Path) -> No
         (("restore", "--env", "prod", "--time", "now"), "needs the --table"),
         (("restore", "x", "--time", "now"), "--time is for --env"),
     ):
-        done = run(*arguments)
+        done = administered(*arguments)
         assert (done.returncode, says in sorry(done)) == (2, True)

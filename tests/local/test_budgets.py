@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from letta_client import Letta, RateLimitError
 
-from tests.local.test_command import ended, run, serving, sorry
+from tests.local.test_command import administered, ended, serving, sorry
 
 STRANGER = "agent-12345678-1234-4234-8234-123456789012"
 
 
 def budgets(data: Path, *arguments: str) -> str:
-    done = run("budgets", *arguments, "--data-dir", str(data))
+    done = administered("budgets", *arguments, "--data-dir", str(data))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -26,6 +26,8 @@ def test_a_budget_is_set_listed_and_deleted(tmp_path: Path) -> None:
     assert (listed["subject"], listed["tokens_per_day"], listed["cost_per_month"]) == ("tenant", 1000, 12.5)
     assert budgets(tmp_path, "delete").startswith("Deleted the budget of tenant.")
     assert budgets(tmp_path, "list") == "The tenant default has no budgets.\n"
+    budgets(tmp_path, "set", "--tokens-per-day", "1000")
+    assert json.loads(budgets(tmp_path, "delete", "--json")) == {"tenant": "default", "deleted": "tenant"}
 
 
 def test_a_running_server_without_keys_obeys_a_budget(tmp_path: Path) -> None:
@@ -53,4 +55,4 @@ def test_a_running_server_without_keys_obeys_a_budget(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    assert told in sorry(run("budgets", *arguments, "--data-dir", str(tmp_path)))
+    assert told in sorry(administered("budgets", *arguments, "--data-dir", str(tmp_path)))

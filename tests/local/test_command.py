@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import os
 import re
 import signal
@@ -11,14 +13,16 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
 
 import hibernaut
 from hibernaut.adapters.model.dialects import DIALECTS, Dialect
+from hibernaut.local.command import command_line, main
 from hibernaut.local.provider_help import ADD_A_PROVIDER, provider_lines
 from hibernaut.local.server import listening, loopback
 from tests.support.provider_servers import ScriptedOpenAI
@@ -29,6 +33,17 @@ COMMAND = [sys.executable, "-c", "import sys; from hibernaut.local.command impor
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60, env=environment())
+
+
+def administered(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As `run`, in this process: most of the time of a short command is its start, which other tests try."""
+    out, error = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(error):
+        try:
+            code = main(arguments)
+        except SystemExit as end:
+            code = cast("int", end.code)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), error.getvalue())
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -113,6 +128,20 @@ def test_the_start_tells_how_to_configure_another_provider() -> None:
     assert set(re.findall(r"[A-Z_]{6,}", ADD_A_PROVIDER)) <= names
     assert f" {len(provider_lines().splitlines())} providers" in ADD_A_PROVIDER
     assert "hibernaut dev --help" in ADD_A_PROVIDER
+
+
+def of_json(parser: argparse.ArgumentParser, path: str = "") -> dict[str, bool]:
+    """Each command, and whether it has --json."""
+    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        return {path: "--json" in parser._option_string_actions}
+    return {
+        name: has for each in below for word, one in each.items() for name, has in of_json(one, f"{path} {word}".strip()).items()
+    }
+
+
+def test_every_command_that_has_a_result_prints_it_as_json() -> None:
+    assert [name for name, has in of_json(command_line()).items() if not has] == ["dev", "completion"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hibernaut.local.doctor.findings import Finding, healthy
 from hibernaut.wiring.data_folder import INDEX, TABLE, DataFolder
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
-from tests.local.test_command import run
+from tests.local.test_command import administered
 
 
 def found(data: Path, **settings: object) -> list[Finding]:
@@ -71,11 +71,11 @@ def test_what_would_be_different_on_aws_and_a_port_in_use_are_notes(tmp_path: Pa
 
 
 def test_the_command_prints_json_and_its_exit_code_says_whether_something_is_wrong(tmp_path: Path) -> None:
-    done = run("doctor", "--data-dir", str(tmp_path / "none"), "--json")
+    done = administered("doctor", "--data-dir", str(tmp_path / "none"), "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["healthy"] is True
     (tmp_path / TABLE).write_bytes(b"no database" * 1000)
-    done = run("doctor", "--data-dir", str(tmp_path))
+    done = administered("doctor", "--data-dir", str(tmp_path))
     assert done.returncode == 1
     assert "could not be checked" in done.stdout
-    assert run("doctor", "--env", "prod", "--data-dir", "x").returncode == 2
+    assert administered("doctor", "--env", "prod", "--data-dir", "x").returncode == 2

@@ -16,8 +16,8 @@ import pytest
 from tests.local.installed import ROOT, Installed, alone, built
 
 GUARD = ROOT / "tests" / "quickstart" / "guard"
-EXTRAS = {"aws_lambda_powertools", "boto3", "botocore", "google", "mangum", "opensearchpy"}
-"""What the extras `aws` and `google` bring."""
+EXTRAS = {"aws_lambda_powertools", "boto3", "botocore", "google", "mangum", "opensearchpy", "pg8000"}
+"""What the extras `aws`, `google` and `migrate` bring."""
 IMPORTS = """
 import ast, importlib.util, pathlib, sys, hibernaut
 roots = set()
@@ -87,6 +87,12 @@ def test_the_emulator_of_aws_does_not_ship(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     assert "hibernaut/local/command.py" in names
     assert [name for name in names if "offline" in name or "moto" in name] == []
+
+
+def test_the_console_ships(installed: Installed) -> None:
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    files = [path for path in (ROOT / "shared" / "hibernaut" / "console").rglob("*") if path.is_file()]
+    assert {str(path.relative_to(ROOT / "shared")) for path in files} <= set(names)
 
 
 def test_the_profile_aws_offline_says_that_it_needs_a_checkout(installed: Installed, tmp_path: Path) -> None:

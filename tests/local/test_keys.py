@@ -10,11 +10,11 @@ import httpx
 import pytest
 from letta_client import AuthenticationError, Letta
 
-from tests.local.test_command import ended, run, serving, sorry
+from tests.local.test_command import administered, ended, run, serving, sorry
 
 
 def keys(data: Path, *arguments: str) -> str:
-    done = run("keys", *arguments, "--data-dir", str(data))
+    done = administered("keys", *arguments, "--data-dir", str(data))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -43,6 +43,8 @@ def test_json_has_all_of_a_key(tmp_path: Path) -> None:
     assert made["key"].startswith(made["hint"])
     (listed,) = json.loads(keys(tmp_path, "list", "--json"))
     assert listed == {name: value for name, value in made.items() if name != "key"}
+    assert json.loads(keys(tmp_path, "revoke", made["id"], "--json")) == {"tenant": "default", "key_id": made["id"], "revoked": 1}
+    assert json.loads(keys(tmp_path, "revoke", "--all", "--json")) == {"tenant": "default", "key_id": None, "revoked": 0}
 
 
 def test_a_server_with_a_key_answers_the_sdk_with_it_and_401_without(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_host_that_others_reach_needs_a_key(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
-    done = run("keys", *arguments, "--data-dir", str(tmp_path))
+    done = administered("keys", *arguments, "--data-dir", str(tmp_path))
     assert done.returncode in (1, 2)
     assert says in sorry(done)
 
@@ -130,4 +132,4 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, arguments: tuple[str, .
 def test_a_key_of_another_master_key_is_refused_by_name(tmp_path: Path) -> None:
     new_key(tmp_path)
     (tmp_path / "secrets.key").write_text("0" * 64)
-    assert "another master key" in sorry(run("keys", "create", "--scope", "read", "--data-dir", str(tmp_path)))
+    assert "another master key" in sorry(administered("keys", "create", "--scope", "read", "--data-dir", str(tmp_path)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -122,6 +123,19 @@ def test_what_agents_can_do_without_fails_no_model(claude: KitServer, capsys: py
     code, out = checked(claude, capsys)
     assert (code, outcomes(out)["structured output"]) == (0, "no")
     assert "structured output: the reply is not JSON" in out
+
+
+def test_json_has_each_check_with_its_remark(claude: KitServer, capsys: pytest.CaptureFixture[str]) -> None:
+    claude.plays(*plays(structured_output=[reply("Seven degrees.")]))
+    options = CheckOptions(models=[claude.provider.handle], agreed=True, as_json=True)
+    assert check_models(options, settings(claude.provider, claude)) == 0
+    printed = capsys.readouterr()
+    (told,) = json.loads(printed.out)
+    assert "plain reply …" in printed.err
+    assert (told["model"], told["ok"], told["model_calls"] > len(CHECKS)) == (claude.provider.handle, True, True)
+    words = {each["check"]: each["outcome"] for each in told["checks"]}
+    assert words == {name: "no" if name == "structured output" else "ok" for name in REPLIES}
+    assert [each["remark"] for each in told["checks"] if each["outcome"] == "no"] == ["the reply is not JSON"]
 
 
 def test_nothing_is_sent_without_agreement(

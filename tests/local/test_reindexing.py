@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import subprocess
 import sys
@@ -12,8 +13,11 @@ import httpx
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.local.command import main
 from hibernaut.local.progress import Bar, Dwindling, ProgressLines, report_to
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.wiring.data_folder import TABLE, DataFolder
 from hibernaut.wiring.embedded import ServedDataFolder
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.local.test_command import COMMAND, ended, environment, serving, sorry
@@ -105,6 +109,18 @@ def test_what_was_broken_off_is_done_at_the_next_start(tmp_path: Path) -> None:
 
 def interrupt(_progress: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_json_is_the_number_of_records_and_the_progress_goes_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIBERNAUT_DEFAULT_EMBEDDING", "none")
+    DataFolder(tmp_path).close()
+    SqliteTable(tmp_path / TABLE).close()
+    assert main(["reindex", "--data-dir", str(tmp_path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"records": 0}
+    assert "Done: the index is complete." in printed.err
 
 
 def test_a_folder_without_agents_is_one_line(tmp_path: Path) -> None:

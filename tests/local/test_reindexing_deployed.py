@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from hibernaut.local.administration.reindexing_deployed import build_anew
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines
-from hibernaut.local.reindexing_deployed import build_anew
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
@@ -183,7 +183,8 @@ class Answers:
 
 def told_by(client: Any) -> list[str]:
     out = io.StringIO()
-    build_anew("feeder", client, ProgressLines(out), wait=lambda _seconds: None)
+    records = build_anew("feeder", client, ProgressLines(out), wait=lambda _seconds: None)
+    assert f"waits for {records:,} records" in out.getvalue()
     return out.getvalue().splitlines()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
@@ -25,10 +26,8 @@ from tests.local.test_command import ended, serving
 PATIENCE = 120.0
 MOST = TOOL_RUNS.threads + TOOL_RUNS.waiting
 TOOL = {"source_code": 'def wait() -> str:\n    """Wait."""\n    return "done"\n', "args": {}, "name": "wait"}
-ENDLESS = 'def wait(place: str) -> str:\n    """Wait.\n\n    Args:\n        place: Where.\n    """\n'
-ENDLESS += (
-    "    import os\n    with open(place, 'w') as file:\n        file.write(str(os.getpid()))\n    while True:\n        pass\n"
-)
+ENDLESS = 'def wait(port: int) -> str:\n    """Wait.\n\n    Args:\n        port: Who is told.\n    """\n'
+ENDLESS += "    import socket\n    line = socket.create_connection(('127.0.0.1', port))\n    while True:\n        pass\n"
 
 
 class HeldRunner:
@@ -36,6 +35,9 @@ class HeldRunner:
 
     def __init__(self) -> None:
         self.begun, self.free = threading.Semaphore(0), threading.Event()
+
+    def refusal(self, source_type: str | None) -> None:  # noqa: ARG002 - the port names it
+        return None
 
     def run(self, job: ToolJob) -> ToolOutcome:  # noqa: ARG002 - the port names it
         self.begun.release()
@@ -81,21 +83,13 @@ def test_reads_and_cancels_are_answered_while_more_tools_run_than_may(url: str, 
 
 
 def test_a_process_whose_tools_run_ends_when_it_is_told_to(tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
-    tool = {"source_code": ENDLESS, "args": {"place": str(ran)}, "name": "wait"}
-    with serving(tmp_path / "data", HIBERNAUT_TOOL_TIMEOUT="900") as (process, url, _), ThreadPoolExecutor(1) as clients:
+    with ExitStack() as opened:
+        listener = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        clients = opened.enter_context(ThreadPoolExecutor(1))
+        tool = {"source_code": ENDLESS, "args": {"port": listener.getsockname()[1]}, "name": "wait"}
+        process, url, _ = opened.enter_context(serving(tmp_path / "data", HIBERNAUT_TOOL_TIMEOUT="900"))
         sent = clients.submit(httpx.post, f"{url}/v1/tools/run", json=tool, timeout=PATIENCE)
-        while not ran.exists() or not ran.read_text():
-            threading.Event().wait(0.02)
+        line = opened.enter_context(listener.accept()[0])
         code, _, _ = ended(process, signal.SIGTERM)
         assert (code, sent.result().status_code) == (0, 503)
-    while lives(int(ran.read_text())):  # Killed, until its parent, which is the system now, has taken notice.
-        threading.Event().wait(0.02)
-
-
-def lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        assert line.recv(1) == b""  # the tool's process has ended

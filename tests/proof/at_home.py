@@ -68,7 +68,7 @@ class WorldDesk:
     def __init__(self, world: World) -> None:
         self.world = world
         self.stores, self.sending, self.termination = world.stores, world.chain.sending, world.chain.termination
-        self.schedules, self.clock = world.chain.schedules, world.clock
+        self.schedules, self.documents, self.clock = world.chain.schedules, world.chain.agent_documents, world.clock
 
     def fire(self, schedule_id: str) -> None:
         self.world.chain.firing.fire(schedule_id)

@@ -8,23 +8,33 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
+from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.ports.clock import Clock
+from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.schedule import CreateSchedule, OneTimeSchedule, ScheduledMessage
+from hibernaut.schemas.errors import ImportContinues
 from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
 from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import StopReason
+from hibernaut.services.agent_documents.agent_documents import AgentDocuments
+from hibernaut.services.resting.pack_writer import Allowance
+from hibernaut.services.resting.resting import Resting
 from hibernaut.services.runs.sending import Sending, SendRequest
 from hibernaut.services.schedules.schedules import ScheduleQuery, Schedules
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import TenantStores
+from tests.proof.imported import file_for
 
 TENANT = "default"
 
 
+AHEAD = timedelta(hours=1)
+"""What is added to the clock, so that a message of this moment is old."""
 SOON_MS = 500
 """Milliseconds after which a schedule fires: so soon that it is due at once."""
 
@@ -36,6 +46,7 @@ class Desk(Protocol):
     sending: Sending
     termination: RunTermination
     schedules: Schedules
+    documents: AgentDocuments
     clock: Clock
 
     def fire(self, schedule_id: str) -> None:
@@ -117,6 +128,8 @@ class Client:
         request = SendRequest(
             self.agent_id, said, "send_message_streaming" if said.streaming else "send_message", digest, retry=retry
         )
+        if is_group(self.agent_id):
+            request = replace(request, links={"group_id": self.agent_id})
         accepted = self.desk.sending.accept(request)
         self.notes.answers[name] = accepted.run_id
         self.notes.keep()
@@ -253,6 +266,45 @@ class Scheduled:
             messages=[ScheduledMessage(role="user", content=self.text)], schedule=OneTimeSchedule(scheduled_at=soon)
         )
         return client.desk.schedules.create(client.agent_id, body, None).id
+
+
+@dataclass(frozen=True)
+class Import:
+    """The import of an agent file. A request without an answer is repeated, and finds the import of the first one."""
+
+    name: str
+    text: str = ""
+
+    def done(self, client: Client) -> None:
+        documents, digest = client.desk.documents, hashlib.sha256(f"{self.name} {client.agent_id}".encode()).hexdigest()
+        result = documents.repeated(digest) if self.name in client.notes.bodies else None
+        client.notes.bodies[self.name] = digest
+        client.notes.keep()
+        try:
+            options = ImportOptions(append_copy_suffix=False)
+            result = result or documents.import_(file_for(client.agent_id), options, digest=digest)
+        except ImportContinues:
+            client.desk.settle()
+            result = documents.repeated(digest)
+        client.notes.answers[self.name] = ""
+        client.notes.keep()
+        assert result is not None
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The agent is put to rest, as the sweep does with one that has been idle. The next message wakes it."""
+
+    name: str
+    text: str = ""
+
+    def done(self, client: Client) -> None:
+        client.desk.settle()
+        stores, clock = client.desk.stores, client.desk.clock
+        rests = Resting(stores, clock).rest(client.agent_id, idle_since=clock.now() + AHEAD, allowance=Allowance(1_000))
+        assert rests
+        client.notes.answers[self.name] = ""
+        client.notes.keep()
 
 
 @dataclass(frozen=True)

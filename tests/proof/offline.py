@@ -11,13 +11,13 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
-from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest as HttpRequest
 from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
@@ -39,22 +39,14 @@ from tests.proof.engines import Engine, Tally
 from tests.proof.faults import Died, Points
 from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import answered, runs, shown, verdict
+from tests.support.clocks import LaterClock
 from tests.support.frozen import freeze_if_dead
+from tests.support.moto_tables import forget_all
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
 
 SWEEPS = 5
-
-
-class LaterClock(SystemClock):
-    """The system clock, which a test can advance."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta()
-
-    def now(self) -> datetime:
-        return super().now() + self.ahead
 
 
 class Unanswered(Died):
@@ -91,7 +83,8 @@ class Gateway:
             ("x-stainless-retry-count", str(request.retry)),
         ]
         body = request.body.model_dump_json(exclude_unset=True).encode()
-        answer = self._aws.gateway.answer(HttpRequest("POST", f"/v1/agents/{request.agent_id}/{route}", "", headers, body))
+        path = f"/v1/{'groups' if is_group(request.agent_id) else 'agents'}/{request.agent_id}/{route}"
+        answer = self._aws.gateway.answer(HttpRequest("POST", path, "", headers, body))
         if answer.status >= 500:
             raise Unanswered(str(answer.status))
         assert answer.status == 200, answer.body
@@ -117,8 +110,8 @@ class Deployment:
         self.outside = self.composition()
         self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait)
         engine = self.outside.engines.of(TENANT)
-        self.termination, self.schedules = engine.termination, engine.schedules
-        aws.lambdas.deps["api"] = app_of(self.outside)
+        self.termination, self.schedules, self.documents = engine.termination, engine.schedules, engine.agent_documents
+        self.api_is_dead = True
         self.environments = itertools.cycle([self.composition(in_execution=True), self.composition(in_execution=True)])
         settings = AwsSettings.from_environment()
         self.table, self.blobs = DynamoDbTable(settings.table), S3Blobs(settings.bucket)
@@ -135,13 +128,9 @@ class Deployment:
 
     def _forgets_earlier_points(self) -> None:
         """Delete all items, because moto scans the whole table for each query of an index, and the executions that have ended."""
-        from moto.dynamodb.models import dynamodb_backends
         from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
-        for account in dynamodb_backends.values():
-            for backend in account.values():
-                for table in backend.tables.values():
-                    table.items.clear()
+        forget_all()
         for machines in stepfunctions_parser_backends.values():
             for backend in machines.values():
                 for machine in backend.state_machines:
@@ -164,6 +153,7 @@ class Deployment:
 
     def _dies(self) -> None:
         self.before = shown(self.looking(), self.agent_id)
+        self.api_is_dead |= current_function() == "api"
         if current_function() is None:
             raise Died("the cancel's own request")
         self.clock.ahead += CLAIMS_PASS
@@ -194,6 +184,8 @@ class Deployment:
     def replaces_environments(self) -> None:
         """Replace the environment of a dead handler by another one, which has no caches of the step."""
         engines = next(self.environments).engines
+        if self.api_is_dead:  # Its dead handlers hold threads of its pools, and a pool without a thread answers nothing.
+            self.aws.lambdas.deps["api"], self.api_is_dead = app_of(self.composition()), False
         if self.waiting:
             self.aws.lambdas.deps["stream"] = app_of(self.composition(of_stream=True))
         self.aws.lambdas.deps |= {

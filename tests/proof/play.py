@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection, wait
 
 from tests.conftest import FAKE_AWS
 from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_a_server_for_each_story
+from tests.proof.partitions import few_partitions
 from tests.proof.stories import STORIES
 
 KILLED, OFFLINE, WAITING, DYNAMODB = "killed", "aws-offline", "caller waits", "DynamoDB Local"
@@ -106,7 +107,7 @@ def _plays(asked: Connection) -> None:
     logging.disable(logging.CRITICAL)
     by_name = {story.name: story for story in STORIES}
     engines: dict[str, Engine] = {}
-    with ExitStack() as opened:
+    with few_partitions(), ExitStack() as opened:
         while True:
             try:
                 play: Play = asked.recv()

@@ -17,14 +17,17 @@ from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
-from tests.proof.clients import Act, Answer, Client, Say, Scheduled, Withdraw
+from tests.proof.clients import Act, Answer, Client, Import, Rest, Say, Scheduled, Withdraw
 from tests.support.scripted_model import Script, calls, says
 from tests.support.sleepers import FINISH, both
+from tests.support.world import BESIDE as RING_BESIDE
 
 STILL_THERE = "still there?"
 """The last message of each proof, which must be answered as usual."""
 INSERT = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo"})
 RING = ("ring", {"x": ""})
+BESIDE = (RING_BESIDE, {"x": ""})
+"""A call that may be made beside others."""
 NOTE = ("memory_insert", {"label": "human", "new_string": "Was in Bergen"})
 """The edit of a sleep-time agent."""
 ASK = (MATCHING_TAGS, {"message": "", "match_all": [], "match_some": []})
@@ -62,6 +65,11 @@ def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Scr
     return script
 
 
+def in_group(script: Script) -> Script:
+    """A script for a group: its agent without tools agrees at once."""
+    return lambda request, number: script(request, number) if request.tools else says("Me too.")
+
+
 def colleague_tag(agent_id: str) -> str:
     """The tag of the agent that the agent of a story calls."""
     return f"colleague of {agent_id}"
@@ -87,7 +95,8 @@ class Story:
     call.
 
     `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock that can
-    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn. `tools`: further tools of the agent.
+    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn. `tools`: further tools of the agent. `group`: a group
+    of two agents takes the place of the agent.
     """
 
     name: str
@@ -102,6 +111,7 @@ class Story:
     later: bool = False
     sleeper: bool = False
     tools: Sequence[str] = ()
+    group: bool = False
 
 
 def cancels(client: Client) -> None:
@@ -144,6 +154,9 @@ STORIES = [
     Story("memory", by_step(calls(INSERT), calls(INSERT), says("noted"))),
     Story("chain of five", by_step(calls(INSERT), calls(RING), calls(INSERT), calls(RING), says("done"))),
     Story("parallel tools", by_step(calls(INSERT, RING, RING), says("done"))),
+    Story(
+        "tools at once", by_step(calls(BESIDE, BESIDE, INSERT, BESIDE, RING, BESIDE, BESIDE), says("done")), tools=(RING_BESIDE,)
+    ),
     Story("tokens", by_step(calls(INSERT, RING, text="Let me see."), says("done")), acts=(Say("hello", tokens=True),)),
     Story(
         "sleep-time",
@@ -167,6 +180,8 @@ STORIES = [
         by_step(calls(RING), says("done")),
         acts=(Say("hello", waits=False), Say("and me")),
     ),
+    Story("wake", by_step(calls(INSERT, RING), says("done")), acts=(Say("hello"), Rest("rested"), Say("and me")), blobs=True),
+    Story("import", by_step(says("hello to you")), acts=(Import("imported"), Say("hello")), blobs=True),
     Story("schedule", by_step(calls(INSERT, RING), says("done")), acts=(Scheduled("hello"),)),
     Story("late sender", by_step(says("done")), acts=(Say("hello"), LATE), thinking=comes_late),
     Story(
@@ -193,7 +208,7 @@ STORIES = [
         by_step(calls(RING, ("lamp", {"x": ""}), INSERT), says("done")),
         acts=(Say("hello", client_tools=("lamp",)), Answer("did it")),
     ),
-    Story("agent call", by_step(calls(INSERT, ASK, RING), says("done")), tools=(ASK[0],)),
+    Story("agent call", by_step(calls(INSERT, ASK, ASK, RING), says("done")), tools=(ASK[0],)),
     Story(
         "agent call: cancel",
         by_step(calls(ASK, RING), says("done")),
@@ -201,6 +216,7 @@ STORIES = [
         thinking=cancels_the_wait,
         tools=(ASK[0],),
     ),
+    Story("group turn", in_group(by_step(calls(INSERT, RING), says("done"))), group=True),
     Story(
         "compaction",
         by_step(calls(RING), says("done, " * 200)),

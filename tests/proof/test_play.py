@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,11 @@ def test_processes_find_together_what_one_process_finds() -> None:
     assert {one.play: one.tally for one in played(PLAYS, 2)} == {
         play: AT_HOME[play.engine](by_name[play.story], 1, play.every) for play in PLAYS
     }
+
+
+def test_the_page_names_every_scenario() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert [story.name for story in STORIES if f'"{story.name}"' not in page] == []
 
 
 def test_a_proof_that_is_terminated_leaves_no_process() -> None:

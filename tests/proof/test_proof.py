@@ -13,6 +13,7 @@ from hibernaut.schemas.stop import StopReason
 from tests.proof import at_home
 from tests.proof.engines import AT_HOME, Tally, killed, on_dynamodb_local
 from tests.proof.faults import Points
+from tests.proof.partitions import few_partitions
 from tests.proof.stories import STILL_THERE, STORIES, Story
 from tests.proof.table import points_of, sums_of
 from tests.proof.verdict import Finding, runs
@@ -34,6 +35,12 @@ STOPS = {name: [StopReason.CANCELLED] for name in ("cancel", "interrupt", "agent
 named = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def partitions() -> Iterator[None]:
+    with few_partitions():
+        yield
+
+
 def never() -> None:
     """The fault of the plays without a fault."""
 
@@ -53,7 +60,7 @@ def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
     asks = story.name.startswith("approval") or story.name == "client tool"
     assert reasons[:1] == ([StopReason.REQUIRES_APPROVAL] if asks else STOPS.get(story.name, [StopReason.END_TURN]))
     assert story.name != "compaction" or any(row.role == "summary" for row in world.log(played.agent_id))
-    assert not story.blobs or played.data.blobs.kept
+    assert not story.blobs or played.data.blobs.puts
     assert played.judged(Points(0, never), world).found == []
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hibernaut.domain.agents.group_turns import is_group, said_in
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import RunEvent
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -13,6 +14,7 @@ from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.table import keys
 from tests.proof.agents import colleagues, sleeper_of
+from tests.proof.imported import IMPORTS, once_imported, wholly_imported
 from tests.proof.stories import ASK
 from tests.support.settled import check_settled
 from tests.support.world import World
@@ -45,6 +47,15 @@ def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) ->
         ("lost", lambda: lost(world, agent_id, texts, before)),
         ("doubled", lambda: doubled(world, agent_id, texts)),
     ]
+    if is_group(agent_id):
+        checks[1:] = [
+            ("lost", lambda: lost_in_group(world, agent_id, texts, before)),
+            ("doubled", lambda: doubled_in_group(world, agent_id, texts)),
+        ]
+    else:
+        agent = world.stores.agents.get(agent_id)
+        if agent is not None and IMPORTS in agent.tags:
+            checks += [("lost", lambda: wholly_imported(world, agent_id)), ("doubled", lambda: once_imported(world, agent_id))]
     found = []
     for kind, check in checks:
         try:
@@ -112,6 +123,38 @@ def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
         assert noted <= edits(world.log(sleeper.id)), f"an edit of the sleep-time agent is doubled, {noted} are in the block"
     returned = Counter(answer.tool_call_id + (row.step_id or "") for row in log for answer in row.tool_returns)
     assert not [call for call, times in returned.items() if times > 1], "a call has two returns"
+
+
+def lost_in_group(world: World, group_id: str, texts: Sequence[str], before: Shown) -> None:
+    """Checks that the group's log has every accepted message, that each agent was told it and has answered it there, and that followers lose no
+    event.
+    """
+    said = inputs(world, group_id)
+    answers = Counter(one.agent_id for row in world.log(group_id) if row.role == "tool" for one in said_in(row) if not one.failed)
+    for text in texts:
+        assert said[text] > 0, f"{text[:40]!r} is lost"
+    for member in colleagues(world, group_id):
+        told = inputs(world, member)
+        for text in texts:
+            assert told[text] > 0, f"an agent was not told {text[:40]!r}"
+        assert answers[member] >= len(texts), f"{len(texts)} messages, and an agent has answered {answers[member]}"
+        block = world.block(member, "human").value.count("Oslo")
+        assert block == edits(world.log(member)), f"{edits(world.log(member))} edits are reported, {block} are in the block"
+    for run_id, events in shown(world, group_id).items():
+        seen = before.get(run_id, [])
+        assert events[: len(seen)] == seen, f"a follower of {run_id} was shown something else before"
+
+
+def doubled_in_group(world: World, group_id: str, texts: Sequence[str]) -> None:
+    """Checks that each message is in the group's log once, that each agent was told it once, took one turn for it, and made each call once."""
+    for agent_id in (group_id, *colleagues(world, group_id)):
+        said = inputs(world, agent_id)
+        assert not [text for text in texts if said[text] > 1], f"{agent_id} has a message twice: {said}"
+    asked_for = len(runs(world, group_id))
+    for member in colleagues(world, group_id):
+        assert len(runs(world, member)) == asked_for, f"{asked_for} messages, and {len(runs(world, member))} turns of an agent"
+    effects = Counter(str(args.get("x")) for _, args in world.runner.effects)
+    assert max(effects.values(), default=0) <= 1, f"the tool was called again: {effects}"
 
 
 def inputs(world: World, agent_id: str) -> Counter[str]:

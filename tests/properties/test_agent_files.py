@@ -89,7 +89,53 @@ def _documents(draw: st.DrawFn) -> dict[str, Any]:
         for number, label in enumerate(labels)
     ]  # fmt: skip
     tools = [_tool(f"knock_{number}", number, draw(st.integers(1, 900_000))) for number in range(2)]
-    return file_of(made, blocks=blocks, tools=tools, skills=draw(st.sampled_from([[], SKILLS[:1]])))
+    file = file_of(made, blocks=blocks, tools=tools, skills=draw(st.sampled_from([[], SKILLS[:1]])))
+    return {**file, "hibernaut": draw(_extensions(bool(labels)))}
+
+
+@st.composite
+def _extensions(draw: st.DrawFn, has_blocks: bool) -> dict[str, Any]:
+    """Archives, identities and conversations of the agent; each part may be missing, and is left out then as in an export."""
+    at = st.integers(1, 28).map(lambda day: f"2026-01-{day:02d}T00:00:00.000000Z")
+    passages = st.fixed_dictionaries(
+        {
+            "text": TEXTS.filter(str.strip),
+            "tags": st.none() | st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=2, unique=True),
+            "metadata": st.dictionaries(st.text("ab", min_size=1, max_size=3), TEXTS, max_size=2),
+            "created_at": at,
+        }
+    )
+    archives = [
+        {
+            "id": f"archive-{number}",
+            "name": draw(NAMES),
+            "passages": sorted(draw(st.lists(passages, max_size=4)), key=lambda one: str(one["created_at"])),
+        }
+        for number in range(draw(st.integers(0, 2)))
+    ]
+    identities = [
+        {"id": f"identity-{number}", "identifier_key": f"key {number}", "name": draw(NAMES), "identity_type": draw(st.sampled_from(["user", "org", "other"])),
+         "properties": draw(st.sampled_from([[], [{"key": "k", "value": 5, "type": "number"}]]))}
+        for number in range(draw(st.integers(0, 2)))
+    ]  # fmt: skip
+    conversations = []
+    for number in range(draw(st.integers(0, 2))):
+        rows = [{**row, "id": f"message-{100 * (number + 1) + at}"} for at, row in enumerate(draw(_turns()))]
+        private = {
+            "block_id": "block-0",
+            "block": draw(st.none() | TEXTS.map(lambda text: {"label": "private", "value": text, "limit": 500})),
+        }
+        shown = {"summary": draw(st.none() | TEXTS), "archived": draw(st.booleans()), "hidden": draw(st.booleans())}
+        isolated = [private] if has_blocks and draw(st.booleans()) else []
+        conversations.append({**shown, "isolated_blocks": isolated, "created_at": draw(at), "messages": rows})
+    named = {
+        "archive_ids": [one["id"] for one in archives],
+        "identity_ids": [one["id"] for one in identities],
+        "conversations": conversations,
+    }
+    own = {name: one for name, one in named.items() if one}
+    made = {"archives": archives, "identities": identities, "agents": {"agent-0": own} if own else {}}
+    return {name: one for name, one in made.items() if one}
 
 
 def _tool(name: str, number: int, limit: int) -> dict[str, Any]:
@@ -126,6 +172,9 @@ def test_a_file_that_is_imported_is_exported_as_it_was(document: dict[str, Any])
             first = exported(world, agent_id, full_history=True)
             told = lasting(document)
             del told["metadata"], told["agents"][0]["embedding_config"]
+            for one in told["hibernaut"].get("agents", {}).get("agent-0", {}).get("conversations", ()):
+                own = [{name: part for name, part in row.items() if name != "id"} for row in one["messages"]]
+                one["messages"] = [{"role": "system"}, *own]  # an export has the prompt too, and numbers all messages
             assert within(told, lasting(first)), (told, lasting(first))
             (again,) = imported(world, copy.deepcopy(first), append_copy_suffix=False).agent_ids
             assert lasting(exported(world, again, full_history=True)) == lasting(first)

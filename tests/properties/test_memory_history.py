@@ -142,4 +142,4 @@ def test_a_run_that_is_killed_at_any_write_leaves_one_version_of_its_edit(tmp_pa
     edited = kept.history.page(block.id, VersionPage())[:-1]
     assert [each.version for each in edited] in ([2], [])
     if run:
-        assert [each.version.version for each in kept.history.versions_of_run(run)] == [each.version for each in edited]
+        assert [each.version.version for each in kept.run_versions.of(run)] == [each.version for each in edited]

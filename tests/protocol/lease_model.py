@@ -15,38 +15,17 @@ and at the end:
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hibernaut.adapters.table.conditions import applied, holds
-from hibernaut.ports.table import Condition, Item, Update
-from hibernaut.schemas.runs.run import RunOptions, StoredRun
-from hibernaut.schemas.stop import RunStatus
-from hibernaut.store.runs.runs import RunState, RunStore, running
-from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.tenant_table import TenantTable
-from tests.support.blobs import MemoryBlobs
+from hibernaut.ports.table import Update
+from hibernaut.store.runs.runs import RunState, running
+from tests.protocol.search import RUN, Action, Attributes, Broken, Program, Weaken, changed, explored, run_store, standing
 
 LEASE, STEPS, RENEWALS = 1, 2, 1
 """Ticks of a lease, steps of the run, and renewals of one worker."""
-RUN = StoredRun(
-    id="run-1",
-    agent_id="agent-1",
-    created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    options=RunOptions(max_steps=9),
-    status=RunStatus.RUNNING,
-)
-KEPT = ("status", "attempt", "lease", "journal", "holder")
-Weaken = Callable[[str, Condition], Condition]
-"""Changes the condition of an action, by the action's name."""
-
-
-class Broken(Exception):
-    """What must hold does not hold."""
 
 
 class Seen(NamedTuple):
@@ -75,7 +54,7 @@ class Process(NamedTuple):
 class State(NamedTuple):
     """The run's item, the steps that are committed, the time, and who lives. `sweeps` and `deaths` are those that may still come."""
 
-    item: tuple[tuple[str, Any], ...]
+    item: Attributes
     workers: tuple[Process, ...]
     committed: tuple[int, ...] = ()
     time: int = 1
@@ -84,48 +63,20 @@ class State(NamedTuple):
     deaths: int = 1
 
 
-class Action(NamedTuple):
-    """One atomic action: what it is called, and what it does to the state."""
-
-    name: str
-    act: Callable[[State], tuple[Any, State]]
-
-
-Program = Generator[Action, Any, None]
-
-
 class LeaseModel:
     """The search. `weaken` leaves out a part of a condition; `sweeps` False: nobody continues what a dead process leaves."""
 
     def __init__(self, weaken: Weaken = lambda _, condition: condition, *, sweeps: bool = True) -> None:
         self._weaken = weaken
         self._swept = sweeps
-        blobs: Any = MemoryBlobs()
-        table: Any = TenantTable.__new__(TenantTable)
-        table.tenant = "default"
-        self._runs = RunStore(table, Codec(blobs))
+        self._runs, *_ = run_store()
         self._replay = lru_cache(None)(self._replayed)
 
     def explored(self) -> int:
         """The number of states. Raises: Broken with the shortest story."""
         item = tuple({"status": "running", "attempt": 0, "lease": 0, "journal": "", "holder": ""}.items())
         first = State(item, (Process(1, "worker", (True,)),))
-        came: dict[State, tuple[State, str] | None] = {first: None}
-        frontier = deque([first])
-        while frontier:
-            state = frontier.popleft()
-            try:
-                for words, after in self._successors(state):
-                    if after not in came:
-                        came[after] = (state, words)
-                        frontier.append(after)
-            except Broken as broken:
-                story, at = [str(broken)], came[state]
-                while at is not None:
-                    story.insert(0, at[1])
-                    at = came[at[0]]
-                raise Broken("\n".join(story)) from None
-        return len(came)
+        return explored(first, self._successors)
 
     def _successors(self, state: State) -> Iterator[tuple[str, State]]:
         moved = False
@@ -163,14 +114,7 @@ class LeaseModel:
 
     def _replayed(self, program: str, process: int, args: tuple[Any, ...], got: tuple[Any, ...]) -> Action | None:
         """Where a worker stands after these results: its next action, or None at its end."""
-        running_program = getattr(self, f"_{program}")(process, *args)
-        try:
-            action = next(running_program)
-            for result in got:
-                action = running_program.send(result)
-        except StopIteration:
-            return None
-        return action
+        return standing(getattr(self, f"_{program}")(process, *args), got)
 
     # programs
 
@@ -237,8 +181,5 @@ class LeaseModel:
         return "committed", after._replace(committed=done, item=tuple(item.items()))
 
     def _written(self, state: State, name: str, change: Update) -> State | None:
-        item: Item = dict(state.item)
-        if not holds(self._weaken(name, change.when), item):
-            return None
-        new = applied(change, item) or {}
-        return state._replace(item=tuple((member, new[member]) for member in KEPT))
+        item = changed(state.item, change, self._weaken(name, change.when))
+        return None if item is None else state._replace(item=item)

@@ -12,39 +12,18 @@ That a step is committed once is shown by `lease_model`.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hibernaut.adapters.table.conditions import applied, holds
-from hibernaut.ports.table import Condition, Item, Update
-from hibernaut.schemas.runs.run import RunOptions, StoredRun
-from hibernaut.schemas.stop import RunStatus
+from hibernaut.ports.table import Update
 from hibernaut.store.runs.agent_calls import AgentCallStore
-from hibernaut.store.runs.runs import RunState, RunStore, running
-from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.tenant_table import TenantTable
-from tests.support.blobs import MemoryBlobs
+from hibernaut.store.runs.runs import RunState, running
+from tests.protocol.search import RUN, Action, Attributes, Broken, Program, Weaken, changed, explored, run_store, standing
 
-RUN = StoredRun(
-    id="run-1",
-    agent_id="agent-1",
-    created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    options=RunOptions(max_steps=9),
-    status=RunStatus.RUNNING,
-)
 HELD, LATER, SOON = 1, 2, 1
 """A lease that a worker holds; a due time at the deadline, and one that the sweep sees."""
-KEPT = ("status", "attempt", "lease", "journal", "woken")
 DEATHS = 2
-Weaken = Callable[[str, Condition], Condition]
-"""Changes the condition of an action, by the action's name."""
-
-
-class Broken(Exception):
-    """What must hold does not hold."""
 
 
 class Seen(NamedTuple):
@@ -72,7 +51,7 @@ class State(NamedTuple):
     many may still die.
     """
 
-    item: tuple[tuple[str, Any], ...]
+    item: Attributes
     processes: tuple[Process, ...]
     due: bool = True
     replied: bool = False
@@ -81,27 +60,13 @@ class State(NamedTuple):
     deaths: int = DEATHS
 
 
-class Action(NamedTuple):
-    """One atomic action: what it is called, and what it does to the state."""
-
-    name: str
-    act: Callable[[State], tuple[Any, State]]
-
-
-Program = Generator[Action, Any, None]
-
-
 class WaitModel:
     """The search. `weaken` leaves out a part of a condition; `told` False: the end of a called run is told only by the worker that ended it."""
 
     def __init__(self, weaken: Weaken = lambda _, condition: condition, *, told: bool = True) -> None:
         self._weaken = weaken
         self._told = told
-        blobs: Any = MemoryBlobs()
-        table: Any = TenantTable.__new__(TenantTable)
-        table.tenant = "default"
-        codec = Codec(blobs)
-        self._runs = RunStore(table, codec)
+        self._runs, table, codec = run_store()
         self._calls = AgentCallStore(table, codec, self._runs)
         self._replay = lru_cache(None)(self._replayed)
 
@@ -109,22 +74,7 @@ class WaitModel:
         """The number of states. Raises: Broken with the shortest story."""
         item = tuple({"status": "running", "attempt": 0, "lease": 0, "journal": "", "woken": None}.items())
         first = State(item, (Process(1, "caller"), Process(2, "called")))
-        came: dict[State, tuple[State, str] | None] = {first: None}
-        frontier = deque([first])
-        while frontier:
-            state = frontier.popleft()
-            try:
-                for words, after in self._successors(state):
-                    if after not in came:
-                        came[after] = (state, words)
-                        frontier.append(after)
-            except Broken as broken:
-                story, at = [str(broken)], came[state]
-                while at is not None:
-                    story.insert(0, at[1])
-                    at = came[at[0]]
-                raise Broken("\n".join(story)) from None
-        return len(came)
+        return explored(first, self._successors)
 
     def _successors(self, state: State) -> Iterator[tuple[str, State]]:
         moved = False
@@ -159,14 +109,7 @@ class WaitModel:
 
     def _replayed(self, program: str, got: tuple[Any, ...]) -> Action | None:
         """Where a program stands after these results: its next action, or None at its end."""
-        running_program = getattr(self, f"_{program}")()
-        try:
-            action: Action = next(running_program)
-            for result in got:
-                action = running_program.send(result)
-        except StopIteration:
-            return None
-        return action
+        return standing(getattr(self, f"_{program}")(), got)
 
     # programs
 
@@ -222,11 +165,8 @@ class WaitModel:
         return ("too late", state) if after is None else ("ended", after._replace(due=False))
 
     def _written(self, state: State, name: str, change: Update) -> State | None:
-        item: Item = {key: value for key, value in state.item if value is not None}
-        if not holds(self._weaken(name, change.when), item):
-            return None
-        new = applied(change, item) or {}
-        return state._replace(item=tuple((member, new.get(member)) for member in KEPT))
+        item = changed(state.item, change, self._weaken(name, change.when))
+        return None if item is None else state._replace(item=item)
 
 
 def _read(state: State) -> tuple[Any, State]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hibernaut.ports.packages import PackageInstaller
 from hibernaut.rest.agent_file_bodies import read_agent_file
 from hibernaut.schemas.agents.agent_file import ExportAgentRequest, ImportOptions, ImportResult
 from hibernaut.schemas.errors import NotFound
@@ -42,9 +43,12 @@ def world_in(folder: Path, **of_world: Any) -> World:
     return World(data, **of_world)
 
 
-def documents(world: World) -> AgentDocuments:
+def documents(world: World, packages: PackageInstaller | None = None) -> AgentDocuments:
     records = records_over(world.stores, world.clock, world.ids)
-    return AgentDocuments(world.stores, records, models=world.chain.models, writer=ImportWriter(world.stores, world.host))
+    writer = ImportWriter(world.stores, world.host)
+    return AgentDocuments(
+        world.stores, records, models=world.chain.models, writer=writer, packages=packages or world.host.packages
+    )
 
 
 def imported(world: World, document: Any, **options: Any) -> ImportResult:

@@ -11,14 +11,16 @@ from tests.support.clocks import ManualClock
 
 
 class MemoryBlobs:
-    """The port `Blobs` in memory. It passes the contract suite of the port."""
+    """The port `Blobs` in memory. It passes the contract suite of the port. `puts`: how many bodies were ever stored."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or ManualClock()
         self.kept: dict[str, tuple[bytes, datetime]] = {}
+        self.puts = 0
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  memory knows no difference
         self.kept[key] = (data, self._clock.now())
+        self.puts += 1
 
     def get(self, key: str) -> bytes:
         return self.kept[key][0]

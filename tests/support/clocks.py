@@ -1,8 +1,10 @@
-"""A clock that moves only when a test moves it."""
+"""A clock that moves only when a test moves it, and the system clock, which a test puts forward."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+
+from hibernaut.adapters.clock import SystemClock
 
 
 class ManualClock:
@@ -21,3 +23,13 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         self.passed += seconds
         self.time += timedelta(seconds=seconds)
+
+
+class LaterClock(SystemClock):
+    """The system clock, put forward by `ahead`, which a test may change."""
+
+    def __init__(self, ahead: timedelta = timedelta()) -> None:
+        self.ahead = ahead
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead

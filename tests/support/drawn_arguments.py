@@ -13,10 +13,13 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from pydantic import BaseModel
 
 from hibernaut.ports.table import Check, Delete, Item, Key, Put, Update
+from hibernaut.schemas.agents.agent import StoredSecret
 from hibernaut.schemas.stored import Stored
 from hibernaut.store.access.budgets import BudgetReading
 from hibernaut.store.agents.pauses import PauseReading
 from hibernaut.store.events.outbox import WantedReading
+from hibernaut.store.runs.step_reads import BatchReading
+from hibernaut.store.table.secret_vault import SealedVariable
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 DEEPEST = 3
@@ -99,7 +102,9 @@ class DrawnArguments:
         if hint in (Update, Delete, Check):
             key, blob = self._plain(Key, depth), self._choose(self._there.blobs)
             return Check(key, ()) if hint is Check else hint(key, frees=blob)
-        if hint in (BudgetReading, PauseReading, WantedReading):
+        if hint is SealedVariable:
+            return StoredSecret(id="", key="KEY", value="x", agent_id="", value_enc=None)
+        if hint in (BatchReading, BudgetReading, PauseReading, WantedReading):
             return DrawnReading([self._plain(Key, depth)])
         if isinstance(hint, type) and issubclass(hint, Enum):
             return self._choose(list(hint))

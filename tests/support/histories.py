@@ -11,6 +11,7 @@ from hibernaut.ports.table import Delete, Key, Put, Table
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks
+from hibernaut.services.memory.run_versions import RunVersions
 from hibernaut.services.records import records_over
 from hibernaut.store.memory.blocks import state_of
 from hibernaut.store.stores import TenantStores
@@ -33,7 +34,8 @@ class Histories:
         self.stores = stores
         records = records_over(stores, self.world.clock, self.world.ids)
         self.blocks = Blocks(records)
-        self.history = BlockHistory(records, self.blocks, stores.runs)
+        self.history = BlockHistory(records, self.blocks)
+        self.run_versions = RunVersions(stores, records)
 
     @property
     def table(self) -> Table:

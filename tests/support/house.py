@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.table import Change, Table
+from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import TenantStores
 from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.data_folder import BLOBS
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import PassesOn
@@ -22,12 +26,13 @@ TENANT = "default"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """The server and its use cases. `table`: the table of the stores, with its wrapper if it has one."""
+    """The server and its use cases. `table`: the table of the stores, with its wrapper if it has one; `blobs`: their large contents."""
 
     all_services: PerTenant[Services]
     services: Services
     stores: TenantStores
     table: Table
+    blobs: Blobs
 
     def agent(self, **fields: object) -> StoredAgent:
         """Create an agent."""
@@ -55,11 +60,11 @@ class Overtaken(PassesOn):
 
 
 @contextmanager
-def house_in(folder: Path, table: Callable[[Table], Table] | None = None) -> Iterator[House]:
-    """A new server in the folder. `table` wraps its table."""
-    embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table))
+def house_in(folder: Path, table: Callable[[Table], Table] | None = None, *, runner: ToolRunner | None = None) -> Iterator[House]:
+    """A new server in the folder. `table` wraps its table. `runner`: that of custom tools, if not child processes."""
+    embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=table, runner=runner))
     try:
         made = services_of(embedded.stores, embedded.host, embedded.engines)
-        yield House(made, made.of(TENANT), embedded.stores.of(TENANT), embedded.table)
+        yield House(made, made.of(TENANT), embedded.stores.of(TENANT), embedded.table, DiskBlobs(folder / BLOBS))
     finally:
         embedded.close()

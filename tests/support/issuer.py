@@ -6,16 +6,17 @@ Sources: OpenID Connect Discovery 1.0, section 4 (the description names the issu
 from __future__ import annotations
 
 import json
-import threading
 from base64 import urlsafe_b64encode
 from datetime import datetime
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tests.support.loopback_server import LoopbackServer
 
 AUDIENCE = "hibernaut"
 ALGORITHMS = {"RS256": jwt.algorithms.RSAAlgorithm, "ES256": jwt.algorithms.ECAlgorithm, "EdDSA": jwt.algorithms.OKPAlgorithm}
@@ -63,10 +64,8 @@ class Issuer:
             def log_message(self, format: str, *args: Any) -> None:
                 """Logs nothing."""
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self._http = LoopbackServer(Handler)
+        self.address = self._http.address
         self.down = False
         self.redirects_to: str | None = None
         self.description: Any = {"issuer": self.address, "jwks_uri": f"{self.address}/keys"}
@@ -98,9 +97,7 @@ class Issuer:
         return jwt.encode(self.claims(now, **changed), private_key(algorithm, name), algorithm=algorithm, headers=headers)
 
     def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._http.end()
 
     def __enter__(self) -> Self:
         return self

@@ -1,16 +1,17 @@
-"""A server on loopback that answers each POST with JSON. It must not know who asks, or for what."""
+"""A server on loopback that answers each POST, PUT and GET with JSON. It must not know who asks, or for what."""
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.loopback_server import LoopbackServer
+
 Answer = Callable[[str, Mapping[str, str], bytes], tuple[int, Any]]
-"""The status and the body for a path, headers (with names in lower case) and the bytes of a body."""
+"""The status and the body for a path, headers (with names in lower case) and the bytes of a body. A body in bytes is sent as it is."""
 
 
 class JsonServer:
@@ -18,10 +19,16 @@ class JsonServer:
 
     def __init__(self, answer: Answer) -> None:
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.do_POST()
+
+            def do_PUT(self) -> None:
+                self.do_POST()
+
             def do_POST(self) -> None:
-                sent = self.rfile.read(int(self.headers["content-length"]))
+                sent = self.rfile.read(int(self.headers.get("content-length") or 0))
                 status, reply = answer(self.path, {name.lower(): value for name, value in self.headers.items()}, sent)
-                raw = json.dumps(reply).encode()
+                raw = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(raw)))
@@ -31,15 +38,11 @@ class JsonServer:
             def log_message(self, format: str, *args: Any) -> None:
                 """Logs nothing."""
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self._http = LoopbackServer(Handler)
+        self.address = self._http.address
 
     def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._http.end()
 
     def __enter__(self) -> Self:
         return self

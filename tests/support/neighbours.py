@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Protocol
 
 from tests.support.any_request import Operation, Requests, Sent
+from tests.support.waiting import eventually
 
 WORD = "zebra"
 """A word of their texts that a search asks for."""
@@ -68,8 +69,10 @@ class Stock:
         self.request("PATCH", f"/v1/agents/{agent}/folders/attach/{folder}")
         links = {"agent_ids": [agent], "block_ids": [block]}
         identity = self._made("/v1/identities", {"identifier_key": agent, "name": text, "identity_type": "user", **links})
-        webhook = f"webhook-{agent[6:]}"
+        webhook, erasure, policy = f"webhook-{agent[6:]}", f"erasure-{agent[6:]}", f"tool-policy-{agent[6:]}"
         if self.administers:
+            person = {"identifier_key": f"person of {agent}", "name": text, "identity_type": "user"}
+            erasure = self._made(f"/v1/identities/{self._made('/v1/identities', person)}/erase", {})
             self.request("PUT", f"/v1/budgets/{agent}", {"steps_per_day": 1_000_000})
             # It hears of nothing that is done here, so that nothing is written in the background.
             hook = {"name": text, "url": f"{NOBODY}/{name}", "types": ["webhook.disabled"]}
@@ -78,6 +81,11 @@ class Stock:
             ]:  # a tenant has at most 20; those of earlier requests are not used any more
                 self.request("DELETE", f"/v1/webhooks/{each['id']}")
             webhook = self._made("/v1/webhooks", hook)
+            for each in self.request("GET", "/v1/tool-policies").json()[1:]:
+                self.request("DELETE", f"/v1/tool-policies/{each['id']}")
+            policy = self._made("/v1/tool-policies", {"name": name, "action": "deny", "tools": ["no_such_tool"], "message": text})
+        sandbox = self._made("/v1/sandbox-config/local/default", {})
+        server = self._mcp_server(f"m-{agent[6:]}", text)
         archive = self._made("/v1/archives", {"name": text})
         template = f"t-{agent[6:]}"
         self._made("/v1/templates", {"type": "agent", "agent_id": agent, "name": template})
@@ -99,6 +107,7 @@ class Stock:
             "archive_id": archive,
             "block_id": block,
             "identity_id": identity,
+            "erasure_id": erasure,
             "group_id": self._made("/v1/groups", {"agent_ids": [agent], "description": text}),
             "token": f"key-{agent[6:]}",
             "batch_id": self._made("/v1/messages/batches", {"requests": [{"agent_id": agent, "input": text}]}),
@@ -106,7 +115,15 @@ class Stock:
                 "/v1/providers", {"name": f"p-{agent[-12:]}", "provider_type": "openai", "api_key": SECRET}
             ),
             "conversation_id": conversation,
+            "mcp_server_id": server,
+            "mcp_server_name": f"m-{agent[6:]}",
+            "mcp_tool_name": "none",
             "webhook_id": webhook,
+            "policy_id": policy,
+            "sandbox_config_id": sandbox,
+            "env_var_id": self._made(
+                f"/v1/sandbox-config/{sandbox}/environment-variable", {"key": f"V{agent[-12:]}", "value": text}
+            ),
             "scheduled_message_id": self._made(
                 f"/v1/agents/{agent}/schedule", {"messages": [{"role": "user", "content": text}], **YEARLY}
             ),
@@ -115,18 +132,32 @@ class Stock:
             "tool_name": f"f_{agent[-8:]}",
             "block_label": "human",
         }
+        eventually(self._batch_is_over)
+
+    def _batch_is_over(self) -> bool:
+        """Whether the run of the batch has ended, which changes what its agent shows."""
+        batch = self.request("GET", f"/v1/messages/batches/{self.things['batch_id']}").json()
+        return batch["status"] in ("completed", "failed", "cancelled")
 
     def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.key}"} | ({"origin": self.origin} if self.origin else {})
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.client.request(method, path, json=body, headers=self.headers())
-        assert answer.status_code in (200, 201), (method, path, answer.status_code, answer.text)
+        assert answer.status_code in (200, 201, 202), (method, path, answer.status_code, answer.text)
         return answer
 
     def send(self, sent: Sent) -> Any:
         headers = self.headers() | ({"content-type": sent.content_type} if sent.content is not None else {})
         return self.client.request(sent.method, sent.path, params=list(sent.query), content=sent.content, headers=headers)
+
+    def _mcp_server(self, name: str, text: str) -> str:
+        """One whose tools nobody lists. Those of earlier requests are not used any more: a tenant has at most 100."""
+        for each in self.request("GET", "/v1/mcp-servers").json():
+            self.client.request("DELETE", f"/v1/mcp-servers/{each['id']}", headers=self.headers())
+        headers = {"x-note": text, "x-key": SECRET}
+        config = {"mcp_server_type": "streamable_http", "server_url": "http://127.0.0.1:65533/mcp", "custom_headers": headers}
+        return self._made("/v1/mcp-servers", {"server_name": name, "config": config})
 
     def _made(self, path: str, body: Mapping[str, Any]) -> str:
         return str(self.request("POST", path, body).json()["id"])
@@ -220,7 +251,8 @@ class Crossings:
         if "array" in kinds and name.endswith("ids"):
             yield self._ids
             yield from ([identifier] for identifier in self._ids)
-        if "string" in kinds and name.endswith(("id", "after", "before", "model")):
+        # `id` alone is the id that a new record of ours shall have: ids of two tenants may be the same.
+        if "string" in kinds and name != "id" and name.endswith(("id", "after", "before", "model")):
             yield from self._ids
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,11 +13,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
 from tests.support.hashing_embedder import hashed
+from tests.support.loopback_server import LoopbackServer
 
 Wire = dict[str, Any]
 Script = Callable[[list[Wire], list[Wire]], Wire]
@@ -63,9 +64,7 @@ class ScriptedServer:
         self.gone = threading.Event()
         self.closing = threading.Event()
         self._http = _Http(self)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self.address = self._http.address
         self.url = self.address + self.prefix
 
     def says(self, **say: Any) -> None:
@@ -74,9 +73,7 @@ class ScriptedServer:
 
     def close(self) -> None:
         self.closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._http.end()
 
     def __enter__(self) -> Self:
         return self
@@ -113,13 +110,10 @@ class ScriptedServer:
         """The body of the model list."""
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
+class _Http(LoopbackServer):
     def __init__(self, scripted: ScriptedServer) -> None:
         self.scripted = scripted
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignores the error of a client that disconnected, and shows any other."""

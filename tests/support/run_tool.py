@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from functions.run_tool.handler import handler
+from hibernaut.ports.tool_runner import ToolRunner
 
 
 @dataclass
@@ -21,11 +22,12 @@ class LambdaContext:
 
 @dataclass
 class HandlerClient:
-    """The part of boto3's Lambda client that `LambdaRunner` uses. It records the requests."""
+    """The part of boto3's Lambda client that `LambdaRunner` uses. It records the requests. `runner`: that of the function, if not its own."""
 
+    runner: ToolRunner | None = None
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     def invoke(self, **request: Any) -> dict[str, Any]:
         self.requests.append(request)
-        reply = handler(json.loads(request["Payload"]), LambdaContext())
+        reply = handler(json.loads(request["Payload"]), LambdaContext(), self.runner)
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(reply, ensure_ascii=False).encode())}

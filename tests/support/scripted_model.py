@@ -167,6 +167,9 @@ class ScriptedRunner:
     at: Callable[[str], None] = nothing
     effects: list[tuple[str, JsonObject]] = field(default_factory=list)
 
+    def refusal(self, source_type: str | None) -> None:
+        return None
+
     def run(self, job: ToolJob) -> ToolOutcome:
         self.at("before tool")
         self.effects.append((job.name, job.args))

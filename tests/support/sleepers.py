@@ -12,9 +12,9 @@ from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.agents import Agents
-from hibernaut.services.groups.groups import Groups
 from hibernaut.services.prompt.file_views import FileViews
 from tests.support.conversations import records_of
+from tests.support.groups import groups_of
 from tests.support.scripted_model import Script, calls, in_turn, says
 from tests.support.world import World
 
@@ -72,7 +72,7 @@ def set_up(world: World, agent_id: str, every: int | None = None, idle: int | No
     assert group is not None
     if every is not None or idle is not None:
         config = SleeptimeChanges(sleeptime_agent_frequency=every, sleeptime_idle_seconds=idle)
-        Groups(records_of(world)).update(group.id, GroupUpdate(manager_config=config))
+        groups_of(world).update(group.id, GroupUpdate(manager_config=config))
     return Pair(agent_id, group.agent_ids[0], group.id)
 
 

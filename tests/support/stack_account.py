@@ -14,9 +14,9 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.local.deployment import DeployedResources
 from hibernaut.schemas.base import JsonObject
 from infra.artifacts import ROOT
 

@@ -57,6 +57,23 @@ class PassesOn:
         return self._table.changes(after, limit)
 
 
+class Watched(PassesOn):
+    """A table on which something happens before or after one write."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.writes, self.at, self.act, self.after = 0, -1, lambda: None, False
+
+    def write(self, *changes: Change) -> None:
+        mine = self.writes == self.at
+        self.writes += 1
+        if mine and not self.after:
+            self.act()
+        super().write(*changes)
+        if mine and self.after:
+            self.act()
+
+
 class LosesResponses(PassesOn):
     """Raises OutcomeUnknown at chosen writes, counted from 1: `after` the write was done, or `before` it, as if it never arrived."""
 

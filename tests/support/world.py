@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.meter import NO_METER, Meter
 from hibernaut.ports.table import Table
@@ -101,13 +103,19 @@ class Data:
     runner: ScriptedRunner = field(default_factory=ScriptedRunner)
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
     sent: dict[str, list[str]] = field(default_factory=dict)
+    cipher: Cipher = NO_CIPHER
 
 
 def data_in(folder: Path, script: Script, **model: object) -> Data:
     clock = ManualClock()
     folder.mkdir(parents=True, exist_ok=True)
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
-    return Data(table, clock, ScriptedModels(script, **model), blobs=MemoryBlobs(clock))  # type: ignore[arg-type]
+    cipher = KeyFileCipher(folder / "secrets.key")
+    return Data(table, clock, ScriptedModels(script, **model), blobs=MemoryBlobs(clock), cipher=cipher)  # type: ignore[arg-type]
+
+
+BESIDE = "ring_beside"
+"""The custom tool whose calls may be made at once."""
 
 
 class World:
@@ -158,7 +166,7 @@ class World:
             meter=meter,
             **host,  # type: ignore[arg-type]
         )
-        self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed)
+        self.all_stores = Stores(wrap(data.table), data.blobs, data.clock, indexed=indexed, cipher=data.cipher)
         self.engines = RunEngines(self.all_stores, self.host, data.models, data.runner, limits or ToolLimits())
         self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
         self.sending = self.chain.sending
@@ -236,7 +244,12 @@ class World:
     def _tool(self, name: str) -> StoredTool:
         schema = {"name": name, "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}}
         return StoredTool(
-            id=self.ids.new("tool"), name=name, json_schema=schema, source_code=f"def {name}(x): ...", created_at=self.clock.now()
+            id=self.ids.new("tool"),
+            name=name,
+            json_schema=schema,
+            source_code=f"def {name}(x): ...",
+            enable_parallel_execution=name == BESIDE,
+            created_at=self.clock.now(),
         )
 
     # sending and driving

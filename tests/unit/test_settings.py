@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 
+from hibernaut.services.host import Retention
 from hibernaut.services.schedules.schedules import MOST_OF_TENANT
 from hibernaut.wiring.memory_index import index_of
-from hibernaut.wiring.settings import LARGEST_DIMENSION, AwsSettings, BadSetting, EmbeddedSettings
+from hibernaut.wiring.retention_settings import RetentionSettings
+from hibernaut.wiring.settings import AwsSettings, BadSetting, EmbeddedSettings
 from hibernaut.wiring.sockets import callers_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
+from hibernaut.wiring.variables import LARGEST_DIMENSION
 
 
 def test_without_anything_set_the_deployment_chooses_its_embedding() -> None:
@@ -97,6 +102,30 @@ def test_versions_of_memory_are_kept_for_days_that_a_setting_names(given: str | 
     variables = {"HIBERNAUT_TABLE": "t"} | ({} if given is None else {"HIBERNAUT_HISTORY_DAYS": given})
     for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
         assert settings.history.days == days
+
+
+@pytest.mark.parametrize(("given", "days"), [(None, None), ("", None), ("90", 90)])
+def test_agents_rest_after_days_that_a_setting_names_or_never(given: str | None, days: int | None) -> None:
+    variables = {"HIBERNAUT_TABLE": "t"} | ({} if given is None else {"HIBERNAUT_REST_DAYS": given})
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.retention == RetentionSettings(timedelta(days=days) if days else None)
+
+
+@pytest.mark.parametrize(("days", "mode", "kept"), [("", "", None), ("30", "", "archive"), ("30", "delete", "delete")])
+def test_old_messages_stay_or_are_packed_or_deleted_as_settings_say(
+    days: str, mode: str, kept: Literal["archive", "delete"] | None
+) -> None:
+    variables = {"HIBERNAUT_TABLE": "t", "HIBERNAUT_RETENTION_DAYS": days, "HIBERNAUT_RETENTION": mode}
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        assert settings.retention.messages == (Retention(timedelta(days=30), kept) if kept else None)
+        assert EmbeddedSettings.from_environment(settings.retention.variables()).retention == settings.retention
+
+
+def test_a_retention_is_refused_without_an_age_or_of_another_kind() -> None:
+    with pytest.raises(BadSetting, match="HIBERNAUT_RETENTION needs HIBERNAUT_RETENTION_DAYS, the age in days"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_RETENTION": "delete"})
+    with pytest.raises(BadSetting, match="HIBERNAUT_RETENTION must be archive or delete, not 'shred'"):
+        EmbeddedSettings.from_environment({"HIBERNAUT_RETENTION_DAYS": "3", "HIBERNAUT_RETENTION": "shred"})
 
 
 @pytest.mark.parametrize("given", ["0", "3651", "-1", "1.5", "soon", "9" * 100])
@@ -186,3 +215,45 @@ def test_eventbridge_fires_all_schedules_of_a_tenant_unless_a_number_is_set() ->
     for text in ("-1", "1.5", "many", "1000001"):
         with pytest.raises(BadSetting, match="HIBERNAUT_MOST_ALARMS must be a whole number from 0 to 1000000"):
             AwsSettings.from_environment({"HIBERNAUT_TABLE": "t", "HIBERNAUT_MOST_ALARMS": text})
+
+
+def test_at_home_this_machine_is_named_and_on_aws_nothing() -> None:
+    home, aws = EmbeddedSettings.from_environment({}), AwsSettings.from_environment({"HIBERNAUT_TABLE": "t"})
+    assert home.outward.clients.admits("localhost", "127.0.0.1")
+    assert not home.outward.pages.private
+    assert (aws.outward.clients.private, aws.outward.pages.private) == (False, False)
+    assert (home.outward.clients.setting, aws.outward.clients.setting) == ("HIBERNAUT_PRIVATE_ADDRESSES", "")
+
+
+def test_private_hosts_and_networks_are_named_for_either_profile() -> None:
+    variables = {
+        "HIBERNAUT_TABLE": "t",
+        "HIBERNAUT_PRIVATE_ADDRESSES": "NAS.local., 192.168.1.7/24",
+        "HIBERNAUT_PRIVATE_PAGES": "fd12::/64",
+    }
+    for settings in (EmbeddedSettings.from_environment(variables), AwsSettings.from_environment(variables)):
+        clients, pages = settings.outward.clients, settings.outward.pages
+        assert (clients.admits("nas.local", "10.0.0.1"), clients.admits("other", "192.168.1.200")) == (True, True)
+        assert (clients.admits("localhost", "127.0.0.1"), pages.admits("other", "fd12::7")) == (False, True)
+    assert not EmbeddedSettings.from_environment({"HIBERNAUT_PRIVATE_ADDRESSES": "none"}).outward.clients.private
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("169.254.0.0/16", "never are"),
+        ("0.0.0.0/0", "private networks"),
+        ("8.8.8.8", "reached anyway"),
+        ("::ffff:127.0.0.1", "private networks"),
+        ("fe80::/10", "private networks"),
+        ("ex ample", "host names and networks"),
+        ("10.0.0.300", "host names and networks"),
+        ("http://nas.local", "host names and networks"),
+        ("none,nas.local", "host names and networks"),
+        ("*.local", "host names and networks"),
+    ],
+)
+@pytest.mark.parametrize("name", ["HIBERNAUT_PRIVATE_ADDRESSES", "HIBERNAUT_PRIVATE_PAGES"])
+def test_what_is_no_private_address_is_refused_with_its_variable(name: str, text: str, why: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} must .*{why}"):
+        EmbeddedSettings.from_environment({name: text})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from hibernaut.adapters.clock import SystemClock
 from hibernaut.local.aws_offline.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
@@ -17,22 +16,13 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_app import app_of
 from hibernaut.wiring.settings import AwsSettings
+from tests.support.clocks import LaterClock
 from tests.support.frozen import freeze_if_dead
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
 from tests.support.tables import CountingTable
 
 SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
 ENDED = {"completed", "failed", "cancelled"}
-
-
-class LaterClock(SystemClock):
-    """The system clock, which a test can advance."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta()
-
-    def now(self) -> datetime:
-        return super().now() + self.ahead
 
 
 class Deployment:

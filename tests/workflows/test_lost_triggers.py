@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from hibernaut.schemas.usage import Usage
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.wiring.run_engine import RunEngines
+from tests.support.waiting import eventually
 from tests.workflows.deployment import Deployment, knocks_once
 
 GUARDED = [{"type": "requires_approval", "tool_name": "knock"}]
@@ -156,9 +156,7 @@ def test_a_function_whose_execution_is_stopped_from_outside_ends_its_run(offline
     agent = here.agent()
     run_id, go_on = stopped_in_a_step(here, agent)
     go_on.set()
-    ends = time.monotonic() + 20
-    while here.run(run_id)["status"] == "running" and time.monotonic() < ends:
-        time.sleep(0.05)
+    assert eventually(lambda: here.run(run_id)["status"] != "running")
     assert (here.run(run_id)["status"], here.knocks) == ("completed", ["front"])
     assert offline.wait_for_all() == {run_id: "ABORTED"}
     here.check(agent)
@@ -171,9 +169,8 @@ def test_a_run_whose_execution_is_stopped_from_outside_goes_on(offline: OfflineA
     agent = here.agent()
     run_id, go_on = stopped_in_a_step(here, agent)
     go_on.set()
-    # The function's commit may meet the first sweep, which then leaves the run to the next one.
-    for _ in range(2):
-        here.go_on_later()
+    assert eventually(lambda: [one for one in here.messages(agent) if one["message_type"] == "tool_return_message"])
+    here.go_on_later()
     assert (offline.wait_for_all()[f"{run_id}.1"], here.run(run_id)["status"]) == ("SUCCEEDED", "completed")
     here.check(agent)
 

@@ -1,11 +1,12 @@
 """The command `hibernaut`: parses the command line, starts a profile, and reports an error in one line.
 
-Knows the terminal and the exit codes: 0 success, 1 the machine does not allow it, 2 wrong usage.
+Knows the terminal and the exit codes: 0 success, 1 the machine or the server does not allow it, 2 wrong usage (docs/cli.md).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +16,18 @@ from typing import NoReturn
 from hibernaut import __version__
 from hibernaut.adapters.model.dialects import OPENAI
 from hibernaut.local import profiles
-from hibernaut.local.agents_options import add_agents, run_agents
-from hibernaut.local.audit_options import add_audit, run_audit
-from hibernaut.local.budgets_options import add_budgets, run_budgets
-from hibernaut.local.keys_options import add_keys, run_keys
-from hibernaut.local.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
+from hibernaut.local.commands.agents_options import add_agents, run_agents
+from hibernaut.local.commands.audit_options import add_audit, run_audit
+from hibernaut.local.commands.budgets_options import add_budgets, run_budgets
+from hibernaut.local.commands.chat_options import add_chat, add_logs, add_open, run_chat, run_logs, run_open
+from hibernaut.local.commands.completion import add_completion, script_of
+from hibernaut.local.commands.erase_options import add_erase, run_erase
+from hibernaut.local.commands.keys_options import add_keys, run_keys
+from hibernaut.local.commands.migrate_options import add_migrate, run_migrate
+from hibernaut.local.commands.operations_options import add_doctor, add_redrive, run_doctor, run_redrive
+from hibernaut.local.commands.restore_options import add_backups, run_backup, run_restore
 from hibernaut.local.profiles import CannotServe, Dev
 from hibernaut.local.provider_help import provider_lines
-from hibernaut.local.restore_options import add_backups, run_backup, run_restore
 from hibernaut.wiring.settings import BadSetting
 
 PORT = 8283
@@ -33,16 +38,22 @@ ABOUT = """\
 Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API.
 
     hibernaut dev        serve on http://127.0.0.1:8283, with the agents in your data folder
+    hibernaut chat       talk to an agent in the terminal; starts a server if none runs
+    hibernaut open       open the console of a server in the browser
+    hibernaut logs       show what agents say and do
     hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
     hibernaut models     check what your providers' models can do for agents
-    hibernaut agents     export, import, copy and move agents between servers
+    hibernaut agents     list, show, create and delete agents; export, import, copy and move them between servers
+    hibernaut migrate    move everything from a Letta server
     hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
     hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
+    hibernaut erase      erase a person everywhere, with a receipt
     hibernaut audit      check that the versions of memory were not changed
     hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
     hibernaut redrive    work up the dead letters of a deployed stack
     hibernaut backup     write the backup of a data folder to a file
     hibernaut restore    bring back a data folder from a file, or a deployed stack to a moment
+    hibernaut completion print a script that completes this command in bash, zsh or fish
     hibernaut version    print the version
 
 Then, with `pip install letta-client`:
@@ -69,7 +80,12 @@ examples:
 
 
 OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
+    "chat": run_chat,
+    "logs": run_logs,
+    "open": run_open,
+    "erase": run_erase,
     "agents": run_agents,
+    "migrate": run_migrate,
     "keys": run_keys,
     "budgets": run_budgets,
     "audit": run_audit,
@@ -83,12 +99,15 @@ OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    options = command_line().parse_args(arguments)
     if options.command == "version":
-        print(__version__)
+        print(json.dumps({"version": __version__}) if getattr(options, "json", False) else __version__)
+        return 0
+    if options.command == "completion":
+        print(script_of(command_line(), options.shell), end="")
         return 0
     if options.command is None:
-        _parser().print_help()
+        command_line().print_help()
         return 0
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, _interrupted)  # also if the parent ignores the signal, as a shell does for background processes
@@ -98,22 +117,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _check_models(options)
     if options.command in OPERATIONS:
         return _administer(options)
-    return _dev(Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume))
+    return _dev(
+        Dev(options.host, options.port, options.data_dir, options.profile, resume=options.resume, verbose=options.verbose)
+    )
 
 
 def _reindex(options: argparse.Namespace) -> int:
-    from hibernaut.local import reindexing, reindexing_deployed
-    from hibernaut.local.reindexing_deployed import Deployed
+    from hibernaut.local.administration import reindexing, reindexing_deployed
+    from hibernaut.local.administration.reindexing_deployed import Deployed
 
+    out = sys.stderr if options.json else sys.stdout
     try:
         if options.env or options.function:
-            reindexing_deployed.reindex(Deployed(function=options.function, env=options.env))
+            records = reindexing_deployed.reindex(Deployed(function=options.function, env=options.env), out)
         else:
-            reindexing.reindex(options.data_dir)
+            records = reindexing.reindex(options.data_dir, out)
     except CannotServe as reason:
         return _sorry(reason.code, str(reason))
     except BadSetting as reason:
         return _sorry(2, str(reason))
+    if options.json:
+        print(json.dumps({"records": records}))
     return 0
 
 
@@ -121,7 +145,7 @@ def _check_models(options: argparse.Namespace) -> int:
     from hibernaut.local.model_checks.checking import CheckOptions, check_models
 
     try:
-        return check_models(CheckOptions(options.provider, options.model or (), agreed=options.yes))
+        return check_models(CheckOptions(options.provider, options.model or (), agreed=options.yes, as_json=options.json))
     except KeyboardInterrupt:
         return _sorry(1, "stopped; what was sent until now is billed")
     except CannotServe as reason:
@@ -167,7 +191,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"hibernaut: {message} ({self.prog} --help lists the options)\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
     form = argparse.RawDescriptionHelpFormatter
     parser = _Parser(prog="hibernaut", description=ABOUT, formatter_class=form)
     parser.add_argument("--version", action="version", version=__version__, help="as `hibernaut version`")
@@ -186,6 +211,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     dev.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 takes a free one (default: %(default)s)")
     dev.add_argument("--data-dir", metavar="DIR", help=DATA_DIR)
+    dev.add_argument(
+        "--verbose",
+        action="store_true",
+        help="say in the log why requests are refused; the reasons may name values of the requests",
+    )
     dev.add_argument("--resume", action="store_true", help="resume the unfinished runs of a data folder that was copied or moved")
     dev.add_argument(
         "--profile", type=_profile, default="embedded", help="embedded or aws-offline (default: %(default)s)", metavar="NAME"
@@ -205,6 +235,9 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument(
         "--function", metavar="NAME", help="the stack's output IndexFunction, if you may not read the stack's outputs"
     )
+    again.add_argument(
+        "--json", action="store_true", help="print the number of records as JSON, and the progress to the standard error"
+    )
     models = commands.add_parser("models", help="check models of your providers", description="Look at models.")
     actions = models.add_subparsers(dest="action", metavar="action", required=True, parser_class=_Parser)
     check = actions.add_parser(
@@ -216,14 +249,22 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("provider", nargs="*", help="provider whose default model is checked (default: all that are configured)")
     check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
+    check.add_argument("--json", action="store_true", help="print the results as JSON, and the rest to the standard error")
+    add_chat(commands, DATA_DIR)
+    add_open(commands)
+    add_logs(commands)
     add_agents(commands)
+    add_migrate(commands)
     add_keys(commands, DATA_DIR)
     add_budgets(commands, DATA_DIR)
+    add_erase(commands)
     add_audit(commands, DATA_DIR)
     add_doctor(commands, DATA_DIR)
     add_redrive(commands)
     add_backups(commands, DATA_DIR)
-    commands.add_parser("version", help="print the version", description="Print the version.")
+    add_completion(commands)
+    version = commands.add_parser("version", help="print the version", description="Print the version.")
+    version.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 

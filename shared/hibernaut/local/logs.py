@@ -24,10 +24,12 @@ INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.request_log
 """The loggers whose INFO events are shown too: the loading of a model of 90 MB, and one line for each request."""
 
 
-def to_terminal(level: int = logging.WARNING) -> None:
-    """Write events of at least this level to stderr."""
+def to_terminal(level: int = logging.WARNING, *, verbose: bool = False) -> None:
+    """Write events of at least this level to stderr. `verbose`: also why requests are refused."""
     handler = logging.StreamHandler()
     handler.setFormatter(Fields("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=level, handlers=[handler])
     for name in INFORMATIVE:
         logging.getLogger(name).setLevel(min(level, logging.INFO))
+    if verbose:
+        logging.getLogger("hibernaut.rest.request_log").setLevel(logging.DEBUG)

@@ -11,13 +11,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from hibernaut.adapters.tool_runner.confinement import hide_process
 from hibernaut.local import logs
-from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start
+from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start, wall_lines
 from hibernaut.local.server import LocalServer, address, listening, loopback, own_host
 from hibernaut.ports.table import TableError
 from hibernaut.wiring.data_folder import DataFolderUnusable
@@ -38,7 +40,7 @@ PATIENCE = 3.0
 @dataclass(frozen=True, slots=True)
 class Dev:
     """The options of `hibernaut dev`. `data` None: the environment's setting applies. `resume`: the server resumes open work in a
-    folder from another machine.
+    folder from another machine. `verbose`: the log says why requests are refused.
     """
 
     host: str
@@ -46,6 +48,7 @@ class Dev:
     data: str | None
     profile: str
     resume: bool = False
+    verbose: bool = False
 
 
 class CannotServe(Exception):
@@ -59,7 +62,7 @@ class CannotServe(Exception):
 def serve(options: Dev) -> None:
     """Serve until an interrupt: KeyboardInterrupt. Raises: CannotServe, BadSetting."""
     settings = EmbeddedSettings.from_environment()
-    logs.to_terminal()
+    logs.to_terminal(verbose=options.verbose)
     if options.profile == "aws-offline":
         return _offline(options, settings)
     if options.data is not None:
@@ -69,7 +72,8 @@ def serve(options: Dev) -> None:
 
 def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     from hibernaut.rest.app import create_app
-    from hibernaut.rest.origin_policy import OriginPolicy
+    from hibernaut.rest.origin_policy import LOOPBACK, OriginPolicy
+    from hibernaut.rest.tool_door import ToolDoor
     from hibernaut.wiring.api_services import services_of
     from hibernaut.wiring.embedded import Embedded
 
@@ -83,7 +87,10 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
         raise CannotServe(str(error)) from error
     limit = settings.upload_limit
     services = services_of(embedded.stores, embedded.host, embedded.engines, upload_limit=limit)
-    policy = OriginPolicy((own_host(options.host, listener), *settings.allowed_hosts), settings.cors_origins)
+    # The door has another port, and its callers name the server's.
+    names = [f"{name}:{listener.getsockname()[1]}" for name in LOOPBACK]
+    policy = OriginPolicy((own_host(options.host, listener), *names, *settings.allowed_hosts), settings.cors_origins)
+    door = listening("127.0.0.1", 0)
     app = create_app(services, access=embedded.access, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
@@ -91,11 +98,17 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
         embedded.workflow.close()
 
     def ready() -> None:
-        print_start(options.profile, address(listener), embedded.models.providers(), data_lines(settings, embedded))
+        lines = [*data_lines(settings, embedded), *wall_lines(walls.result())]
+        print_start(options.profile, address(listener), embedded.models.providers(), lines)
 
+    hide_process()
     try:
-        embedded.start()
-        LocalServer(app, listener, ready=ready, stopping=stopping).serve()
+        with ThreadPoolExecutor(1) as aside:
+            walls = aside.submit(embedded.walls)
+            embedded.start()
+        port, door_port = listener.getsockname()[1], door.getsockname()[1]
+        embedded.serve_tools(address(listener), port=port, door=door_port)
+        LocalServer(ToolDoor(app, door_port), listener, ready=ready, stopping=stopping, door=door).serve()
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     finally:
@@ -157,6 +170,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         "HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt,
         "HIBERNAUT_TENANT_BUDGET": settings.tenant_budget,
         "HIBERNAUT_HISTORY_DAYS": settings.history.days,
+        **settings.retention.variables(),
         "HIBERNAUT_OPENSEARCH": index_node(),
         "HIBERNAUT_ALLOWED_HOSTS": ",".join(
             (options.host if ":" not in options.host else f"[{options.host}]", *settings.allowed_hosts)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hibernaut import __version__
+from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.local.provider_help import ADD_A_PROVIDER
+from hibernaut.local.terminal import BOLD, Paint
 from hibernaut.wiring.data_folder import TABLE
 from hibernaut.wiring.settings import EmbeddedSettings, default_data
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 FORMER_DATA = Path(".hibernaut")
 """The default data folder of version 0.1, in the working folder."""
 MEMORY_ONLY = "  agents  in memory: they are lost at the end of this process (--data-dir keeps them)"
+EXPECTED_WALLS = (Wall.PROCESSES, Wall.FILES, Wall.CALLS, Wall.CONNECTIONS)
+"""The walls that a current Linux gives."""
 OFFLINE_FILE = "aws-offline.db"
 """The file with the state of the profile aws-offline in a data folder."""
 NO_EMBEDDING = (
@@ -38,13 +42,25 @@ def data_lines(settings: EmbeddedSettings, embedded: Embedded) -> list[str]:
     return lines
 
 
+def wall_lines(walls: frozenset[Wall]) -> list[str]:
+    """The lines about the walls around tools: which stand, or what is missing and what to do."""
+    missing = [str(wall) for wall in EXPECTED_WALLS if wall not in walls]
+    if not missing:
+        return ["  tools   behind walls: they see no other process and no other file of this machine (docs/tools.md)"]
+    what = "no wall" if len(missing) == len(EXPECTED_WALLS) else f"no wall for {', '.join(missing)}"
+    return [
+        f"  tools   {what} on this system: there a tool can do what you can. Run only tools that you have read, and create a key",
+        "          (hibernaut keys create), without which nothing on this machine can call the server (docs/tools.md)",
+    ]
+
+
 def print_start(profile: str, url: str, providers: Mapping[str, str], data: Sequence[str]) -> None:
     """Print all lines. `data`: the lines about the data folder."""
-    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    paint = Paint(sys.stdout)
     own = {name: where for name, where in providers.items() if name != "hibernaut"}
     usable = ["hibernaut/demo (built in, needs no key)", *(f"{name}/… ({where})" for name, where in own.items())]
     lines = [
-        f"{bold}Hibernaut {__version__} serves {url}{plain} (profile {profile}, docs at {url}/docs)",
+        f"{paint(f'Hibernaut {__version__} serves {url}', BOLD)} (profile {profile}, console at {url}/console/)",
         *data,
         f"  models  {', '.join(usable)}",
         f"          for {'more' if own else 'a real one'}: {ADD_A_PROVIDER}",

@@ -88,8 +88,9 @@ class LocalServer:
         ready: Callable[[], None] | None = None,
         stopping: Callable[[], None] | None = None,
         patience: Patience = Patience(),
+        door: socket.socket | None = None,
     ) -> None:
-        """`ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
+        """`door`: a second socket to listen on. `ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
 
         class PatientConnection(_Connection):
             limits = patience
@@ -108,13 +109,16 @@ class LocalServer:
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,
         )
-        self._listener = listener
+        self._listeners = [listener, *([door] if door is not None else [])]
         self._server = _Server(config, ready, stopping)
 
     def serve(self) -> None:
         """Serve until stopped. On the main thread an interrupt is raised again after the shutdown: KeyboardInterrupt."""
-        with self._listener:
-            self._server.run(sockets=[self._listener])
+        try:
+            self._server.run(sockets=self._listeners)
+        finally:
+            for listener in self._listeners:
+                listener.close()
 
     def stop(self) -> None:
         """Let current requests finish, and make `serve` return."""

@@ -21,8 +21,8 @@ class BadPattern(Exception):
 class FileReader(Protocol):
     """The reader of untrusted files and patterns. Bad input neither blocks nor harms the calling process. Thread-safe."""
 
-    def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
-        """The text of a file. Raises: Unreadable, also if the file exceeds the limits of time or memory; OSError if the reader
+    def text(self, data: bytes, kind: FileKind, *, seconds: float, address: str = "") -> str:
+        """The text of a file. `address`: where a web page is from, by which its links are completed. Raises: Unreadable, also if the file exceeds the limits of time or memory; OSError if the reader
         cannot be started.
         """
 
@@ -33,7 +33,7 @@ class FileReader(Protocol):
 class NoFileReader:
     """The file reader of a deployment that reads no files: every call raises OSError."""
 
-    def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:  # noqa: ARG002 - the port names them
+    def text(self, data: bytes, kind: FileKind, *, seconds: float, address: str = "") -> str:  # noqa: ARG002 - the port names them
         raise OSError("this deployment reads no files")
 
     def matching(self, lines: Sequence[str], pattern: str, *, seconds: float, most: int) -> list[int]:  # noqa: ARG002

@@ -18,7 +18,10 @@ class ToolJob:
 
     `environment` is the complete environment of the child: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
     `agent_state` is a JSON snapshot for functions with a parameter of that name. `timeout` is in seconds, `memory` in bytes,
-    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9).
+    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9). `client`: the
+    `base_url` of this server and the `token` of this call (None: the tool has no client). `args_json_schema`: the schema of the arguments from which the tool
+    is given Pydantic objects. `tenant`: whose call it is; ids of agents are unique within a tenant only. `packages`: the Python packages of the tool
+    (`schemas.tools.package_set.PackageSet` as JSON); None: it has none of its own.
     """
 
     name: str
@@ -32,6 +35,10 @@ class ToolJob:
     memory: int = 1_073_741_824
     output_limit: int = 1_000_000
     source_type: str | None = None
+    client: Mapping[str, str] | None = None
+    args_json_schema: JsonObject | None = None
+    tenant: str = ""
+    packages: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,15 @@ class ToolOutcome:
     blocks: Mapping[str, str] = field(default_factory=dict)
 
 
+class PackagesMissing(Exception):
+    """The packages of a tool are not there, and cannot be fetched. The message is the end of a sentence about the tool."""
+
+
 class ToolRunner(Protocol):
     """The sandbox. Thread-safe."""
+
+    def refusal(self, source_type: str | None) -> str | None:
+        """Why tools of this source type cannot be run here, and what to do about it; None if they can."""
 
     def run(self, job: ToolJob) -> ToolOutcome:
         """Run the tool once, until it ends or reaches a limit. The tool's own errors never propagate. Raises: OSError if the

@@ -15,12 +15,14 @@ class WebFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """The response to a page request. `content_type` is the server's header, `url` the address after redirects."""
+    """The response to a page request. `content_type` is the server's header, `url` the address after redirects. `truncated`: the body is longer than
+    `data`."""
 
     status: int
     content_type: str
     data: bytes
     url: str
+    truncated: bool = False
 
 
 class Web(Protocol):
@@ -39,8 +41,8 @@ class Web(Protocol):
         """
 
     def page(self, url: str, *, seconds: float, most: int) -> WebPage:
-        """Read a page of the public internet: at most `most` bytes, within `seconds`, over a few redirects. Non-public addresses
-        are refused.
+        """Read a page of the public internet: at most `most` bytes, within `seconds`, over a few redirects. Private addresses
+        are refused, unless the operator named them.
 
         Raises: WebFailure.
         """

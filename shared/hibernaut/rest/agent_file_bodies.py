@@ -50,6 +50,7 @@ BODY = {
                         "override_existing_tools": {"type": "boolean", "default": True},
                         "strip_messages": {"type": "boolean", "default": False},
                         "append_copy_suffix": {"type": "boolean", "default": True},
+                        "keep_ids": {"type": "boolean", "default": False},
                         "project_id": {"type": "string"},
                         "override_name": {"type": "string", "deprecated": True},
                         "override_model_handle": {"type": "string", "deprecated": True},

@@ -6,19 +6,22 @@ Knows the routers; must not know which engines stand behind the services.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.warnings import UnsupportedFieldAttributeWarning
+from starlette.routing import Route
 
 from hibernaut import __version__
 from hibernaut.rest import docs, errors, unserved_routes
 from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, WaitSettings
 from hibernaut.rest.authentication import Authenticated
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.middleware import MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
+from hibernaut.rest.mcp.open_calls import OpenCalls
+from hibernaut.rest.middleware import CONSOLE, MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
 from hibernaut.rest.openapi import DescribedApi
 from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.request_log import RequestLog
@@ -30,6 +33,7 @@ from hibernaut.rest.routers.agents import (
     agent_versions,
     agents,
     direct_calls,
+    group_messages,
     groups,
     identities,
     pauses,
@@ -42,10 +46,17 @@ from hibernaut.rest.routers.deployment import (
     access_tokens,
     api_keys,
     budgets,
-    empty_lists,
+    erasures,
     health,
+    mcp,
+    mcp_connections,
+    mcp_servers,
     models,
+    named_mcp_servers,
+    organizations,
     providers,
+    sandboxes,
+    tool_policies,
     tools,
     webhooks,
 )
@@ -59,7 +70,6 @@ if TYPE_CHECKING:
 
 ROUTERS = (
     health,
-    empty_lists,
     agent_documents,
     agents,
     pauses,
@@ -72,6 +82,7 @@ ROUTERS = (
     agent_tools,
     agent_files,
     groups,
+    group_messages,
     identities,
     templates,
     folders,
@@ -84,7 +95,12 @@ ROUTERS = (
     passages,
     providers,
     searches,
+    mcp_servers,
+    named_mcp_servers,
     tools,
+    tool_policies,
+    sandboxes,
+    organizations,
     runs,
     streams,
     steps,
@@ -97,6 +113,9 @@ ROUTERS = (
     access_tokens,
     budgets,
     webhooks,
+    erasures,
+    mcp,
+    mcp_connections,
 )
 """If two routes match a path, the router that comes first here has precedence."""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
@@ -140,9 +159,11 @@ def create_app(
     app.state.services = services
     app.state.access = access
     app.state.lanes = Lanes(waits)
+    app.state.open_calls = OpenCalls()
+    app.state.policy = policy
     errors.install(app)
-    for path, page in (("/", _root), ("/docs", _documentation)):
-        app.get(path, include_in_schema=False)(page)
+    app.get("/docs", include_in_schema=False)(_documentation)
+    app.router.routes += [Route("/", _root), Route(CONSOLE, _console_page), Route(f"{CONSOLE}/{{path:path}}", _console)]
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(Authenticated, access=access, lanes=app.state.lanes)
     app.add_middleware(CanonicalPath)
@@ -161,8 +182,20 @@ def create_app(
     return app
 
 
-async def _root() -> RedirectResponse:
-    return RedirectResponse("docs")
+async def _root(_: Request) -> RedirectResponse:
+    return RedirectResponse("console/")
+
+
+async def _console_page(_: Request) -> RedirectResponse:
+    """The page has relative addresses, which begin at the final slash of its own."""
+    return RedirectResponse("console/")
+
+
+async def _console(request: Request) -> Response:
+    from hibernaut.rest import console_files  # a Lambda function of the API seldom serves a file
+
+    lanes: Lanes = request.app.state.lanes
+    return await lanes.look(partial(console_files.answer, request.path_params["path"], request.headers))
 
 
 async def _documentation(request: Request) -> HTMLResponse:

@@ -1,7 +1,7 @@
 """Finds the API key or the token of a request, and answers 401 where there is none that can be used.
 
 A key comes in one of three headers: `Authorization: Bearer <key>`, `X-API-Key: <key>`, or V1's `X-BARE-PASSWORD: password <key>`. A key in the query is
-refused, because addresses are written to logs. Only the health checks are answered without a key. A token of the deployment's identity provider comes in
+refused, because addresses are written to logs. Only the health checks and the files of the console are answered without a key. A token of the deployment's identity provider comes in
 the same headers.
 
 Plain ASGI. Knows headers and the principal; must not know any other route.
@@ -20,10 +20,12 @@ from starlette.websockets import WebSocketClose
 from hibernaut.domain.api_keys import KEY_PATTERN
 from hibernaut.domain.identity_tokens import TOKEN_PATTERN
 from hibernaut.rest.async_bridge import Lanes, ServerStops
-from hibernaut.rest.errors import body_of, headers_of, status_of
+from hibernaut.rest.errors import body_of, headers_of, reason_of, status_of
 from hibernaut.rest.lanes import ACCESS
+from hibernaut.rest.middleware import is_page
 from hibernaut.rest.origin_policy import check_page
-from hibernaut.rest.request_log import ERROR, KEY_ID
+from hibernaut.rest.request_log import ERROR, KEY_ID, WHY
+from hibernaut.rest.tool_door import TOOL_DOOR
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.errors import HibernautError, InvalidArgument, Unauthenticated
 from hibernaut.services.access.access import Access
@@ -31,6 +33,8 @@ from hibernaut.services.access.authentication import KEYLESS
 
 PRINCIPAL = "principal"
 """Where a request's state holds its principal."""
+CALLBACK = "/v1/tools/mcp/oauth/callback"
+"""Where browsers answer for MCP servers. They have no key: the state of the answer is one (`services.mcp.oauth_flows`)."""
 HEALTH = frozenset({"/v1/health", "/v1/ready"})
 """The paths that need no key: load balancers and the Web Adapter ask them."""
 BEARER, BARE = "bearer ", "password "
@@ -70,7 +74,8 @@ class Authenticated:
             return
         state = scope.setdefault("state", {})
         try:
-            principal = KEYLESS if scope["path"] in HEALTH else await self._admitted(scope)
+            is_open = scope["path"] in HEALTH or scope["path"] == CALLBACK or is_page(scope["path"])
+            principal = KEYLESS if is_open else await self._admitted(scope)
         except (HibernautError, ServerStops) as error:
             await self._refusal(error, scope)(scope, receive, send)
             return
@@ -108,16 +113,18 @@ class Authenticated:
             return KEYLESS
         presented = credential(Headers(scope=scope))
         known = self._authentication.remembered(presented)
-        if known is not None:
-            return known
-        return await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
+        if known is None:
+            known = await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
+        if known is KEYLESS and TOOL_DOOR in scope["state"]:
+            raise Unauthenticated("missing", "A tool sends the token of its call: use the `client` that it is given.")
+        return known
 
     def _refusal(self, error: HibernautError | ServerStops, scope: Scope) -> ASGIApp:
         if scope["type"] != "http":
             return WebSocketClose(code=1008)
         if isinstance(error, ServerStops):
             return JSONResponse({"detail": "The server stops."}, 503, {"retry-after": "2"})
-        scope["state"][ERROR] = error.code
+        scope["state"] |= {ERROR: error.code, WHY: reason_of(error)}
         headers = headers_of(error)
         if isinstance(error, Unauthenticated):
             logger.info("request not authenticated", extra={"fault": error.fault})

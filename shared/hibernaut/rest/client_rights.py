@@ -92,6 +92,8 @@ def granted(principal: Principal, method: str, path: str) -> Principal:
 
 def check_sent(principal: Principal, body: LettaRequest) -> None:
     """Check the body of a message. Raises: ScopeTooNarrow."""
+    if principal.of_tool and any(message.type not in (None, "message") for message in body.messages or ()):
+        raise ScopeTooNarrow("FORBIDDEN: A tool may send messages only; whoever approves calls does so with a key of their own.")
     if not principal.is_for_pages:
         return
     _refuse(_beyond(body, SENT))

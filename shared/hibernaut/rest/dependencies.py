@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from hibernaut.services.agents.agents import Agents
     from hibernaut.services.agents.identities import Identities
     from hibernaut.services.conversations.conversations import Conversations
+    from hibernaut.services.erasures.erasures import Erasures
     from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.files.agent_files import AgentFiles
     from hibernaut.services.files.files import Files
     from hibernaut.services.files.folders import Folders
     from hibernaut.services.files.upload_tickets import UploadTickets
+    from hibernaut.services.groups.group_messages import GroupMessages
     from hibernaut.services.groups.groups import Groups
     from hibernaut.services.logs.messages import MessageLists
     from hibernaut.services.logs.run_follower import RunFollower
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passage_history import PassageHistory
     from hibernaut.services.memory.passages import Passages
+    from hibernaut.services.memory.run_versions import RunVersions
     from hibernaut.services.models.model_list import ModelList
     from hibernaut.services.models.providers import Providers
     from hibernaut.services.per_tenant import PerTenant
@@ -53,12 +56,19 @@ if TYPE_CHECKING:
     from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
     from hibernaut.services.runs.repairs import Repairs
+    from hibernaut.services.runs.run_continuations import RunContinuations
     from hibernaut.services.runs.runs import Runs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.steps import Steps
     from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.search_api import SearchApi
     from hibernaut.services.templates.templates import Templates
+    from hibernaut.services.tools.mcp_connections import McpConnections
+    from hibernaut.services.tools.mcp_servers import McpServers
+    from hibernaut.services.tools.named_mcp_servers import NamedMcpServers
+    from hibernaut.services.tools.sandboxes import Sandboxes
+    from hibernaut.services.tools.tool_generation import ToolGeneration
+    from hibernaut.services.tools.tool_policies import ToolPolicies
     from hibernaut.services.tools.tools import Tools
     from hibernaut.services.turns.compaction import Compaction
     from hibernaut.services.turns.run_termination import RunTermination
@@ -79,9 +89,15 @@ class Services:
     templates: Templates
     blocks: Blocks
     groups: Groups
+    group_messages: GroupMessages
     identities: Identities
+    erasures: Erasures
     block_history: BlockHistory
+    run_versions: RunVersions
     tools: Tools
+    mcp_servers: McpServers
+    named_mcp_servers: NamedMcpServers
+    mcp_connections: McpConnections
     models: ModelList
     providers: Providers
     prompts: SystemMessages
@@ -93,10 +109,12 @@ class Services:
     runs: Runs
     jobs: Jobs
     direct_calls: DirectCalls
+    tool_generation: ToolGeneration
     steps: Steps
     termination: RunTermination
     repairs: Repairs
     cancelling: Cancellation
+    continuations: RunContinuations
     conversations: Conversations
     compactions: Compaction
     folders: Folders
@@ -109,6 +127,8 @@ class Services:
     searches: SearchApi
     webhooks: Webhooks
     schedules: Schedules
+    tool_policies: ToolPolicies
+    sandboxes: Sandboxes
 
 
 @dataclass(frozen=True, slots=True)

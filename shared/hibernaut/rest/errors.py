@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections.abc import Mapping
 from reprlib import Repr
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,11 +20,14 @@ from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.rest.async_bridge import RETRY_AFTER, ServerStops
-from hibernaut.rest.request_log import ERROR, shown
+from hibernaut.rest.request_log import ERROR, WHY, shown
 from hibernaut.schemas import errors
+from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.memory.version_faults import VersionConflict, VersionExpired
+from hibernaut.schemas.record_faults import RecordLost
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +55,7 @@ STATUS: dict[type[HibernautError], int] = {
     errors.ModelOverloaded: 503,
     errors.ModelTimeout: 504,
     errors.ModelError: 500,
+    RecordLost: 500,
     errors.HibernautError: 500,
 }
 """Statuses by class. An error without an entry has the status of its parent class."""
@@ -106,12 +112,17 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
-    if isinstance(error, errors.AgentPaused):
+    if isinstance(error, errors.AgentPaused | RecordLost):
         return {"detail": error.detail, "code": error.code}
+    if isinstance(error, ErasureRunning):
+        return {"detail": error.detail, "code": error.code, "erasure_id": error.erasure_id}
     if isinstance(error, VersionConflict):
         return {"detail": error.detail, "code": error.code, "current_version": error.current_version}
     if isinstance(error, errors.ApprovalPending):
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
+    if isinstance(error, McpServerUnavailable):
+        told = {"message": error.detail, "error": error.reason, "server_name": error.server_name}
+        return {"detail": {"code": "MCPServerUnavailable", **told}}
     if isinstance(error, errors.RouteNotServed):
         return {"detail": error.detail, "code": error.code, "route": error.route}
     if isinstance(error, errors.BudgetExceeded):
@@ -137,7 +148,7 @@ def headers_of(error: HibernautError) -> dict[str, str]:
     if isinstance(error, errors.BudgetExceeded):
         useless = NO_RETRY if error.resets_at is not None else {}
         return {"retry-after": str(math.ceil(error.retry_after)), **useless}
-    return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere) else {}
+    return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere | RecordLost) else {}
 
 
 def validation_body(found: list[Json]) -> JsonObject:
@@ -183,7 +194,18 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         reply.headers.update(NO_RETRY)
         return reply
     setattr(request.state, ERROR, error.code)
+    setattr(request.state, WHY, reason_of(error))
     return JSONResponse(body_of(error), status_of(error), headers_of(error))
+
+
+def _field(fault: Mapping[str, Any]) -> str:
+    """The field of a fault, without names that the request has chosen: keys within it, and names of unknown fields."""
+    return ".".join(map(str, fault["loc"][: 1 if fault["type"] == "extra_forbidden" else 2]))
+
+
+def reason_of(error: HibernautError) -> str:
+    """What an error of this kind says of a request, without the values of the request."""
+    return (type(error).__doc__ or "").partition("\n")[0]
 
 
 async def _table(request: Request, error: Exception) -> JSONResponse:
@@ -211,6 +233,8 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         return unknown_error(error, request.url.path)
     setattr(request.state, ERROR, errors.Unprocessable.code)
+    found = error.errors()[:MOST_ERRORS]
+    setattr(request.state, WHY, "; ".join(f"{_field(one)}: {one['type']}" for one in found))
     return JSONResponse(validation_body(list(error.errors())), 422)
 
 

@@ -31,6 +31,11 @@ def created(model: BaseModel) -> Response:
     return Response(_bytes(model), 201, media_type=JSON)
 
 
+def accepted(model: BaseModel) -> Response:
+    """One model whose work has begun (202)."""
+    return Response(_bytes(model), 202, media_type=JSON)
+
+
 def replies(models: Iterable[BaseModel]) -> Response:
     """A list of models."""
     return Response(b"[" + b",".join(map(_bytes, models)) + b"]", media_type=JSON)

@@ -25,10 +25,10 @@ CONTROL = Lane("control", 8, 500)
 """Cancels: short requests that end the work of other lanes."""
 DELETIONS = Lane("deletions", 4, 200)
 SEARCHES = Lane("searches", 8, 200)
-TOOL_SOURCES = Lane("tool sources", 4, 100)
-"""Parsing of tool sources, which takes CPU time."""
+TOOL_SOURCES = Lane("tool sources", 12, 100)
+"""Parsing of tool sources, which takes CPU time, and the installation of their packages."""
 TOOL_RUNS = Lane("tool runs", 16, 32)
-"""Each request waits for a child process or a Lambda function, up to the tool's time limit."""
+"""Each request waits for a child process, a Lambda function or an MCP server, up to the tool's time limit."""
 UPLOADS = Lane("uploads", 4, 32)
 SUMMARIES = Lane("summaries", 16, 64)
 """Each request waits for a model."""
@@ -49,10 +49,16 @@ BY_ENDING = {
     "/summarize": SUMMARIES,
     "/compact": SUMMARIES,
     "/generate": SUMMARIES,
+    "/generate-tool": SUMMARIES,
     "/search": SEARCHES,
     "/run": TOOL_RUNS,
 }
 """The lane by the last segment of a path, for every method."""
+
+MCP = ("/v1/mcp-servers", "/v1/tools/mcp/")
+"""The prefixes of the routes whose changes ask an MCP server."""
+MCP_LISTING = "/v1/tools/mcp/servers/{mcp_server_name}/tools"
+"""The route that asks one in order to read."""
 
 
 def lane_of(path: str, methods: Collection[str]) -> Lane:
@@ -60,8 +66,12 @@ def lane_of(path: str, methods: Collection[str]) -> Lane:
     ending = BY_ENDING.get(path[path.rindex("/") :])
     if ending is not None and (ending is not TOOL_RUNS or "/tools/" in path):  # a schedule is run too, by accepting a message
         return ending
+    if path == MCP_LISTING:
+        return TOOL_RUNS
     if "GET" in methods:
         return READS
     if "DELETE" in methods:
         return DELETIONS
+    if path.startswith(MCP):
+        return TOOL_RUNS
     return TOOL_SOURCES if path.startswith("/v1/tools") else WRITES

@@ -7,11 +7,12 @@ A cold Lambda function serves one route and would pay for all of them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from threading import RLock
-from typing import Any
+from typing import Any, get_origin
 
+from fastapi import Response
 from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +21,12 @@ from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import TheLanes
 from hibernaut.rest.lanes import Lane, lane_of
 from hibernaut.rest.strict_json import JsonRoute
+from hibernaut.store.table.lost_records import tolerating
 
+LOST = "x-hibernaut-lost"
+"""The header of a list without some of its records: the ids of those whose contents are lost, separated by commas."""
+MOST_LOST = 50
+"""The largest number of ids in that header."""
 _examining = RLock()
 
 
@@ -37,6 +43,25 @@ def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object
     ours = inspect.Parameter("lanes_of_app", inspect.Parameter.KEYWORD_ONLY, annotation=TheLanes)
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), ours])  # type: ignore[attr-defined]
     return run
+
+
+def tolerant(endpoint: Callable[..., Response]) -> Callable[..., Response]:
+    """The endpoint of a list, which answers without the records whose contents are lost. The header names them."""
+
+    @wraps(endpoint)
+    def run(**values: object) -> Response:
+        with tolerating() as lost:
+            response = endpoint(**values)
+        if lost:
+            response.headers[LOST] = ",".join([*dict.fromkeys(lost)][:MOST_LOST])
+        return response
+
+    return run
+
+
+def _is_list(options: Mapping[str, Any]) -> bool:
+    """Whether a route answers GET with a list."""
+    return options["methods"] == ["GET"] and get_origin(options.get("response_model")) is list
 
 
 class LazyRoute(JsonRoute):
@@ -61,5 +86,7 @@ class LazyRoute(JsonRoute):
         with _examining:
             options = vars(self).pop("_options", None)
             if options is not None:
-                super().__init__(self.path, on_lane(self.endpoint, lane_of(self.path, self.methods or ())), **options)
+                reads = _is_list(options) and not inspect.iscoroutinefunction(self.endpoint)  # a coroutine reads no record
+                endpoint = tolerant(self.endpoint) if reads else self.endpoint
+                super().__init__(self.path, on_lane(endpoint, lane_of(self.path, self.methods or ())), **options)
         return object.__getattribute__(self, name)

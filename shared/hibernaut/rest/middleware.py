@@ -13,6 +13,8 @@ from hibernaut.rest.errors import unknown_error
 
 MEBIBYTE = 1024 * 1024
 LATEST, CURRENT = "/latest", "/v1"
+CONSOLE = "/console"
+"""Where the console is served. Its paths are no routes of the API: the final slash of its page counts."""
 UPLOAD = "/upload"
 FORM = 65_536
 """Largest size of the form around an uploaded file, in bytes."""
@@ -40,7 +42,12 @@ def spelled(path: str) -> str:
     """The path as the routes declare it: under the current version and without a final slash."""
     if path == LATEST or path.startswith(f"{LATEST}/"):
         path = CURRENT + path[len(LATEST) :]
-    return path[:-1] if len(path) > 1 and path.endswith("/") else path
+    return path[:-1] if len(path) > 1 and path.endswith("/") and not is_page(path) else path
+
+
+def is_page(path: str) -> bool:
+    """Whether a path belongs to the console, whose files hold no data of a tenant."""
+    return path == "/" or path == CONSOLE or path.startswith(f"{CONSOLE}/")
 
 
 class BodyLimit:

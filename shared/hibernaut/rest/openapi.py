@@ -16,7 +16,16 @@ METHODS = ("get", "post", "put", "patch", "delete")
 TEXT = {"type": "string"}
 STREAM_ENDING, MESSAGES_ENDING = "/stream", "/messages"
 CHAT_ENDING = "/chat/completions"
-MODEL_ENDINGS = (STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING, "/messages/async", "/summarize", "/compact", "/generate")
+MODEL_ENDINGS = (
+    STREAM_ENDING,
+    MESSAGES_ENDING,
+    CHAT_ENDING,
+    "/messages/async",
+    "/summarize",
+    "/compact",
+    "/generate",
+    "/generate-tool",
+)
 """Endings of the paths whose POST calls a model. These routes may answer with a failure of the model's provider."""
 
 
@@ -38,7 +47,7 @@ SCHEMAS: dict[str, JsonObject] = {
     "Conflict": {
         "title": "Conflict",
         "description": "`run_id`: the run that holds the conversation. If `detail` is an object, it names the pending approval. "
-        "`code`: `agent_paused`, or `version_conflict` with the `current_version`.",
+        "`code`: `agent_paused`, or `version_conflict` with the `current_version`, or `erasure_running` with the `erasure_id`.",
         "type": "object",
         "required": ["detail"],
         "properties": {
@@ -46,7 +55,15 @@ SCHEMAS: dict[str, JsonObject] = {
             "run_id": {"anyOf": [TEXT, {"type": "null"}]},
             "code": TEXT,
             "current_version": {"type": "integer"},
+            "erasure_id": TEXT,
         },
+    },
+    "Failure": {
+        "title": "Failure",
+        "description": "`code`: `record_lost`, if the stored content of a record is missing.",
+        "type": "object",
+        "required": ["detail"],
+        "properties": {"detail": TEXT, "code": TEXT},
     },
     "OverBudget": {
         "title": "OverBudget",
@@ -59,6 +76,11 @@ SCHEMAS: dict[str, JsonObject] = {
         "type": "object",
         "required": ["detail"],
         "properties": {"detail": TEXT, "code": TEXT, "route": TEXT},
+    },
+    "McpRefusal": {
+        "title": "McpRefusal",
+        "description": "`detail` is an object if an MCP server cannot be reached: `error` is the reason.",
+        **_object(detail={"anyOf": [TEXT, _object(code=TEXT, message=TEXT, error=TEXT, server_name=TEXT)]}),
     },
     "ProviderFailure": {
         "title": "ProviderFailure",
@@ -78,7 +100,7 @@ EVERYWHERE = {
     403: "The scope of the API key does not suffice, or the host or the web page may not call this server",
     404: "The resource does not exist",
     429: "A budget is used up; `Retry-After` says when it begins again",
-    500: "A defect of the server; its log has the place",
+    500: "A defect of the server, whose log has the place; or the content of a record is lost (`record_lost`)",
     503: "The queue is full, the table is out of reach, or the server stops; `Retry-After` says when to repeat the request",
 }
 WITH_INPUT = {422: "The request does not match its schema"}
@@ -88,8 +110,10 @@ CHANGING = {
     501: "This deployment lacks a part that the request needs",
 }
 UPLOADING = {415: "A file of this type cannot be read"}
+_APPEND_ONLY = {405: "A message cannot be changed: logs are append-only"}
 NEVER_CHANGED = {
-    ("patch", "/v1/agents/{agent_id}/messages/{message_id}"): {405: "A message cannot be changed: logs are append-only"}
+    ("patch", "/v1/agents/{agent_id}/messages/{message_id}"): _APPEND_ONLY,
+    ("patch", "/v1/groups/{group_id}/messages/{message_id}"): _APPEND_ONLY,
 }
 """Routes of V1 that always answer an error."""
 RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
@@ -104,6 +128,9 @@ OF_MODELS = {
 }
 PROVIDERS = frozenset({400, 401, 402, 403, 404, 429, 500, 503, 504})
 """Statuses whose body may describe a failure of the provider."""
+
+MCP_PATHS = ("/v1/mcp-servers", "/v1/tools/mcp/servers")
+"""Beginnings of the paths that reach MCP servers."""
 
 
 class DescribedApi(FastAPI):
@@ -164,7 +191,9 @@ def _asks_a_model(path: str, method: str) -> bool:
 
 
 def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
-    name = {409: "Conflict", 422: "InvalidRequest", 429: "OverBudget", 501: "NotServed"}.get(status, "Refusal")
+    name = {409: "Conflict", 422: "InvalidRequest", 429: "OverBudget", 500: "Failure", 501: "NotServed"}.get(status, "Refusal")
+    if status == 404 and path.startswith(MCP_PATHS):
+        name = "McpRefusal"
     schema: JsonObject = {"$ref": f"#/components/schemas/{name}"}
     if _asks_a_model(path, method) and status in PROVIDERS:
         schema = {"anyOf": [schema, {"$ref": "#/components/schemas/ProviderFailure"}]}

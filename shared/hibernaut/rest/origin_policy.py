@@ -26,7 +26,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names that only reach the machine they are used on. No page can be loaded under them from elsewhere."""
 PORTS = {"http": 80, "https": 443}
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing. A page of another origin may send them, and cannot read the reply unless CORS allows it."""
+"""Methods that change nothing, but where a route says otherwise (`OriginPolicy.check_change`). A page of another origin may send them, and cannot read the reply unless CORS allows it."""
 OWN = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for requests of the server's own pages and of the user's (Fetch Metadata, W3C)."""
 QUOTED = 100
@@ -44,7 +44,7 @@ class OriginPolicy:
     origins: tuple[str, ...] = ()
 
     def check(self, scope: Scope) -> None:
-        """Raises: ForeignHost, ForeignOrigin."""
+        """Check the host of a request, and the page that sends it, if its method is one that changes something. Raises: ForeignHost, ForeignOrigin."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = hosts[0].lower() if len(hosts) == 1 else ""
@@ -53,7 +53,13 @@ class OriginPolicy:
             raise ForeignHost(
                 f"FOREIGN_HOST: This server does not answer to the host {quoted!r}. HIBERNAUT_ALLOWED_HOSTS adds host names."
             )
-        if scope["method"] not in READING and not self._may_change(host, headers, scope["scheme"]):
+        if scope["method"] not in READING:
+            self.check_change(scope)
+
+    def check_change(self, scope: Scope) -> None:
+        """Check that no foreign page sends a request that changes something, whatever its method is. Raises: ForeignOrigin."""
+        headers = Headers(scope=scope)
+        if not self._may_change(headers.get("host", "").lower(), headers, scope["scheme"]):
             page = (headers.get("origin") or "of another site")[:QUOTED]
             raise ForeignOrigin(
                 f"FOREIGN_ORIGIN: Web pages of the origin {page!r} may not call this server. HIBERNAUT_CORS_ORIGINS adds origins."

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 from starlette.types import Scope as AsgiScope
 
-from hibernaut.rest.authentication import HEALTH, PRINCIPAL
+from hibernaut.rest.authentication import CALLBACK, HEALTH, PRINCIPAL
 from hibernaut.rest.client_rights import granted
 from hibernaut.rest.lanes import ACCESS
 from hibernaut.schemas.api_key import Principal
@@ -40,10 +40,27 @@ READING_POSTS = frozenset(
     }
 )
 """POST routes that change nothing: searches, streams of runs that exist, and exports."""
+MCP = "/mcp"
+"""The MCP endpoint. Each of its tools is checked as the route that does the same (`rest.mcp.tool`)."""
+CHANGING_GETS = frozenset({"/v1/mcp-servers/connect/{mcp_server_id}"})
+"""GET routes that change something, as in V1: a connection stores the server's tools."""
 WEBHOOKS = "/v1/webhooks"
-ADMINISTRATION = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens", WEBHOOKS)
+ERASURES = "/v1/erasures"
+ERASE = "/v1/identities/{identity_id}/erase"
+TOOL_POLICIES, TOOL_CALLS, ADMIN = "/v1/tool-policies", "/v1/tool-calls", "/v1/admin"
+ADMINISTRATION = (
+    "/v1/api-keys",
+    "/v1/budgets",
+    "/v1/client-side-access-tokens",
+    WEBHOOKS,
+    ERASURES,
+    ERASE,
+    TOOL_POLICIES,
+    TOOL_CALLS,
+    ADMIN,
+)
 """The prefixes of the routes that need the scope admin."""
-WITHOUT_KEYS = (WEBHOOKS,)
+WITHOUT_KEYS = (WEBHOOKS, ERASURES, ERASE, TOOL_POLICIES, TOOL_CALLS, ADMIN)
 """The prefixes of those that work on a server without keys too, whose callers are on its own machine."""
 
 OF_EVERYONE = frozenset({*HEALTH, "/v1/models", "/v1/models/embedding"})
@@ -86,6 +103,8 @@ CONFIGURING = frozenset(
     }
 )
 """Routes about agents that restricted keys do not reach: they configure agents, or tell of others."""
+NOT_OF_TOOLS = frozenset({("POST", "/v1/agents/{agent_id}/tools/{tool_name}/run")})
+"""Routes that a running tool does not reach: another tool may need an approval, which nobody would give here."""
 ATTACHING = "/attach/"
 
 
@@ -93,11 +112,15 @@ def scope_of(method: str, path: str) -> Scope:
     """The scope that a route needs; `path` as the route declares it."""
     if path.startswith(ADMINISTRATION):
         return Scope.ADMIN
+    if path in CHANGING_GETS:
+        return Scope.WRITE
     return Scope.READ if method in READING or (method == "POST" and path in READING_POSTS) else Scope.WRITE
 
 
 async def check(asgi: AsgiScope, path: str) -> None:
     """Check a request to a route. Raises: ScopeTooNarrow, NoKeysConfigured; ServerBusy, and what keeps the table from being read."""
+    if path in (MCP, CALLBACK):
+        return
     principal: Principal = asgi["state"][PRINCIPAL]
     method, needed = asgi["method"], scope_of(asgi["method"], path)
     if principal.key_id is None and path.startswith(WITHOUT_KEYS):
@@ -109,6 +132,10 @@ async def check(asgi: AsgiScope, path: str) -> None:
     if not principal.scope.includes(needed):
         raise ScopeTooNarrow(
             f"FORBIDDEN: {method} {path} needs an API key of the scope {needed}; this key has the scope {principal.scope}."
+        )
+    if principal.of_tool and (method, path) in NOT_OF_TOOLS:
+        raise ScopeTooNarrow(
+            f"FORBIDDEN: A tool may not call {method} {path}: tools are called by agents, which ask for approvals."
         )
     if principal.kind == "client":
         principal = granted(principal, method, path)

@@ -20,6 +20,9 @@ LONGEST_PATH = 200
 PLAIN = "/:@!$&'()*+,;=~"
 ERROR = "error_code"
 """The key of a request's state for the code of the error that it was answered with."""
+WHY = "why"
+"""The key of a request's state for the reason of its refusal, which may name values of the request."""
+"""Largest number of characters of a reason that are logged."""
 KEY_ID = "key_id"
 """The key of a request's state for the id of its API key."""
 
@@ -30,7 +33,11 @@ def shown(path: str) -> str:
 
 
 class RequestLog:
-    """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a warning."""
+    """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a warning.
+
+    The reason of a refusal is an event of the level DEBUG, for somebody who looks for it: `hibernaut dev --verbose`. It has no value of the request,
+    which only the reply names.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,3 +61,5 @@ class RequestLog:
             fields = {"method": shown(scope["method"]), "path": shown(scope["path"]), "status": status or "none"}
             took = {"ms": round((time.monotonic() - begun) * 1000)}
             logger.log(logging.INFO if 0 < status < 500 else logging.WARNING, "request", extra={**fields, **took, **key, **error})
+            if WHY in state and logger.isEnabledFor(logging.DEBUG):
+                logger.debug("request refused", extra={**fields, WHY: state[WHY]})

@@ -62,97 +62,10 @@ def _refusal(route: UnservedRoute) -> Callable[[Request], Awaitable[Response]]:
 
 _Rows = tuple[tuple[str, str, str], ...]
 
-_LATER: dict[str, _Rows] = {
-    "API 2.14": (
-        ("mcp.create", "POST /v1/mcp-servers/", "Adds an MCP server."),
-        ("mcp.connect", "GET /v1/mcp-servers/connect/{mcp_server_id}", "Connects to an MCP server by OAuth."),
-        ("mcp.retrieve", "GET /v1/mcp-servers/{mcp_server_id}", "Retrieves an MCP server."),
-        ("mcp.update", "PATCH /v1/mcp-servers/{mcp_server_id}", "Updates an MCP server."),
-        ("mcp.delete", "DELETE /v1/mcp-servers/{mcp_server_id}", "Deletes an MCP server."),
-        ("mcp.refresh", "PATCH /v1/mcp-servers/{mcp_server_id}/refresh", "Refreshes the tools of an MCP server."),
-        ("mcp.tools.list", "GET /v1/mcp-servers/{mcp_server_id}/tools", "Lists the tools of an MCP server."),
-        ("mcp.tools.retrieve", "GET /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}", "Retrieves a tool of an MCP server."),
-        ("mcp.tools.run", "POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_id}/run", "Runs a tool of an MCP server."),
-    ),
-    "API 3": (
-        ("tools.generate", "POST /v1/tools/generate-tool", "Generates a tool with a model."),
-        ("mcp.by_name.create", "PUT /v1/tools/mcp/servers", "Adds an MCP server by its name."),
-        ("mcp.by_name.test", "POST /v1/tools/mcp/servers/test", "Tests the connection to an MCP server."),
-        ("mcp.by_name.connect", "POST /v1/tools/mcp/servers/connect", "Connects to an MCP server by OAuth."),
-        ("mcp.by_name.update", "PATCH /v1/tools/mcp/servers/{mcp_server_name}", "Updates an MCP server by its name."),
-        ("mcp.by_name.delete", "DELETE /v1/tools/mcp/servers/{mcp_server_name}", "Deletes an MCP server by its name."),
-        (
-            "mcp.by_name.resync",
-            "POST /v1/tools/mcp/servers/{mcp_server_name}/resync",
-            "Refreshes the tools of an MCP server by its name.",
-        ),
-        (
-            "mcp.by_name.tools",
-            "GET /v1/tools/mcp/servers/{mcp_server_name}/tools",
-            "Lists the tools of an MCP server by its name.",
-        ),
-        (
-            "mcp.by_name.run",
-            "POST /v1/tools/mcp/servers/{mcp_server_name}/tools/{tool_name}/execute",
-            "Runs a tool of an MCP server by its name.",
-        ),
-        (
-            "mcp.by_name.add_tool",
-            "POST /v1/tools/mcp/servers/{mcp_server_name}/{mcp_tool_name}",
-            "Adds a tool of an MCP server by its name.",
-        ),
-        ("mcp.oauth", "GET /v1/tools/mcp/oauth/callback", "Receives the redirect of an OAuth provider."),
-        ("groups.messages.list", "GET /v1/groups/{group_id}/messages", "Lists the messages of a group."),
-        ("groups.messages.update", "PATCH /v1/groups/{group_id}/messages/{message_id}", "Updates a message of a group."),
-        ("groups.messages.reset", "PATCH /v1/groups/{group_id}/reset-messages", "Resets the messages of a group."),
-        ("sandbox.create", "POST /v1/sandbox-config/", "Creates a sandbox configuration."),
-        ("sandbox.e2b", "POST /v1/sandbox-config/e2b/default", "Creates the default configuration for E2B."),
-        ("sandbox.local.default", "POST /v1/sandbox-config/local/default", "Creates the default configuration for local tools."),
-        (
-            "sandbox.local.venv",
-            "POST /v1/sandbox-config/local/recreate-venv",
-            "Recreates the virtual environment of local tools.",
-        ),
-        ("sandbox.local.create", "POST /v1/sandbox-config/local", "Creates a configuration for local tools."),
-        (
-            "sandbox.variables.update",
-            "PATCH /v1/sandbox-config/environment-variable/{env_var_id}",
-            "Updates a variable of a sandbox configuration.",
-        ),
-        (
-            "sandbox.variables.delete",
-            "DELETE /v1/sandbox-config/environment-variable/{env_var_id}",
-            "Deletes a variable of a sandbox configuration.",
-        ),
-        ("sandbox.update", "PATCH /v1/sandbox-config/{sandbox_config_id}", "Updates a sandbox configuration."),
-        ("sandbox.delete", "DELETE /v1/sandbox-config/{sandbox_config_id}", "Deletes a sandbox configuration."),
-        (
-            "sandbox.variables.list",
-            "GET /v1/sandbox-config/{sandbox_config_id}/environment-variable",
-            "Lists the variables of a sandbox configuration.",
-        ),
-        (
-            "sandbox.variables.create",
-            "POST /v1/sandbox-config/{sandbox_config_id}/environment-variable",
-            "Adds a variable to a sandbox configuration.",
-        ),
-        ("admin.users.list", "GET /v1/admin/users/", "Lists the users of the server."),
-        ("admin.users.create", "POST /v1/admin/users/", "Creates a user."),
-        ("admin.users.update", "PUT /v1/admin/users/", "Updates a user."),
-        ("admin.users.delete", "DELETE /v1/admin/users/", "Deletes a user."),
-        ("admin.orgs.list", "GET /v1/admin/orgs/", "Lists the organizations of the server."),
-        ("admin.orgs.create", "POST /v1/admin/orgs/", "Creates an organization."),
-        ("admin.orgs.update", "PATCH /v1/admin/orgs/", "Updates an organization."),
-        ("admin.orgs.delete", "DELETE /v1/admin/orgs/", "Deletes an organization."),
-        (
-            "git_memory",
-            "GET|POST|PUT|PATCH|DELETE /v1/git/{path:path}",
-            "Reads and writes an agent's memory as a git repository.",
-        ),
-    ),
-}
+_LATER: dict[str, _Rows] = {}
 """Section of the digest -> (id, endpoint, what it does) of the planned routes."""
 
+_GIT = "V1 forwards it to a git service beside the server, and answers 501 without one. Blocks have a history here: GET /v1/blocks/{block_id}/versions."
 _VOICE = "V1 answers 410: the route is retired."
 _CLOUD = "The route serves Letta's own cloud."
 _PROXY = "The route forwards requests to the provider, which a client can call itself."
@@ -166,6 +79,24 @@ _NEVER: dict[str, _Rows] = {
     ),
     "V1 stores ids of transactions of Letta's cloud on steps; here steps have none.": (
         ("steps.transaction", "PATCH /v1/steps/{step_id}/transaction/{transaction_id}", "Stores a transaction id on a step."),
+    ),
+    _GIT: (
+        (
+            "git_memory",
+            "GET|POST|PUT|PATCH|DELETE /v1/git/{path:path}",
+            "Reads and writes an agent's memory as a git repository.",
+        ),
+    ),
+    "Tools run in this server's own cage; nothing is run at E2B.": (
+        ("sandbox.e2b", "POST /v1/sandbox-config/e2b/default", "Creates the default configuration for E2B."),
+    ),
+    "A tenant is one organization with one user, and an API key creates it (`hibernaut keys create --tenant`).": (
+        ("admin.users.create", "POST /v1/admin/users/", "Creates a user."),
+        ("admin.users.update", "PUT /v1/admin/users/", "Updates a user."),
+        ("admin.users.delete", "DELETE /v1/admin/users/", "Deletes a user."),
+        ("admin.orgs.create", "POST /v1/admin/orgs/", "Creates an organization."),
+        ("admin.orgs.update", "PATCH /v1/admin/orgs/", "Updates an organization."),
+        ("admin.orgs.delete", "DELETE /v1/admin/orgs/", "Deletes an organization."),
     ),
     _PROXY: (
         ("proxies.anthropic", "GET|POST|PUT|PATCH|DELETE /v1/anthropic/v1/{endpoint:path}", "Forwards a request to Anthropic."),

@@ -44,7 +44,7 @@ class VersionDiffChoice(Schema):
 
 
 class RunVersionList(Schema):
-    """A page of the versions that a run wrote. `after`: `block-…:number` of the last entry of the page before."""
+    """A page of the versions that a run wrote. `after`: the id of a record, a colon, and a version, of the last entry of the page before."""
 
     after: str | None = None
     limit: int = Field(default=50, ge=1, le=MOST_VERSIONS)

@@ -151,7 +151,7 @@ class RotateApiKey(StrictSchema):
 class Principal:
     """Who sends a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
     `digest`: the keyed hash of the key. `origin`: that of the pages that may use a client-side access token (None: the key is none), and `grants`
-    its rights: agent and right.
+    its rights: agent and right. `of_tool`: a running tool sends the request, with the token of its call.
     """
 
     tenant: str
@@ -163,6 +163,7 @@ class Principal:
     digest: str = field(default="", repr=False)
     origin: str | None = None
     grants: frozenset[tuple[str, AccessRight]] = frozenset()
+    of_tool: bool = False
 
     @property
     def restricted(self) -> bool:

@@ -10,6 +10,23 @@ Json = Any
 JsonObject = dict[str, Any]
 
 
+def kind_of(value: Json) -> str:
+    """What a JSON value is, for a message about a wrong one, such as `a list` or `the number 5`; of a text its first 80 characters."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return f"the number {value}" if abs(value) < 10**20 else "a number"
+        case str():
+            return f"the text {value[:80]!r}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
 class Schema(BaseModel):
     """The base model: ignores unknown keys (Letta V1 API, digest 1.7) and rejects NaN, which is not JSON.
 

@@ -3,13 +3,14 @@
 HibernautError
 ├─ NotFound              unknown id, handle or label
 ├─ InvalidArgument       a value that cannot be used (400)
-│  ├─ InvalidToolSource  with the line
+│  ├─ InvalidToolSource  with the line and the column
 │  └─ NameTaken          a rename onto a taken tool name
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
 ├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
 │  ├─ ImportContinues    an import goes on in the background
 │  ├─ AgentPaused        the agent accepts no messages until it is resumed
+│  ├─ ErasureRunning     a person is being erased whom the request concerns; carries the erasure (`agents/erasure_faults`)
 │  ├─ VersionConflict    the record has another version than the caller names; carries its number (`memory/version_faults`)
 │  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
@@ -23,6 +24,7 @@ HibernautError
 │  ├─ NoKeysConfigured   API keys are managed over HTTP only by a caller with a key
 │  ├─ ForeignHost        the request names a host that is not the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
+├─ RecordLost            the stored content of a record is missing (500; `record_faults`). `secret_errors`: SecretUnreadable, a Conflict
 ├─ BudgetExceeded        a budget of the tenant, the key or the agent is used up (429)
 ├─ NotImplementedHere    the deployment lacks the requested feature (501)
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
@@ -68,13 +70,14 @@ class InvalidArgument(HibernautError):
 
 
 class InvalidToolSource(InvalidArgument):
-    """A tool's source that cannot be used. `line` counts from 1 in the source; None if no single line is the cause."""
+    """A tool's source that cannot be used. `line` and `column` count from 1 in the source; None if no single place is the cause."""
 
     code = "invalid_tool_source"
 
-    def __init__(self, detail: str, line: int | None = None) -> None:
-        self.line = line
-        super().__init__(f"{detail} (line {line})" if line else detail)
+    def __init__(self, detail: str, line: int | None = None, column: int | None = None) -> None:
+        self.line, self.column = line, column
+        place = f"line {line}, column {column}" if column else f"line {line}"
+        super().__init__(f"{detail} ({place})" if line else detail)
 
 
 class NameTaken(InvalidArgument):

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pydantic import AfterValidator, Field
 from pydantic_core import to_json
 
-from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.base import Json, JsonObject, kind_of
 
 LARGEST_SCHEMA = 128 * 1024
 """The largest schema of a tool in bytes of JSON; a larger one would not fit a model's window."""
@@ -44,7 +44,7 @@ def problem_of(schema: Json) -> str | None:
             if isinstance(each, bool) and path:
                 continue
             if not isinstance(each, dict):
-                return f"{path or 'it'} must be a schema (an object), not {_noun(each)}"
+                return f"{path or 'it'} must be a schema (an object), not {kind_of(each)}"
             for keyword, value in each.items():
                 place = f"{path}.{keyword}" if path else keyword
                 if (why := _problem(keyword, value)) or (why := _lost_reference(keyword, value, schema)):
@@ -94,10 +94,10 @@ def _problem(keyword: str, value: Json) -> str | None:
     """Why `value` is invalid for the keyword, or None."""
     if keyword in _ONE or keyword in ("title", "description"):
         allowed = isinstance(value, dict | bool) if keyword in _ONE else value is None or isinstance(value, str)
-        return None if allowed else f"must be {'a schema' if keyword in _ONE else 'a text'}, not {_noun(value)}"
+        return None if allowed else f"must be {'a schema' if keyword in _ONE else 'a text'}, not {kind_of(value)}"
     for keywords, expected, fits in _FORMS:
         if keyword in keywords and not fits(value):
-            return f"must be {expected}, not {_noun(value)}"
+            return f"must be {expected}, not {kind_of(value)}"
     return None
 
 
@@ -147,22 +147,6 @@ _FORMS: tuple[tuple[frozenset[str], str, Callable[[Json], bool]], ...] = (
 )
 
 
-def _noun(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return f"the text {value[:80]!r}"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
-
-
 def _checked_parameters(schema: JsonObject) -> JsonObject:
     if schema.get("type", "object") != "object":
         raise ValueError('a tool\'s parameters are an object: their `type` must be "object"')
@@ -175,10 +159,10 @@ def _checked_function(schema: JsonObject) -> JsonObject:
     if why := size_problem_of(schema):
         raise ValueError(why)
     if not isinstance(schema.get("description"), str | None):
-        raise ValueError(f"description must be a text, not {_noun(schema['description'])}")
+        raise ValueError(f"description must be a text, not {kind_of(schema['description'])}")
     parameters = schema.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
-        raise ValueError(f"parameters must be a schema (an object), not {_noun(parameters)}")
+        raise ValueError(f"parameters must be a schema (an object), not {kind_of(parameters)}")
     try:
         _checked_parameters(parameters or {})
     except ValueError as error:

@@ -54,6 +54,17 @@ class Usage(Frozen):
         return self.prompt_tokens > 0 or self.completion_tokens > 0
 
 
+class CalledUsage(Frozen):
+    """What the runs that answered the calls of a group have used: their model steps and the usage of these."""
+
+    steps: int = 0
+    usage: Usage = Usage()
+
+    def plus(self, other: "CalledUsage | None") -> "CalledUsage":
+        """The sum."""
+        return self if other is None else CalledUsage(steps=self.steps + other.steps, usage=self.usage.plus(other.usage))
+
+
 def _sum(one: int | None, other: int | None) -> int | None:
     return None if one is None and other is None else (one or 0) + (other or 0)
 

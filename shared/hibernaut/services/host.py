@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from hibernaut.ports.cipher import NO_CIPHER, Cipher
@@ -10,14 +11,28 @@ from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
 from hibernaut.ports.file_reader import NO_READER, FileReader
 from hibernaut.ports.ingest import NO_INGEST, Ingest
+from hibernaut.ports.mcp import NO_MCP, Mcp
 from hibernaut.ports.meter import NO_METER, Meter
+from hibernaut.ports.oauth import NO_OAUTH, OAuthHttp
+from hibernaut.ports.packages import NO_PACKAGES, PackageInstaller
 from hibernaut.ports.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
 from hibernaut.ports.signal import RunSignal
+from hibernaut.ports.tool_access import NO_TOOL_ACCESS, ToolAccess
 from hibernaut.ports.tracing import NO_TRACER, Tracer
 from hibernaut.ports.web import NO_WEB, Web
+from hibernaut.ports.web_search import NO_WEB_SEARCH, WebSearch
 from hibernaut.ports.workflow import Workflow
 from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What becomes of messages and runs after a time: their bodies go to packs in the blobs, or they are deleted."""
+
+    after: timedelta
+    mode: Literal["archive", "delete"]
+
 
 TraceMode = Literal["off", "redacted", "on"]
 """What a trace stores: nothing; the bodies with each text replaced by its length; or the bodies without the configured secrets.
@@ -37,6 +52,8 @@ class Host:
     `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the workers that pass events on.
     `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS. `tracer` records
     spans of runs, steps, model calls and tool calls. `schedule_workers` fire schedules that are due; `scheduler` invokes them at their times, from outside the process.
+    `rest_after`: the time after which an idle agent is put to rest; None: never. `retention`: what becomes of old messages and runs; None: nothing. `tool_access`: the tokens of running tools.
+    `packages` installs what tools require.
     """
 
     clock: Clock
@@ -52,6 +69,9 @@ class Host:
     system_prompt: PromptMode = "frozen"
     sweep_threads: int = 1
     web: Web = NO_WEB
+    web_search: WebSearch = NO_WEB_SEARCH
+    mcp: Mcp = NO_MCP
+    oauth: OAuthHttp = NO_OAUTH
     reader: FileReader = NO_READER
     ingest: Ingest = NO_INGEST
     cipher: Cipher = NO_CIPHER
@@ -62,3 +82,7 @@ class Host:
     tracer: Tracer = NO_TRACER
     schedule_workers: ScheduleWorkers = NO_SCHEDULE_WORKERS
     scheduler: Scheduler = NO_SCHEDULER
+    rest_after: timedelta | None = None
+    retention: Retention | None = None
+    tool_access: ToolAccess = NO_TOOL_ACCESS
+    packages: PackageInstaller = NO_PACKAGES

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.ports.clock import Clock, Ids
 from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, Check, ConditionFailed, Put, Update
 from hibernaut.schemas.agents.agent import StoredAgent
@@ -39,6 +40,7 @@ from hibernaut.store.memory.files import FileStore
 from hibernaut.store.memory.folders import FolderStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.writer import Writer
 from hibernaut.store.versions.version_store import UNKNOWN, Edit, VersionStore
 
@@ -71,13 +73,20 @@ class Records:
     folders: FolderStore
     files: FileStore
     archives: ArchiveStore
+    secrets: SecretVault
     versions: VersionStore
     events: EventOutbox
     clock: Clock
     ids: Ids
 
     def agent(self, agent_id: str) -> StoredAgent:
-        """Raises: NotFound."""
+        """Raises: NotFound, also for the id of a group, whose conversation has the form of an agent's."""
+        if is_group(agent_id):
+            raise NotFound(f"Agent with ID {agent_id} not found")
+        return self.agent_or_group(agent_id)
+
+    def agent_or_group(self, agent_id: str) -> StoredAgent:
+        """The agent, or the group in its place. Raises: NotFound."""
         agent = self.agents.get(agent_id)
         if agent is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
@@ -259,6 +268,7 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
         folders=stores.folders,
         files=stores.files,
         archives=stores.archives,
+        secrets=stores.secrets,
         versions=stores.versions,
         events=stores.events,
         clock=clock,

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Item, Key, Put, Table
 from hibernaut.schemas.memory.file import ENDED, StoredFile
+from hibernaut.store.package_blobs import PackageBlobs
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.codec import Codec
 
@@ -25,8 +27,20 @@ room for clocks that are adjusted.
 """
 ROUND = timedelta(days=1)
 """The minimum time between the beginnings of two rounds over all blobs. With many blobs a round takes longer."""
+WRITERS_LIFE = timedelta(minutes=16)
+"""The time after which no writer of a blob can be alive: a function lives for 15 minutes."""
 PAGE = 200
 """Blobs of one pass: one listing, one read of their owners (DynamoDB: a request per hundred), one write of the cursor."""
+
+
+class TenantBlobPage(NamedTuple):
+    """A page of the listing: the keys of the tenant's blobs in it that remain, the cursor behind it ("": the end), and whether it had unreferenced
+    blobs that are too young to be deleted.
+    """
+
+    remaining: list[str]
+    after: str
+    young: bool
 
 
 class BlobCollector:
@@ -37,6 +51,7 @@ class BlobCollector:
         self._blobs = blobs
         self._codec = codec
         self._clock = clock
+        self._packages = PackageBlobs(table, blobs, codec)
 
     def collect(self) -> int:
         """Perform one pass if it is due. Returns the number of deleted blobs.
@@ -51,16 +66,35 @@ class BlobCollector:
                 return 0
             began = int(now.timestamp())
         page = self._blobs.list(after, limit=PAGE)
-        free = self._free(page, now)
+        free = [*self._free(page, now), *self._packages.free(page, now)]
         for blob in free:
             self._blobs.delete(blob)
         reached = page[-1].place if len(page) == PAGE else ""
         self._table.write(Put({"pk": key.pk, "sk": key.sk, "after": reached, "began": began}))
         return len(free)
 
-    def _free(self, page: Sequence[BlobEntry], now: datetime) -> list[str]:
+    def purge(self, tenant: str, after: str, settled: datetime) -> TenantBlobPage:
+        """Delete the blobs of one tenant in the next page that were written before `settled` and that no item names: leftovers of the erasure of a
+        person do not wait for `collect`. Traces of existing steps stay.
+
+        Raises: OSError, TableError, StoreUnavailable. A repeated call deletes what is left.
+        """
+        now, page = self._clock.now(), self._blobs.list(after, limit=PAGE)
+        mine = [entry for entry in page if entry.key.startswith(blob_keys.blob_prefixes(tenant))]
+        free = set(self._free([entry for entry in mine if entry.at <= settled], now, timedelta()))
+        traced = [blob for blob in free if blob.endswith(blob_keys.TRACE)]
+        steps = {blob: owner for blob in traced if (owner := blob_keys.blob_owner(blob)) is not None}
+        there = self._table.get_many(list(steps.values())) if steps else {}
+        free -= {blob for blob, owner in steps.items() if owner in there}
+        young = {entry.key for entry in mine if entry.key in free and entry.at > now - WRITERS_LIFE}
+        for blob in free - young:
+            self._blobs.delete(blob)
+        remaining = [entry.key for entry in mine if entry.key not in free - young]
+        return TenantBlobPage(remaining, page[-1].place if len(page) == PAGE else "", bool(young))
+
+    def _free(self, page: Sequence[BlobEntry], now: datetime, grace: timedelta = GRACE) -> list[str]:
         """The blobs of a page that no item names or will name. Blobs with keys of another layout are skipped."""
-        owners = {entry.key: blob_keys.blob_owner(entry.key) for entry in page if entry.at < now - GRACE}
+        owners = {entry.key: blob_keys.blob_owner(entry.key) for entry in page if entry.at < now - grace}
         wanted = [owner for owner in owners.values() if owner is not None]
         items = self._table.get_many(list(dict.fromkeys(wanted))) if wanted else {}
         return [blob for blob, owner in owners.items() if owner is not None and not self._is_named(blob, owner, items)]

@@ -91,6 +91,16 @@ class Deletion:
         item = self._table.get(key)
         return Delete(key, frees=str(item["blob"]) if item else "")
 
+    def old_rows(self, head: Head, rows: Sequence[Item]) -> Head:
+        """Delete rows of a conversation's log that no window and no fork has, and count them. Returns the head afterwards.
+
+        Raises: ConditionFailed if somebody writes to the conversation, or its head is not as read.
+        """
+        free = eq(owner="", pending="", waiting=0, version=head.version)
+        counted = Update(keys.head(self._tenant, head.id), add={"version": 1, "messages": -len(rows)}, when=free)
+        self._delete(rows, [counted, *self._forgotten(head.agent_id, head.id, rows)])
+        return head.model_copy(update={"version": head.version + 1, "messages": head.messages - len(rows)})
+
     def log(self, agent_id: str, conversation: str) -> None:
         """Delete the partition of a deleted conversation whose log no fork shares."""
         for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 1, ("blob", "role")):
@@ -218,6 +228,6 @@ def _reached(tenant: str, identifier: str, log: str, after: str) -> Update:
 
 
 def _is_shared(sk: str, shared: set[str]) -> bool:
-    """Whether a fork needs this item of a log: a shared row, or a fork's mark."""
+    """Whether a fork needs this item of a log: a shared row, a pack that may hold its body, or a fork's mark."""
     noun, _, name = sk.partition("#")
-    return noun == "FORK" or (noun == "MSG" and name in shared)
+    return noun in ("FORK", "PACK") or (noun == "MSG" and name in shared)

@@ -11,16 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from random import Random
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.files.file_views import FileWindow
 from hibernaut.ports.blobs import Blobs
+from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Change, Table
+from hibernaut.schemas.tools.sandbox import StoredSandbox
+from hibernaut.schemas.tools.tool_policy import ToolPolicy
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
+from hibernaut.store.access.call_records import CallRecordStore
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.access.rates import RateStore, TenantRates
+from hibernaut.store.access.sandboxes import SandboxStore
+from hibernaut.store.access.tool_policies import CallRateStore, ToolPolicyStore
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.groups import GroupStore
@@ -37,6 +42,8 @@ from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations.conversations import ConversationStore, window_cache
 from hibernaut.store.conversations.messages import MessageStore
+from hibernaut.store.conversations.resting import RestingStore
+from hibernaut.store.conversations.tenant_rounds import RoundStore
 from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex
@@ -59,7 +66,10 @@ from hibernaut.store.runs.transactions import Transactions
 from hibernaut.store.table.codec import Codec
 from hibernaut.store.table.formats import VersionedTable
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
+from hibernaut.store.table.packs import PackCache, PackReader
+from hibernaut.store.table.remembered_record import Remembered, record_cache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
+from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
@@ -68,6 +78,9 @@ from hibernaut.store.versions.version_store import RETENTION, VersionStore
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
     from hibernaut.store.access.connections import ConnectionStore
+    from hibernaut.store.agents.erasures import ErasureStore
+    from hibernaut.store.agents.mcp_servers import McpServerStore
+    from hibernaut.store.agents.oauth import OAuthStore
     from hibernaut.store.agents.schedules import ScheduleStore
     from hibernaut.store.events.webhooks import WebhookStore
 
@@ -97,6 +110,7 @@ class TenantStores:
     conversation_records: ConversationRecordStore
     conversation_orders: ConversationOrders
     agent_logs: AgentLogs
+    resting: RestingStore
     messages: MessageStore
     runs: RunStore
     batches: BatchStore
@@ -110,6 +124,10 @@ class TenantStores:
     resends: IdempotencyStore
     approvals: ApprovalStore
     budgets: BudgetStore
+    tool_policies: ToolPolicyStore
+    call_rates: CallRateStore
+    sandboxes: SandboxStore
+    call_records: CallRecordStore
     events: EventOutbox
     transactions: Transactions
     writer: Writer
@@ -119,6 +137,7 @@ class TenantStores:
     folders: FolderStore
     files: FileStore
     providers: ProviderStore
+    secrets: SecretVault
     file_windows: TenantCache[FileWindow]
 
 
@@ -137,25 +156,29 @@ class Stores:
         *,
         indexed: bool = False,
         all_events: bool = False,
-        random: Random | None = None,
         retention: timedelta = RETENTION,
         engines_of: Callable[[str], tuple[Table, Blobs]] | None = None,
+        cipher: Cipher = NO_CIPHER,
     ) -> None:
         """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which wants the events of all
-        tenants. `random`: the source of the backoff's jitter. `retention`: how long versions of memory are kept. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
-        difference).
+        tenants. `retention`: how long versions of memory are kept. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
+        difference). `cipher`: seals the values of secrets.
         """
-        self._policy = RetryPolicy(clock, random)
+        self._policy = RetryPolicy(clock)
         self._table = RetryingTable(VersionedTable(engine), self._policy)
         self._blobs = blobs
-        self._engines_of = engines_of
+        self._engines_of, self._cipher = engines_of, cipher
         self.clock = clock
         self._retention = retention
         self._indexed, self._all_events = indexed, all_events
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
         self._budgets, self._wanted = budget_cache(), wanted_cache()
+        self._policies: LruCache[Remembered[tuple[ToolPolicy, ...]]] = record_cache()
+        self._sandboxes: LruCache[Remembered[StoredSandbox]] = record_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
+        self._packs = PackCache()
         self.due = DueIndex(self._table, self._policy)
+        self.rounds = RoundStore(self._table)
         self.rates = RateStore(self._table)
         self.writer = Writer(self._table, self._policy)
         self.outbox, self.event_signal, self.schedule_signal = OutboxSignal(), EventSignal(), ScheduleSignal()
@@ -194,6 +217,30 @@ class Stores:
         table = TenantTable(engine, tenant)
         return ScheduleStore(table, Codec(TenantBlobs(blobs, tenant), table))
 
+    def mcp_servers_of(self, tenant: str) -> McpServerStore:
+        """The MCP servers of a tenant. Raises: InvalidArgument for an invalid tenant name."""
+        from hibernaut.store.agents.mcp_servers import McpServerStore  # at the first use: most steps call none
+
+        engine, blobs = self._engines(checked(tenant))
+        table = TenantTable(engine, tenant)
+        return McpServerStore(table, Codec(TenantBlobs(blobs, tenant), table))
+
+    def oauth_of(self, tenant: str) -> OAuthStore:
+        """The authorizations of a tenant's MCP servers. Raises: InvalidArgument for an invalid tenant name."""
+        from hibernaut.store.agents.oauth import OAuthStore  # at the first use: few requests need one
+
+        engine, blobs = self._engines(checked(tenant))
+        table = TenantTable(engine, tenant)
+        return OAuthStore(table, Codec(TenantBlobs(blobs, tenant), table))
+
+    def erasures_of(self, tenant: str) -> ErasureStore:
+        """The erasures of persons of a tenant. Raises: InvalidArgument for an invalid tenant name."""
+        from hibernaut.store.agents.erasures import ErasureStore  # at the first use: a step has none
+
+        engine, own_blobs = self._engines(checked(tenant))
+        table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)
+        return ErasureStore(table, Codec(blobs, table), blobs)
+
     def _written(self, changes: Sequence[Change]) -> None:
         self.outbox.written(changes)
         self.event_signal.written(changes)
@@ -209,11 +256,12 @@ class Stores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""
         engine, own_blobs = self._engines(checked(tenant))
         table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)
-        codec, unindexed = Codec(blobs, table), SearchOutbox(table, enabled=self._indexed)
+        packs = PackReader(blobs, self._packs)
+        codec, unindexed = Codec(blobs, table, packs), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self._written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
-        versions = VersionStore(table, codec, self.clock, self._retention)
-        runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec, versions), ApprovalStore(table, codec)
+        versions, vault = VersionStore(table, codec, self.clock, self._retention), SecretVault(tenant, self._cipher)
+        runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec, versions, vault), ApprovalStore(table, codec)
         blocks, tools, records = (
             BlockStore(table, codec, versions),
             ToolStore(table, codec),
@@ -238,6 +286,7 @@ class Stores:
             conversation_records=records,
             conversation_orders=ConversationOrders(table),
             agent_logs=AgentLogs(table, conversations, records, writer),
+            resting=RestingStore(table, blobs, packs, conversations.logs),
             messages=MessageStore(table, codec),
             runs=runs,
             batches=BatchStore(table, codec),
@@ -259,6 +308,10 @@ class Stores:
             resends=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,
             budgets=budgets,
+            tool_policies=ToolPolicyStore(table, codec, self.clock, self._policies.of(tenant)),
+            call_rates=CallRateStore(tenant, writer),
+            sandboxes=SandboxStore(table, codec, self.clock, self._sandboxes.of(tenant), vault),
+            call_records=CallRecordStore(table, codec, self._retention),
             events=events,
             transactions=Transactions(
                 tenant,
@@ -277,5 +330,6 @@ class Stores:
             folders=FolderStore(table, codec),
             files=FileStore(table, codec, blobs, unindexed, writer),
             providers=ProviderStore(table, codec),
+            secrets=vault,
             file_windows=self._file_windows.of(tenant),
         )

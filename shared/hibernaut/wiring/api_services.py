@@ -22,6 +22,7 @@ from hibernaut.services.files.agent_files import AgentFiles
 from hibernaut.services.files.files import DEFAULT_LIMIT, Files
 from hibernaut.services.files.folders import Folders
 from hibernaut.services.files.upload_tickets import UploadTickets
+from hibernaut.services.groups.group_messages import GroupMessages
 from hibernaut.services.groups.groups import Groups
 from hibernaut.services.host import Host
 from hibernaut.services.imports.import_writer import ImportWriter
@@ -32,6 +33,7 @@ from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passage_history import PassageHistory
 from hibernaut.services.memory.passages import Passages
+from hibernaut.services.memory.run_versions import RunVersions
 from hibernaut.services.models.model_list import ModelList as ModelLists
 from hibernaut.services.models.providers import Providers
 from hibernaut.services.per_tenant import PerTenant
@@ -41,11 +43,17 @@ from hibernaut.services.runs.cancellation import Cancellation
 from hibernaut.services.runs.captures import Captures
 from hibernaut.services.runs.direct_calls import DirectCalls
 from hibernaut.services.runs.jobs import Jobs
+from hibernaut.services.runs.run_continuations import RunContinuations
 from hibernaut.services.runs.runs import Runs
 from hibernaut.services.runs.steps import Steps
 from hibernaut.services.search.search_api import SearchApi
 from hibernaut.services.templates.templates import templates_over
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
+from hibernaut.services.tools.named_mcp_servers import NamedMcpServers
+from hibernaut.services.tools.sandboxes import Sandboxes
+from hibernaut.services.tools.tool_generation import ToolGeneration
+from hibernaut.services.tools.tool_packages import ToolPackages
+from hibernaut.services.tools.tool_policies import ToolPolicies
 from hibernaut.services.tools.tools import Tools
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.wiring.run_engine import RunEngine, RunEngines
@@ -103,17 +111,22 @@ def services_over(
         windows=windows,
         termination=chain.termination,
     )
-    blocks = Blocks(records)
+    ends = ConversationDeletion(records, termination=chain.termination)
+    blocks, groups = Blocks(records), Groups(records, ends)
     archives = Archives(stores, records, models=models, agents=agents)
     files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
-    documents = AgentDocuments(stores, records, models=models, writer=ImportWriter(stores, host), uploads=uploads)
+    tools = Tools(records, runs=tool_runs, packages=ToolPackages(stores.tenant, host.packages))
+    mcp = chain.mcp(tools)
+    documents = AgentDocuments(
+        stores, records, models=models, writer=ImportWriter(stores, host), packages=host.packages, uploads=uploads
+    )
     return Services(
         agent_access=AgentAccess(stores),
         files=files,
         upload_tickets=UploadTickets(files, stores.files, uploads),
         folders=Folders(records, models=models, files=files, agents=updates),
         agent_documents=documents,
-        templates=templates_over(stores, records, documents, agents=agents, blocks=blocks),
+        templates=templates_over(stores, records, documents, migration=chain.template_migration),
         agent_files=AgentFiles(records, views),
         agents=agents,
         agent_pauses=AgentPauses(records, stores.pauses),
@@ -124,10 +137,16 @@ def services_over(
         passage_history=PassageHistory(stores, records, archives),
         searches=SearchApi(stores, chain.search),
         blocks=blocks,
-        block_history=BlockHistory(records, blocks, stores.runs),
-        groups=Groups(records),
+        block_history=BlockHistory(records, blocks),
+        run_versions=RunVersions(stores, records),
+        groups=groups,
+        group_messages=GroupMessages(records, groups, prompts=chain.prompts, messages=messages, windows=windows),
+        erasures=chain.erasures,
         identities=Identities(records, IdentityLinks(records, updates)),
-        tools=Tools(records, runs=tool_runs),
+        tools=tools,
+        mcp_servers=mcp.servers,
+        mcp_connections=mcp.connections,
+        named_mcp_servers=NamedMcpServers(mcp.servers),
         models=ModelLists(models),
         providers=Providers(records, stores.providers, chain.own_providers, models),
         prompts=chain.prompts,
@@ -137,20 +156,24 @@ def services_over(
         captures=Captures(stores, host),
         repairs=chain.repairs,
         cancelling=Cancellation(stores, chain.termination),
+        continuations=RunContinuations(stores),
         conversations=Conversations(
             records,
             prompts=chain.prompts,
             models=models,
             openings=ConversationCreation(records, prompts=chain.prompts, models=models),
-            ends=ConversationDeletion(records, termination=chain.termination),
+            ends=ends,
         ),
         following=RunFollower(stores, host),
         messages=messages,
         runs=runs,
         direct_calls=DirectCalls(records, host, models, chain.loader, chain.budgets),
+        tool_generation=ToolGeneration(host, models, chain.budgets),
         jobs=Jobs(runs=runs, termination=chain.termination),
         compactions=chain.compactions,
         steps=Steps(steps=stores.steps, messages=messages, writer=stores.writer, traces=stores.traces),
         webhooks=chain.webhooks,
         schedules=chain.schedules,
+        tool_policies=ToolPolicies(stores, host),
+        sandboxes=Sandboxes(stores, host),
     )

@@ -14,9 +14,11 @@ from hibernaut.adapters.aws_meter import AwsMeter
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.cipher.kms import KmsCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
+from hibernaut.adapters.oauth_http import DoorOAuth
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
 from hibernaut.adapters.signal import PolledProcessSignal, PollingSignal
@@ -32,6 +34,7 @@ from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.secrets import Secrets
 from hibernaut.ports.table import Table
+from hibernaut.ports.tool_access import NO_TOOL_ACCESS, ToolAccess
 from hibernaut.ports.tool_runner import ToolRunner
 from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
 from hibernaut.services.host import Host
@@ -39,14 +42,17 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.aws_packages import PackageLinks, installer_of
 from hibernaut.wiring.aws_schedules import scheduler_of, workers_of
 from hibernaut.wiring.aws_tables import table_of, tenants_engines_of
 from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
+from hibernaut.wiring.mcp import LazyMcp
 from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting, invocation_trace
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import function_tracer
+from hibernaut.wiring.web_search import LazyWebSearch
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -118,12 +124,13 @@ def compose(
     wait in the function for their runs, so that it drives these runs itself.
     """
     host, stores = _base(settings, overrides, in_execution=in_execution)
+    host = replace(host, tool_access=_tool_access(settings, stores, host))
     driver = _caller_thread(settings, host) if waits else None
     if driver is not None:
         host = replace(host, workflow=driver, lease=WAITING_LEASE, signal=PolledProcessSignal())
     secrets = _secrets(settings, host.clock)
     tracer = function_tracer(settings.tracing, host.clock, env=settings.env, header=invocation_trace, secret=secrets.get)
-    host = replace(host, tracer=tracer)
+    host = replace(host, tracer=tracer, web_search=LazyWebSearch(secrets))
     embedders, models = overrides.embedders, overrides.models
     if embedders is None or models is None:
         offered = LazyEmbedders(settings, secrets)
@@ -135,7 +142,8 @@ def compose(
             prompt_cache=settings.prompt_cache,
             only_configured=True,
         )
-    runner = overrides.runner or LambdaRunner(settings.run_tool)
+    links = PackageLinks(settings.bucket)
+    runner = overrides.runner or LambdaRunner(settings.run_tool, node_function=settings.run_node, links=links)
     own = _own_models(settings, stores, secrets, host.cipher)
     search = SearchEngines(overrides.index or index_of(settings), embedders, own)
     limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
@@ -143,6 +151,17 @@ def compose(
     if driver is not None:
         driver.bind(partial(_advanced, engines))
     return Composition(settings, host, stores, models, embedders, engines, host.cipher)
+
+
+def _tool_access(settings: AwsSettings, stores: Stores, host: Host) -> ToolAccess:
+    """The tokens of tools, whose requests another process serves; none where the sandbox does not reach the API."""
+    if not settings.tools.api_url:
+        return NO_TOOL_ACCESS
+    from hibernaut.services.access.pepper import Pepper
+    from hibernaut.services.access.signed_tool_tokens import SignedToolTokens
+
+    pepper = Pepper(stores, host.cipher)
+    return SignedToolTokens(pepper, host.clock, base_url=settings.tools.api_url, seconds=settings.tool_timeout)
 
 
 def _caller_thread(settings: AwsSettings, host: Host) -> CallerThread | None:
@@ -191,7 +210,7 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
 def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, cipher: Cipher) -> OwnModels:
     """The providers of tenants' own, whose keys the cipher opens."""
     connections = OwnProviders(
-        secrets, prompt_cache=settings.prompt_cache, public_only=not settings.private_callbacks, embedder=own_embedder
+        secrets, prompt_cache=settings.prompt_cache, door=Door(settings.outward.clients), embedder=own_embedder
     )
     return OwnModels(stores, cipher, connections)
 
@@ -229,22 +248,36 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         gather=GATHER_SECONDS,
         traces=settings.traces,
         system_prompt=settings.system_prompt,
-        web=HttpWeb() if settings.private_callbacks else HttpWeb.public(),
+        web=HttpWeb(settings.outward.clients, pages=settings.outward.pages),
+        mcp=LazyMcp(Door(settings.outward.clients)),
+        oauth=DoorOAuth(Door(settings.outward.clients)),
         reader=ChildFileReader(),
         ingest=_ingest(settings),
         cipher=KmsCipher(settings.secrets_key, deployment=settings.env, clock=clock),
-        public_only=not settings.private_callbacks,
+        public_only=not settings.outward.clients.private,
         event_delivery=_event_delivery(settings),
         schedule_workers=workers_of(settings.schedules),
         scheduler=scheduler_of(settings.schedules),
         sweep_threads=SWEEP_THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
         meter=AwsMeter(clock, settings.memory),
+        rest_after=settings.retention.rest_after,
+        retention=settings.retention.messages,
+        packages=installer_of(settings),
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     engines_of, everything = tenants_engines_of(settings, overrides.table, clock), bool(settings.event_bus)
     table, kept = table_of(settings, overrides.table), settings.history
-    return host, Stores(table, blobs, clock, indexed=indexed, all_events=everything, engines_of=engines_of, retention=kept)
+    return host, Stores(
+        table,
+        blobs,
+        clock,
+        indexed=indexed,
+        all_events=everything,
+        engines_of=engines_of,
+        retention=kept,
+        cipher=host.cipher,
+    )
 
 
 def _ingest(settings: AwsSettings) -> Ingest:

@@ -10,6 +10,7 @@ from hibernaut.rest.app import create_app
 from hibernaut.rest.async_bridge import WaitSettings
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.services.access.access import Access
+from hibernaut.services.access.signed_tool_tokens import SignedToolTokens
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.aws import Composition
 from hibernaut.wiring.identity import identity_provider_of
@@ -36,6 +37,8 @@ def app_of(composition: Composition) -> FastAPI:
         tenant_budget=host.tenant_budget,
         identity=identity_provider_of(composition.settings.identity, host.clock),
     )
+    if isinstance(host.tool_access, SignedToolTokens):
+        access.authentication.tools = host.tool_access
     app = create_app(services, access=access, body_limit=BODY_LIMIT, policy=policy, waits=waits)
     app.add_middleware(MeteredRequests, meter=host.meter)
     return app

@@ -10,25 +10,30 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from types import TracebackType
 from typing import Self
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
+from hibernaut.adapters.door import Door
+from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
-from hibernaut.adapters.events.threads import EventThreads
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
+from hibernaut.adapters.oauth_http import DoorOAuth
 from hibernaut.adapters.schedules.clock_thread import ScheduleClock
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.adapters.table.sqlite_file import FormatUnknown
+from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.tool_runner.confinement import Cage
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.models.tokens import get_ready
@@ -49,6 +54,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tools.package_collector import PackageCollector
 from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
@@ -57,13 +63,19 @@ from hibernaut.wiring.embedding import own_embedder
 from hibernaut.wiring.event_relays import relays_of
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.mcp import LazyMcp
+from hibernaut.wiring.packages import folders_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import home_tracer
+from hibernaut.wiring.web_search import LazyWebSearch
 
 SWEEP_SECONDS = 60.0
+COLLECT_MINUTES = 61
+"""Minutes between two looks for packages that no tool uses."""
 STEPS_PER_WAKE = 1
+EVENT_WORKERS = 4
 SCHEDULES_AT_ONCE = 500
 """Due items of a shard that the start reads at a time to set the clock."""
 REINDEX_LOOK = 1.0
@@ -98,9 +110,25 @@ class Embedded:
         ids = TimeOrderedIds(clock)
         self.workflow = Threads()
         self.ingest = IngestThreads()
-        self.events = EventThreads()
+        self.events = DueThreads("events", EVENT_WORKERS, "event not passed on")
         self.cipher: Cipher = KeyFileCipher(settings.data / SECRETS)
         self.schedules = ScheduleClock(clock)
+        self.packages = folders_of(settings.data, settings.packages, settings.outward.clients, clock)
+        secrets = EnvironmentSecrets(settings.providers)
+        blobs = DiskBlobs(settings.data / BLOBS)
+        self.stores: Stores = Stores(self.table, blobs, clock, indexed=True, retention=settings.history, cipher=self.cipher)
+        self.access = Access(
+            self.stores,
+            self.cipher,
+            clock,
+            ids,
+            required=settings.keys_required,
+            alone=True,
+            tenant_budget=tenant_budget_of(settings.tenant_budget),
+            identity=identity_provider_of(settings.identity, clock),
+        )
+        cage = Cage(hidden=(settings.data,), network=settings.tool_network)
+        self._children = ChildProcessRunner(cage, self.packages.place)
         self.host = Host(
             clock,
             ids,
@@ -110,7 +138,10 @@ class Embedded:
             alone=True,
             traces=settings.traces,
             system_prompt=settings.system_prompt,
-            web=HttpWeb(),
+            web=HttpWeb(settings.outward.clients, pages=settings.outward.pages),
+            web_search=LazyWebSearch(secrets),
+            mcp=LazyMcp(Door(settings.outward.clients), self._children if settings.mcp_programs else None),
+            oauth=DoorOAuth(Door(settings.outward.clients)),
             reader=ChildFileReader(),
             ingest=self.ingest,
             cipher=self.cipher,
@@ -118,20 +149,11 @@ class Embedded:
             schedule_workers=self.schedules,
             tenant_budget=tenant_budget_of(settings.tenant_budget),
             tracer=home_tracer(settings.tracing, clock),
+            rest_after=settings.retention.rest_after,
+            retention=settings.retention.messages,
+            tool_access=self.access.tools,
+            packages=self.packages,
         )
-        blobs = DiskBlobs(settings.data / BLOBS)
-        self.stores: Stores = Stores(self.table, blobs, clock, indexed=True, retention=settings.history)
-        self.access = Access(
-            self.stores,
-            self.cipher,
-            clock,
-            ids,
-            required=settings.keys_required,
-            alone=True,
-            tenant_budget=self.host.tenant_budget,
-            identity=identity_provider_of(settings.identity, clock),
-        )
-        secrets = EnvironmentSecrets(settings.providers)
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         offered = EmbedderCatalogue(secrets, default=embedding)
         self.embedders: Embedders = overrides.embedders or offered
@@ -141,10 +163,11 @@ class Embedded:
             embeddings=offered,
             prompt_cache=settings.prompt_cache,
         )
-        self._children = ChildProcessRunner()
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
-        connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, embedder=own_embedder)
+        connections = OwnProviders(
+            secrets, prompt_cache=settings.prompt_cache, door=Door(settings.outward.clients), embedder=own_embedder
+        )
         own = OwnModels(self.stores, self.cipher, connections)
         search = SearchEngines(self._index, self.embedders, own)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)
@@ -163,6 +186,7 @@ class Embedded:
         self.schedules.bind(self.engines.fire)
         self.stores.schedule_signal.listener = self.schedules.note
         self.workflow.bind(Drive(self._advance, self._close_run, self._compact, self._drop))
+        self._collector = PackageCollector(self.stores, self.packages.collect)
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
 
@@ -187,6 +211,7 @@ class Embedded:
         return len(self.stores.due.all())
 
     def _take_up(self) -> None:
+        self.packages.clear()
         self.engines.sweep.run(everything=True)
         for page in self.stores.due.pages(None, SCHEDULES_AT_ONCE):
             for item in (item for items in page for item in items if is_schedule(item.key)):
@@ -196,6 +221,19 @@ class Embedded:
         self.pump.start()
         if self._index.made_anew or not self.reindexing.end():
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
+
+    def serve_tools(self, base_url: str, *, port: int, door: int) -> None:
+        """Let tools reach this server: at its own port they come to the door, where each request needs a token."""
+        self._children.cage.ports, self._children.cage.door = (port,), door
+        self.access.tools.base_url = base_url
+
+    def walls(self) -> frozenset[Wall]:
+        """The walls around tools on this machine; none where no tool can be started."""
+        try:
+            return self._children.walls()
+        except OSError as error:
+            logger.error("tools cannot be started", extra={"error": type(error).__qualname__, "place": place_of(error)})
+            return frozenset()
 
     def end_tools(self) -> None:
         """End the child processes of custom tools, which would outlive a process that ends without `close`."""
@@ -247,10 +285,13 @@ class Embedded:
             logger.error("index could not be built anew", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
     def _tick(self) -> None:
+        minutes = count(1)
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self.engines.sweep.run()
                 self.reindexing.end()  # another process may have started a rebuild and ended
+                if next(minutes) % COLLECT_MINUTES == 0:
+                    self._collector.run()
             except Exception as error:  # noqa: BLE001  the outermost line of the thread; the next minute's sweep tries again
                 logger.error("sweep failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
 

@@ -76,8 +76,9 @@ def identity_provider_of(rules: TokenRules | None, clock: Clock) -> IdentityProv
     """The identity provider with these rules. The operator names its address, which may be in a private network."""
     if rules is None:
         return None
+    from hibernaut.adapters.addresses import ANYWHERE
     from hibernaut.adapters.identity.jwt import IssuerTokens
     from hibernaut.adapters.web.http import HttpWeb
     from hibernaut.services.access.identity import IdentityProvider
 
-    return IdentityProvider(IssuerTokens(rules.issuer, HttpWeb(pages=None), clock), rules)
+    return IdentityProvider(IssuerTokens(rules.issuer, HttpWeb(pages=ANYWHERE), clock), rules)

@@ -5,7 +5,6 @@ Each use case is imported and built at its first use: a cold function imports wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,33 +26,34 @@ from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table import keys
 
 if TYPE_CHECKING:
+    from hibernaut.services.agent_documents.agent_documents import AgentDocuments
     from hibernaut.services.budgets.budget_checks import BudgetChecks
+    from hibernaut.services.erasures.erasures import Erasures
     from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
-    from hibernaut.services.runs.agent_messages import AgentMessages
     from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
     from hibernaut.services.runs.sweep import Sweep
-    from hibernaut.services.runs.tenant_sweep import TenantSweep
+    from hibernaut.services.runs.tenant_sweep import LongWork, TenantSweep
     from hibernaut.services.schedules.firing import ScheduleFiring
     from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
     from hibernaut.services.search.index_wake_up import IndexWakeUp
     from hibernaut.services.steps.step_lease import StepLease
     from hibernaut.services.steps.step_work import StepLoader
-    from hibernaut.services.tool_calls.file_tools import FileTools
-    from hibernaut.services.tool_calls.memory_tools import MemoryTools
-    from hibernaut.services.tool_calls.online_tools import OnlineTools
+    from hibernaut.services.templates.template_migration import TemplateMigration
     from hibernaut.services.tool_calls.tool_execution import ToolExecution, ToolLimits
+    from hibernaut.services.tools.tools import Tools
     from hibernaut.services.turns.approvals import ApprovalAnswers
     from hibernaut.services.turns.compaction import Compaction
     from hibernaut.services.turns.handovers import Handovers
     from hibernaut.services.turns.run_termination import RunTermination
     from hibernaut.services.turns.turn_engine import TurnEngine
     from hibernaut.services.turns.unit_of_work import UnitWriter
+    from hibernaut.wiring.mcp import McpUseCases
 
 
 class SearchEngines:
@@ -75,6 +75,11 @@ class SearchEngines:
         from hibernaut.services.search.hybrid_search import IndexOutage
 
         return IndexOutage()
+
+    @property
+    def index(self) -> MemoryIndex | None:
+        """The index of memory, if this process reaches one."""
+        return self._index
 
     def wake_up(self, clock: Clock) -> IndexWakeUp:
         """What wakes the index when a run begins; all tenants share it."""
@@ -109,43 +114,6 @@ class RunResources:
     search: SearchEngines
     threads: CallThreads
     stores: Stores
-
-
-class LazyLookupTools:
-    """The lookup tools of one tenant (`LookupTools`), each imported and built at its first call."""
-
-    def __init__(self, stores: TenantStores, shared: RunResources, sending: Callable[[], Sending]) -> None:
-        """`sending`: accepts the messages that agents send to each other."""
-        self._stores = stores
-        self._shared = shared
-        self._sending = sending
-
-    @cached_property
-    def recall(self) -> MemoryTools:
-        from hibernaut.services.tool_calls.memory_tools import MemoryTools
-
-        return MemoryTools(self._stores, self._shared.host, self._shared.search.search(self._stores))
-
-    @cached_property
-    def files(self) -> FileTools:
-        from hibernaut.services.tool_calls.file_tools import FileTools
-
-        return FileTools(self._stores, self._shared.host, self._shared.search.search(self._stores))
-
-    @cached_property
-    def online(self) -> OnlineTools:
-        from hibernaut.services.tool_calls.online_tools import OnlineTools
-
-        return OnlineTools(self._shared.host)
-
-    @cached_property
-    def agents(self) -> AgentMessages:
-        from hibernaut.services.access.key_reach import KeyReach
-        from hibernaut.services.runs.agent_messages import AgentMessages
-
-        shared = self._shared
-        reach = KeyReach(shared.stores, self._stores).of
-        return AgentMessages(self._stores, shared.host, self._sending(), reach=reach, reply_seconds=shared.limits.reply)
 
 
 class RunEngine:
@@ -200,9 +168,16 @@ class RunEngine:
     @cached_property
     def calls(self) -> ToolExecution:
         from hibernaut.services.tool_calls.tool_execution import ToolExecution
+        from hibernaut.wiring.lookup_tools import LazyLookupTools
 
         lookups = LazyLookupTools(self._stores, self._shared, lambda: self.sending)
         return ToolExecution(self._stores, self._host, lookups, self.runner, self._shared.limits)
+
+    def mcp(self, tools: Tools) -> McpUseCases:
+        """The use cases of MCP servers; `tools` deletes their tools."""
+        from hibernaut.wiring.mcp import mcp_use_cases_of
+
+        return mcp_use_cases_of(self._stores, self._shared, tools)
 
     @cached_property
     def termination(self) -> RunTermination:
@@ -249,6 +224,37 @@ class RunEngine:
         return Batches(self._stores, self._host, self.models, sending=self.sending, termination=self.termination)
 
     @cached_property
+    def agent_documents(self) -> AgentDocuments:
+        from hibernaut.services.agent_documents.agent_documents import AgentDocuments
+        from hibernaut.services.imports.import_writer import ImportWriter
+        from hibernaut.services.records import records_over
+
+        stores, host = self._stores, self._host
+        records = records_over(stores, host.clock, host.ids)
+        return AgentDocuments(stores, records, models=self.models, writer=ImportWriter(stores, host), packages=host.packages)
+
+    @cached_property
+    def template_migration(self) -> TemplateMigration:
+        from hibernaut.services.agents.agent_creation import AgentCreation
+        from hibernaut.services.agents.agent_updates import AgentUpdates
+        from hibernaut.services.agents.agent_windows import AgentWindows
+        from hibernaut.services.agents.agents import Agents
+        from hibernaut.services.memory.blocks import Blocks
+        from hibernaut.services.prompt.file_views import FileViews
+        from hibernaut.services.records import records_over
+        from hibernaut.services.templates.template_migration import TemplateMigration
+        from hibernaut.services.templates.template_prototypes import TemplatePrototypes
+
+        stores, host = self._stores, self._host
+        records, views = records_over(stores, host.clock, host.ids), FileViews(stores)
+        windows = AgentWindows(records, prompts=self.prompts)
+        creation = AgentCreation(records, models=self.models, prompts=self.prompts)
+        updates = AgentUpdates(records, models=self.models, windows=windows, creation=creation)
+        agents = Agents(records, views, creation=creation, updates=updates, windows=windows, termination=self.termination)
+        prototypes = TemplatePrototypes(records, self.agent_documents, agents, Blocks(records))
+        return TemplateMigration(records, stores.templates, prototypes)
+
+    @cached_property
     def repairs(self) -> Repairs:
         from hibernaut.services.runs.repairs import Repairs
 
@@ -258,9 +264,21 @@ class RunEngine:
     def sweep(self) -> TenantSweep:
         from hibernaut.services.runs.tenant_sweep import TenantSweep
 
-        return TenantSweep(
-            self._stores, self._host, self.termination, self.approvals, lambda: self.sleeptime, lambda: self.batches
+        return TenantSweep(self._stores, self._host, self.termination, self.approvals, lambda: self.sleeptime, self.long_work)
+
+    @cached_property
+    def long_work(self) -> LongWork:
+        from hibernaut.services.runs.tenant_sweep import LongWork
+
+        return LongWork(
+            batches=lambda: self.batches, migrations=lambda: self.template_migration, erasures=lambda: self.erasures.work
         )
+
+    @cached_property
+    def erasures(self) -> Erasures:
+        from hibernaut.wiring.erasing import erasures_of
+
+        return erasures_of(self._stores, self._shared, prompts=self.prompts, termination=self.termination)
 
     @cached_property
     def compactions(self) -> Compaction:

@@ -5,6 +5,9 @@
     HIBERNAUT_DEFAULT_EMBEDDING    handle of the model that embeds memory, or none (default: hibernaut/minilm if it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  dimension of its vectors, if it is unknown or should be shorter
     HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
+    HIBERNAUT_TOOL_NETWORK    on or off: whether custom tools have a network (default: on); on AWS they have one
+    HIBERNAUT_MCP_STDIO       on or off: whether MCP servers may be programs of this machine (default: off); on AWS they are not
+    HIBERNAUT_PACKAGE_*       where tools' packages come from, and how much they may take; `wiring/tool_settings.py` lists the variables
     HIBERNAUT_AGENT_REPLY     time limit of a reply that one agent waits for from another, in seconds (default: 3600)
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
     HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
@@ -12,11 +15,14 @@
     HIBERNAUT_SYSTEM_PROMPT   frozen or recompiled: whether a change of memory is told in the newest message, or the system message is
                               compiled anew at each run (default: frozen)
     HIBERNAUT_HISTORY_DAYS    days for which versions of memory are kept (default: 90)
+    HIBERNAUT_REST_DAYS, HIBERNAUT_RETENTION_DAYS, HIBERNAUT_RETENTION  what leaves the table (`retention_settings`; default: nothing)
     HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     HIBERNAUT_TENANT_BUDGET   the budget of a tenant for which none is set, like tokens_per_day=1000000,cost_per_month=50 (default: none)
     HIBERNAUT_OTLP_*          where spans are sent; `wiring/tracing.py` lists the variables
+    HIBERNAUT_PRIVATE_*       private addresses that outward requests may reach; `wiring/outward.py` lists the variables
+    EXA_API_KEY, SEARXNG_BASE_URL   the search engine of `web_search`; EXA_BASE_URL is another address of Exa
     HIBERNAUT_JWT_*           whose tokens are accepted beside API keys; `wiring/identity.py` lists the variables
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
@@ -32,6 +38,8 @@ On AWS (set by the stack):
     HIBERNAUT_BUCKET          name of the bucket for large bodies
     HIBERNAUT_STATE_MACHINE   ARN of the heartbeat state machine
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
+    HIBERNAUT_RUN_NODE        name of the function that runs custom tools in TypeScript
+    HIBERNAUT_BUILD_PACKAGES, HIBERNAUT_API_URL  what tools need (`wiring/tool_settings.py`)
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
     HIBERNAUT_TENANT_ROLE     ARN of a role that reaches one tenant's keys for each session (default: the function's own role)
@@ -41,14 +49,12 @@ On AWS (set by the stack):
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
     HIBERNAUT_KEYS            optional: requests need no API key before the first one is created (default: required)
-    HIBERNAUT_PRIVATE_CALLBACKS    yes: a callback_url and a base_url of a provider may name addresses in the functions' network (default: no)
     BEDROCK_MODELS            the models of Bedrock, in the function's own region (default: none)
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -60,40 +66,41 @@ from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.domain.identity_tokens import TokenRules
+from hibernaut.ports.web_search import SEARCH_NAMES
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
+from hibernaut.wiring import tool_settings
+from hibernaut.wiring.browser_settings import hosts_in, origins_in
 from hibernaut.wiring.identity import identity_in
+from hibernaut.wiring.mcp_settings import mcp_programs_in
+from hibernaut.wiring.outward import AT_HOME, PUBLIC_ONLY, OutwardPolicies, outward_in
+from hibernaut.wiring.retention_settings import NOTHING_LEAVES, RetentionSettings, retention_in
 from hibernaut.wiring.schedule_settings import NO_SCHEDULES, ScheduleSettings, schedules_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 from hibernaut.wiring.variables import BadSetting as BadSetting
-from hibernaut.wiring.variables import address_in, copies_in, days_in, list_in, megabytes_in, seconds_in, yes_in
+from hibernaut.wiring.variables import address_in, copies_in, days_in, dimension_in, megabytes_in, seconds_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
     *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
+    *SEARCH_NAMES,
 )
-"""The variables that configure providers: the key and the address of each, and the API that `openai/…` models use."""
+"""The variables that configure providers and search engines: the key and the address of each, and the API that `openai/…` models use."""
 BEDROCK_NAMES = ("BEDROCK_REGION", "BEDROCK_MODELS", "BEDROCK_BASE_URL")
 """The variables that configure Bedrock. On AWS the stack decides about them; they are no parameters."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT, DEFAULT_AGENT_REPLY, LONGEST_AGENT_REPLY = 60.0, 3600.0, 43_200
 """Seconds. A run lives for a day at most, so a reply may take half of that."""
-LARGEST_DIMENSION = 16_000
-"""OpenSearch's limit of a vector's dimension."""
 LONGEST_FOLLOW = 840.0
 """Seconds. The gateway ends a reply after 15 minutes."""
-
-
 TRACE_HEADER = "_X_AMZN_TRACE_ID"
 MEGABYTE = 1024 * 1024
 UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of an uploaded file."""
-_HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-"""A Host header in lower case. There are no wildcards: every host and every origin is listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,9 @@ class EmbeddedSettings:
     default_embedding: str | None = None
     embedding_dimension: int | None = None
     tool_timeout: float = DEFAULT_TOOL_TIMEOUT
+    tool_network: bool = True
+    mcp_programs: bool = False
+    packages: tool_settings.PackageSettings = tool_settings.USUAL_PACKAGES
     agent_reply: float = DEFAULT_AGENT_REPLY
     traces: TraceMode = "on"
     prompt_cache: CacheLife = "5m"
@@ -122,8 +132,10 @@ class EmbeddedSettings:
     upload_limit: int = UPLOAD_LIMIT
     tenant_budget: str = ""
     history: timedelta = RETENTION
+    retention: RetentionSettings = NOTHING_LEAVES
     identity: TokenRules | None = None
     tracing: TracingSettings = NO_TRACING
+    outward: OutwardPolicies = AT_HOME
     providers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -135,8 +147,11 @@ class EmbeddedSettings:
             user_key=_user_key(),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),
-            embedding_dimension=_dimension(variables),
+            embedding_dimension=dimension_in(variables),
             tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
+            tool_network=tool_settings.tool_network_in(variables),
+            mcp_programs=mcp_programs_in(variables),
+            packages=tool_settings.packages_in(variables),
             agent_reply=seconds_in(variables, "HIBERNAUT_AGENT_REPLY", DEFAULT_AGENT_REPLY, most=LONGEST_AGENT_REPLY),
             traces=traces_in(variables, "on"),
             prompt_cache=prompt_cache_in(variables),
@@ -146,8 +161,10 @@ class EmbeddedSettings:
             upload_limit=megabytes_in(variables, "HIBERNAUT_UPLOAD_LIMIT", UPLOAD_LIMIT),
             tenant_budget=tenant_budget_in(variables),
             history=days_in(variables, "HIBERNAUT_HISTORY_DAYS", RETENTION),
+            retention=retention_in(variables),
             identity=identity_in(variables),
             tracing=tracing_in(variables),
+            outward=outward_in(variables, home=True),
             providers=_providers(variables),
         )
 
@@ -168,7 +185,9 @@ class AwsSettings:
     bucket: str = ""
     state_machine: str = ""
     run_tool: str = ""
+    run_node: str = ""
     ingest_file: str = ""
+    tools: tool_settings.DeployedToolSettings = tool_settings.NO_DEPLOYED_TOOLS
     deliver_events: str = ""
     event_bus: str = ""
     schedules: ScheduleSettings = NO_SCHEDULES
@@ -189,12 +208,13 @@ class AwsSettings:
     system_prompt: PromptMode = "frozen"
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
-    private_callbacks: bool = False
+    outward: OutwardPolicies = PUBLIC_ONLY
     keys_required: bool = True
     bedrock_region: str = ""
     bedrock_models: str = ""
     tenant_budget: str = ""
     history: timedelta = RETENTION
+    retention: RetentionSettings = NOTHING_LEAVES
     identity: TokenRules | None = None
     tracing: TracingSettings = NO_TRACING
     memory: float = 1.0
@@ -213,7 +233,9 @@ class AwsSettings:
             bucket=variables.get("HIBERNAUT_BUCKET", ""),
             state_machine=variables.get("HIBERNAUT_STATE_MACHINE", ""),
             run_tool=variables.get("HIBERNAUT_RUN_TOOL", ""),
+            run_node=variables.get("HIBERNAUT_RUN_NODE", ""),
             ingest_file=variables.get("HIBERNAUT_INGEST_FILE", ""),
+            tools=tool_settings.deployed_tools_in(variables),
             deliver_events=variables.get("HIBERNAUT_DELIVER_EVENTS", ""),
             event_bus=variables.get("HIBERNAUT_EVENT_BUS", ""),
             schedules=schedules_in(variables),
@@ -226,7 +248,7 @@ class AwsSettings:
             longest_follow=seconds_in(variables, "HIBERNAUT_LONGEST_FOLLOW", LONGEST_FOLLOW),
             default_model=variables.get("HIBERNAUT_DEFAULT_MODEL") or None,
             default_embedding=_embedding(variables),
-            embedding_dimension=_dimension(variables),
+            embedding_dimension=dimension_in(variables),
             tool_timeout=seconds_in(variables, "HIBERNAUT_TOOL_TIMEOUT", DEFAULT_TOOL_TIMEOUT),
             agent_reply=seconds_in(variables, "HIBERNAUT_AGENT_REPLY", DEFAULT_AGENT_REPLY, most=LONGEST_AGENT_REPLY),
             traces=traces_in(variables, "off"),
@@ -234,12 +256,13 @@ class AwsSettings:
             system_prompt=system_prompt_in(variables),
             allowed_hosts=hosts_in(variables),
             cors_origins=origins_in(variables),
-            private_callbacks=yes_in(variables, "HIBERNAUT_PRIVATE_CALLBACKS"),
+            outward=outward_in(variables, home=False),
             keys_required=_keys_required(variables),
             bedrock_region=variables.get("AWS_REGION", "") if variables.get("BEDROCK_MODELS") else "",
             bedrock_models=variables.get("BEDROCK_MODELS", ""),
             tenant_budget=tenant_budget_in(variables),
             history=days_in(variables, "HIBERNAUT_HISTORY_DAYS", RETENTION),
+            retention=retention_in(variables),
             identity=identity_in(variables),
             tracing=tracing_in(variables),
             memory=int(variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024) / 1024,
@@ -355,34 +378,6 @@ def _embedding(variables: Mapping[str, str]) -> str | None:
     return handle
 
 
-def _dimension(variables: Mapping[str, str]) -> int | None:
-    text = variables.get("HIBERNAUT_EMBEDDING_DIMENSION")
-    if not text:
-        return None
-    if not text.isdecimal() or not 0 < int(text) <= LARGEST_DIMENSION:
-        raise BadSetting(f"HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to {LARGEST_DIMENSION}, not {text!r}")
-    return int(text)
-
-
-def hosts_in(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The additional host names that the API answers to. Raises: BadSetting."""
-    hosts = list_in(variables, "HIBERNAUT_ALLOWED_HOSTS")
-    for host in hosts:
-        if not _HOST.fullmatch(host):
-            raise BadSetting(f"HIBERNAUT_ALLOWED_HOSTS must be names like api.example.com or api.example.com:8443, not {host!r}")
-    return hosts
-
-
-def origins_in(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The foreign origins whose pages may call the API. Raises: BadSetting."""
-    origins = list_in(variables, "HIBERNAUT_CORS_ORIGINS")
-    for origin in origins:
-        scheme, _, host = origin.partition("://")
-        if scheme not in ("http", "https") or not _HOST.fullmatch(host):
-            raise BadSetting(f"HIBERNAUT_CORS_ORIGINS must be origins like https://app.example.com, not {origin!r}")
-    return origins
-
-
 def starts_from_snapshot(environment: Mapping[str, str] | None = None) -> bool:
     """Whether Lambda restores this function's environments from a snapshot (SnapStart; the variable is Lambda's own)."""
     variables = os.environ if environment is None else environment
@@ -392,3 +387,8 @@ def starts_from_snapshot(environment: Mapping[str, str] | None = None) -> bool:
 def environment_name(environment: Mapping[str, str] | None = None) -> str:
     """The name of a deployment's environment: dev, staging or prod."""
     return (os.environ if environment is None else environment).get("HIBERNAUT_ENV", "dev")
+
+
+def refuses_colours(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the user of a terminal wants no colours: NO_COLOR has any value (https://no-color.org)."""
+    return bool((os.environ if environment is None else environment).get("NO_COLOR"))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import TypeVar
+
+Default = TypeVar("Default", timedelta, None)
+LARGEST_DIMENSION = 16_000
+"""OpenSearch's limit of a vector's dimension."""
 
 
 class BadSetting(ValueError):
@@ -24,7 +29,7 @@ def seconds_in(variables: Mapping[str, str], name: str, default: float, *, most:
     return seconds
 
 
-def days_in(variables: Mapping[str, str], name: str, default: timedelta) -> timedelta:
+def days_in(variables: Mapping[str, str], name: str, default: Default) -> timedelta | Default:
     """A whole number of days from 1 to 3650. Raises: BadSetting."""
     text = variables.get(name)
     if not text:
@@ -32,14 +37,6 @@ def days_in(variables: Mapping[str, str], name: str, default: timedelta) -> time
     if not text.isdecimal() or len(text) > 4 or not 1 <= int(text) <= 3650:
         raise BadSetting(f"{name} must be a whole number of days from 1 to 3650, not {text!r}")
     return timedelta(days=int(text))
-
-
-def yes_in(variables: Mapping[str, str], name: str) -> bool:
-    """Whether the variable says yes. Raises: BadSetting."""
-    text = variables.get(name) or "no"
-    if text not in ("yes", "no"):
-        raise BadSetting(f"{name} must be yes or no, not {text!r}")
-    return text == "yes"
 
 
 def address_in(variables: Mapping[str, str], name: str) -> str:
@@ -71,3 +68,13 @@ def megabytes_in(variables: Mapping[str, str], name: str, default: int) -> int:
 def list_in(variables: Mapping[str, str], name: str) -> tuple[str, ...]:
     """The parts between commas, in lower case."""
     return tuple(part.strip().lower() for part in variables.get(name, "").split(",") if part.strip())
+
+
+def dimension_in(variables: Mapping[str, str]) -> int | None:
+    """The number of dimensions of the default embedding; None: that of its model. Raises: BadSetting."""
+    text = variables.get("HIBERNAUT_EMBEDDING_DIMENSION")
+    if not text:
+        return None
+    if not text.isdecimal() or not 0 < int(text) <= LARGEST_DIMENSION:
+        raise BadSetting(f"HIBERNAUT_EMBEDDING_DIMENSION must be a number from 1 to {LARGEST_DIMENSION}, not {text!r}")
+    return int(text)

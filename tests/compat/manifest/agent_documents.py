@@ -125,6 +125,13 @@ ROWS = (
         "V1 writes `enable_sleeptime` as false into files and does not restore it, so that the pair sleeps until it is set again.",
     ),
     diverging(
+        "agents.import.keep_ids",
+        "RT 12.3",
+        "`keep_ids=true`: records keep the ids of the file, those that exist here stay as they are, and what was deleted here is not brought back. A file "
+        "without agents is allowed.",
+        "V1 gives new ids, so that an import cannot be repeated, and programs that know agents by their ids lose them.",
+    ),
+    diverging(
         "agents.import.again",
         "RT 12.3",
         "A request that the client repeats (`x-stainless-retry-count` above 0) within 15 minutes gets the agents of the first one.",

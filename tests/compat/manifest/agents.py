@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, diverging, done, todo
+from tests.compat.manifest.form import diverging, done
 
 ROWS = (
     diverging(
@@ -77,11 +77,10 @@ ROWS = (
         "`identity_ids` names identities, also on an update, which replaces them; an unknown one is 404.",
         "V1 answers 409 with a foreign key's name.",
     ),
-    todo(
+    done(
         "agents.create.git_memory",
         "API 2.2",
-        "The tag `git-memory-enabled` keeps memory in git; here the tag has no effect.",
-        LATER,
+        "The tag `git-memory-enabled` is kept and changes nothing: memory stays in blocks and `memory.git_enabled` false, as in a V1 that has no git service.",
     ),
     done("agents.retrieve", "API 2.2", "Returns an agent. An unknown one is 404, with the id.", "GET /v1/agents/{agent_id}"),
     done(

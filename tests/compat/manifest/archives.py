@@ -40,6 +40,12 @@ ROWS = (
         "more of them in several.",
         "V1 answers 500 for an archive without an embedding.",
     ),
+    diverging(
+        "archives.chosen_ids",
+        "API 2.11",
+        "An archive, and the passages of a batch, may have an `id` of the caller: what has the id stays as it is, and a deleted passage is not brought back.",
+        "V1 has no such field, so a request that is sent twice adds twice.",
+    ),
     done("archives.passages.delete", "API 2.11", "Deletes it (204).", "DELETE /v1/archives/{archive_id}/passages/{passage_id}"),
     done(
         "archives.attach",

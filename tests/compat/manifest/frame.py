@@ -19,7 +19,12 @@ ROWS = (
         "V1 redirects the other form (307), which costs a round trip.",
     ),
     done("frame.latest", "API 1.1", "`/latest` is an alias of `/v1`; the description omits it."),
-    done("frame.root", "API 1.1", "GET / redirects to /docs."),
+    diverging(
+        "frame.root",
+        "API 1.1",
+        "GET / redirects to the console at /console/.",
+        "V1 redirects to /docs, which the console links. V1's own web interface is a hosted service.",
+    ),
     done("frame.docs", "API 1.1", "/docs and /openapi.json describe the API; the page loads nothing from the network."),
     done("frame.not_found", "API 1.1", 'An unknown route is 404 `{"detail":"Not Found"}`.'),
     done("frame.method", "API 1.1", 'A wrong method is 405 `{"detail":"Method Not Allowed"}`.'),

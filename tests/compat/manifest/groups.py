@@ -14,6 +14,12 @@ ROWS = (
     done("groups.count", "API 3", "Counts groups, hidden ones included.", "GET /v1/groups/count"),
     done("groups.of_agent", "API 3", "The groups that an agent is in, newest first.", "GET /v1/agents/{agent_id}/groups"),
     done("groups.create", "API 3", "Creates a group; shared blocks go to its agents and its manager.", "POST /v1/groups/"),
+    diverging(
+        "groups.create.id",
+        "API 3",
+        "A group may have an `id` of the caller: a group that has it is returned as it is.",
+        "V1 has no such field, so a request that is sent twice makes two groups.",
+    ),
     done("groups.retrieve", "API 3", "Retrieves a group.", "GET /v1/groups/{group_id}"),
     done("groups.update", "API 3", "Changes what is not null; another manager type is 400.", "PATCH /v1/groups/{group_id}"),
     done("groups.delete", "API 3", "Deletes a group and leaves its agents.", "DELETE /v1/groups/{group_id}"),
@@ -31,6 +37,38 @@ ROWS = (
     ),
     done("groups.members", "API 3", "An agent that does not exist is 404; one that is deleted later stays in `agent_ids`."),
     done("groups.managed", "API 4.1", "`multi_agent_group` and `managed_group` of an agent are the group that it manages."),
+    done(
+        "groups.messages.list",
+        "API 3",
+        "The log of a group: the messages to it, and what its agents have said, each under its name and `sender_id`.",
+        "GET /v1/groups/{group_id}/messages",
+    ),
+    done(
+        "groups.messages.reset",
+        "API 3",
+        "The agents of the group forget what they were not told yet; the log keeps all messages.",
+        "PATCH /v1/groups/{group_id}/reset-messages",
+    ),
+    diverging(
+        "groups.messages.update",
+        "API 3",
+        "Always 405.",
+        "A log is append-only; V1 rewrites the message.",
+        "PATCH /v1/groups/{group_id}/messages/{message_id}",
+    ),
+    diverging(
+        "groups.messages.send",
+        "RT 9.4",
+        "`POST /v1/groups/{group_id}/messages`, also `/stream`, `/async` and `/cancel`: the agents take turns as the manager type says; each turn is a run.",
+        "V1 has retired these routes; groups other than those of sleep-time agents are data there.",
+    ),
+    diverging(
+        "groups.messages.missing",
+        "RT 9.4",
+        "A message to a group with a deleted agent is 404 with its id. An agent that fails, is paused or waits for an approval is told in the log, and "
+        "the others go on.",
+        "V1 told nothing of that.",
+    ),
     diverging(
         "groups.update.shared_blocks",
         "API 3",

@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.compat.manifest.form import diverging, done
 
 ROWS = (
+    diverging(
+        "identities.erase",
+        "API 3",
+        "POST /v1/identities/{id}/erase erases a person everywhere; /v1/erasures shows receipts, and POST …/check looks for what is left.",
+        "V1 deletes identities and leaves what they said.",
+    ),
     done("identities.create", "API 3", "Creates an identity. An unknown field is 422.", "POST /v1/identities/"),
     done("identities.key", "API 3", "A key that another identity of the project has is 409."),
     diverging(

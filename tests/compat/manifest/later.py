@@ -1,11 +1,10 @@
-"""What is to come beside routes, the lists that are empty until then, and what has no counterpart here (digest 2.2-2.17)."""
+"""What is to come beside routes, and what has no counterpart here (digest 2.2-2.17)."""
 
 from __future__ import annotations
 
 from tests.compat.manifest.form import done, out_of_reach
 
 CLOUD = "They connect devices to Letta's cloud and have no counterpart here; the answer is 404, as from an open-source V1 server."
-NONE = "an empty list, because none can be created here."
 
 ROWS = (
     done(
@@ -13,9 +12,6 @@ ROWS = (
         "API 3",
         "A route of V1 that is not served is 501 with its name (`route`) and the code `route_not_served`.",
     ),
-    done("mcp.list", "API 2.14", f"The MCP servers: {NONE}", "GET /v1/mcp-servers/"),
-    done("mcp.by_name.list", "API 3", f"The MCP servers by name, as an object: {NONE}", "GET /v1/tools/mcp/servers"),
-    done("sandbox.list", "API 3", f"Sandbox configurations: {NONE}", "GET /v1/sandbox-config/"),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),
     out_of_reach("environments.retrieve", "API 2.17", "Returns a folder.", CLOUD, "GET /v1/environments/{device_id}"),
     out_of_reach(

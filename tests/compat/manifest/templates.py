@@ -24,7 +24,8 @@ ROWS = (
         "templates.migrate",
         "API 2.17",
         "`migrate_agents` brings settings, tools and blocks to the agents of the template; values of blocks, secrets and folders are "
-        "preserved unless the request says otherwise.",
+        "preserved unless the request says otherwise. The first 25 agents are migrated at once, the others in the background; "
+        "/v1/templates/{name}/migration tells how far that is.",
         "Letta's cloud does not document what it preserves by default.",
     ),
     done(

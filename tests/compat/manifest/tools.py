@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import LATER, diverging, done, out_of_reach, todo
+from tests.compat.manifest.form import diverging, done, out_of_reach
 
 ROWS = (
     done("tools.create", "API 2.9", "Creates a tool from its source, or updates the one with its name.", "POST /v1/tools/"),
@@ -11,9 +11,16 @@ ROWS = (
     diverging(
         "tools.create.errors",
         "API 2.9",
-        "A source with a syntax error is 400 with the line, a name over 48 characters or of a built-in tool 400, "
-        "TypeScript without a schema 422.",
-        "V1 names no line, and allows a custom tool to replace a built-in one.",
+        "A source with a syntax error is 400 with the line and the column, a name over 48 characters or of a built-in tool 400, "
+        "TypeScript from which no schema can be read 422.",
+        "V1 names no line, answers 422 to all TypeScript without a schema, and allows a custom tool to replace a built-in one.",
+    ),
+    diverging(
+        "tools.typescript",
+        "RT 10.2, 10.4",
+        "A tool in TypeScript has a schema from its signature, comment and types if none is given. It runs where the server has Node 20.15 or newer, with the arguments "
+        "by position and the agent's variables in `process.env`. Packages of npm are refused (400).",
+        "V1 requires a schema, and runs such tools at E2B only, with packages of npm.",
     ),
     done("tools.retrieve", "API 2.9", "Returns a tool; an unknown one is 404.", "GET /v1/tools/{tool_id}"),
     done(
@@ -43,13 +50,13 @@ ROWS = (
         "Built-in tools always exist; their settings can be changed, but they cannot be deleted or rewritten (400).",
         "V1 creates them at the first listing, and allows their deletion, and changes of their source without effect.",
     ),
-    done(
+    diverging(
         "tools.search",
         "API 2.9",
-        "Returns 400, as V1 does without an index of tools.",
+        "Finds tools by the words of their names, descriptions, tags and parameters, by type and by tags, best first. A search by vectors alone is 400.",
+        "V1 finds them by meaning in Turbopuffer, and answers 400 without it.",
         "POST /v1/tools/search",
     ),
-    todo("tools.search.hybrid", "API 2.9", "Finds tools by words and meaning.", LATER),
     done(
         "tools.online",
         "RT 5.7",
@@ -58,11 +65,23 @@ ROWS = (
     diverging(
         "tools.fetch_webpage",
         "RT 5.7",
-        "`fetch_webpage` reads pages of the public internet: HTML, text, PDF and DOCX, at most 10 MB within 20 seconds.",
+        "`fetch_webpage` returns the main part of a web page as Markdown, and the text of PDF and DOCX: at most 10 MB within 20 seconds, from "
+        "the public internet and the private addresses of HIBERNAUT_PRIVATE_PAGES.",
         "V1 calls a service if it has a key for it, and also reads addresses of its own network.",
     ),
-    todo("tools.web_search", "RT 5.7", "`web_search` asks a search engine; its return says now that none is configured.", LATER),
-    todo("tools.run_code", "RT 5.7", "`run_code` runs code in a sandbox; its return says now what to do instead.", LATER),
+    diverging(
+        "tools.web_search",
+        "RT 5.7",
+        "`web_search` asks Exa with the key of the agent or of the server, or a SearXNG server, and returns V1's JSON. A failure has the status error; "
+        "arguments that the engine does not take are named in `ignored_arguments`.",
+        "V1 knows Exa alone, sends categories that Exa has withdrawn, and reports a failure as a success.",
+    ),
+    diverging(
+        "tools.run_code",
+        "RT 5.7",
+        "`run_code` runs Python, and JavaScript and TypeScript where the tool runner has Node, in the sandbox of custom tools, and returns V1's JSON.",
+        "V1 runs code at E2B, in R and Java too, and needs a key for it.",
+    ),
     done(
         "tools.agents.async",
         "RT 5.6",
@@ -97,10 +116,36 @@ ROWS = (
     ),
     done("tools.count", "API 3", "Counts tools with the filters of the list.", "GET /v1/tools/count"),
     done("tools.add_base", "API 3", "Returns the built-in tools, which always exist.", "POST /v1/tools/add-base-tools"),
-    todo(
-        "tools.requirements",
-        "API 2.9",
-        "`pip_requirements` and `npm_requirements` are installed; they are stored and shown now.",
-        LATER,
+    diverging(
+        "tools.pip_requirements",
+        "API 2.9, RT 10.4",
+        "`pip_requirements` are installed when the tool is saved; every call gets the same files.",
+        "V1 installs them at each call, in the versions that are the newest then, or not at all.",
+    ),
+    diverging(
+        "tools.npm_requirements",
+        "API 2.9, RT 10.4",
+        "A tool with `npm_requirements` is refused (400); one that an agent file brings is kept, and its calls return an error.",
+        "V1 stores them, and installs them at E2B.",
+    ),
+    diverging(
+        "tools.generate",
+        "API 3",
+        "A model writes a tool in Python, by the handle of the request or the default one. The source is checked, shown once more to the model if it is not usable, and not stored.",
+        "V1 asks openai/gpt-4.1 unless a handle is given, once.",
+        "POST /v1/tools/generate-tool",
+    ),
+    diverging(
+        "tools.timeout",
+        "RT 10.3",
+        "`timeout_seconds` in the metadata of a tool is its time limit, never above the server's; the return of a call that takes longer says it.",
+        "V1 has one limit for all tools of a sandbox.",
+    ),
+    diverging("tools.async", "RT 10.2", "An `async` function is a tool like any other.", "V1 finds no schema in one."),
+    diverging(
+        "tools.parallel",
+        "RT 2.4",
+        "Calls that follow each other in a reply, and whose tools have `enable_parallel_execution`, are made at once; their returns keep the order of the calls.",
+        "V1 makes all such calls of a reply first, and the others after them.",
     ),
 )

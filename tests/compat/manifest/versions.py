@@ -25,6 +25,15 @@ ROWS = (
         V1,
     ),
     diverging(
-        "versions.runs", "API 2.15", "/v1/runs/{id}/versions lists what a run changed in blocks, with the differences.", V1
+        "versions.edit",
+        "API 2.10",
+        "PATCH of a block takes `current_version`: 409 with the current version if the block has another one.",
+        "V1 keeps no versions, and writes over what changed meanwhile.",
+    ),
+    diverging(
+        "versions.runs",
+        "API 2.15",
+        "/v1/runs/{id}/versions lists what a run changed in blocks and in its agent's settings, with the differences, and the passages that it inserted.",
+        V1,
     ),
 )

@@ -65,7 +65,24 @@ def test_another_key_opens_nothing(tmp_path: Path) -> None:
         other.unseal(sealed, PLACE)
 
 
-@pytest.mark.parametrize("text", [b"", b"short", b"z" * 64, b"0" * 63, b"0" * 66, b"\xff" * 64])
+def test_a_key_that_is_put_before_another_one_seals_and_both_open(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.key"
+    old = KeyFileCipher(file).seal(b"old", PLACE)
+    first = file.read_text()
+    file.write_text("ab" * 32 + "\n" + first)
+    rotated = KeyFileCipher(file)
+    new = rotated.seal(b"new", PLACE)
+    assert [rotated.unseal(sealed, PLACE) for sealed in (old, new)] == [b"old", b"new"]
+    file.write_text("ab" * 32 + "\n")
+    assert KeyFileCipher(file).unseal(new, PLACE) == b"new"
+    with pytest.raises(SealBroken):
+        KeyFileCipher(file).unseal(old, PLACE)
+
+
+TOO_MANY = b"\n".join([b"0" * 64] * 17)
+
+
+@pytest.mark.parametrize("text", [b"", b"short", b"z" * 64, b"0" * 63, b"0" * 66, b"\xff" * 64, TOO_MANY, b"0" * 64 + b"\nx"])
 def test_a_file_that_holds_no_key_is_refused_and_stays(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "secrets.key"
     file.write_bytes(text)

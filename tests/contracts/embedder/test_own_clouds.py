@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.embedder.own_embedder import own_embedder
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
@@ -103,7 +104,7 @@ def test_a_remote_client_embeds_at_no_address_of_this_network(bedrock: tuple[Sig
         (ProviderAccess("mine", "google_vertex", tokens, inside, LOCATION), "text-embedding-005"),
         (ProviderAccess("mine", "google_ai", SECRET, inside), "gemini-embedding-001"),
     ):
-        embedder = own(public_only=True).connect(access).embedder(config(access.provider_type, model, 768))
+        embedder = own(door=Door()).connect(access).embedder(config(access.provider_type, model, 768))
         with pytest.raises(EmbedderFailed):
             embedder.embed(["one"])
     assert (rules.models, shared_token_server().asked) == ([], before)

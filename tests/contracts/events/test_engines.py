@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.adapters.events.event_bridge import MOST_ENTRIES, EventBridgeBus
 from hibernaut.adapters.events.lambda_function import AT_ONCE, LambdaEventDelivery, places_in
-from hibernaut.adapters.events.threads import EventThreads
 from hibernaut.domain.events import OutboundEvent
 from hibernaut.ports.event_bus import NO_EVENT_BUS, BusFailure
 from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY
@@ -100,7 +100,7 @@ def test_a_refused_invocation_is_logged_and_left_to_the_next_sweep(refusal: Exce
 
 def test_threads_handle_each_item_once_and_outlive_its_failure(caplog: pytest.LogCaptureFixture) -> None:
     handled, over, held = list[Key](), threading.Event(), threading.Event()
-    threads = EventThreads()
+    threads = DueThreads("events", 4, "event not passed on")
 
     def handle(place: Key) -> None:
         held.wait(20)

@@ -134,3 +134,66 @@ def test_what_is_no_pattern_says_so(pattern: str) -> None:
 def test_a_pattern_that_would_never_end_is_stopped() -> None:
     with pytest.raises(TooSlow):
         READER.matching(["a" * 60 + "b"], "(a+)+$", seconds=0.5, most=1)
+
+
+# web pages
+
+PARAGRAPH = (
+    "Parrots are found on all tropical and subtropical continents, and in regions like Australia, Oceania and South Asia. "
+)
+ARTICLE = f"""<!doctype html><html><head><title>Parrots and their kin | Bird Site</title><style>p {{}}</style></head><body>
+<header class=masthead><nav><ul><li><a href=/>Home</a></li><li><a href=/shop>Shop</a></li></ul></nav></header>
+<main><article><header><h1>Parrots and their kin</h1></header><p>{PARAGRAPH * 2}</p><h2>Food</h2>
+<p>They eat <a href=/seeds>seeds</a>, nuts and <b>fruit</b>. {PARAGRAPH}</p><ul><li>grasses</li><li>nectar</li></ul>
+<table><thead><tr><th>Species</th><th>Length</th></tr></thead><tbody><tr><td>Kea</td><td>48 cm</td></tr></tbody></table>
+<p>{PARAGRAPH}</p><pre><code>def parrot(n):
+    return n + 1
+</code></pre></article></main>
+<aside class=sidebar><h3>Related</h3><a href=/x>Buy our seed</a></aside><footer>Copyright 2026.</footer><script>track()</script></body></html>"""
+
+
+def markdown(page: str | bytes) -> str:
+    data = page if isinstance(page, bytes) else page.encode()
+    return READER.text(data, FileKind.PAGE, seconds=SECONDS, address="https://birds.example/parrots/")
+
+
+def test_the_main_part_of_a_web_page_is_markdown() -> None:
+    text = markdown(ARTICLE)
+    for part in (
+        "# Parrots and their kin",
+        "## Food",
+        "They eat [seeds](https://birds.example/seeds), nuts and **fruit**.",
+        "- grasses\n- nectar",
+        "| Species | Length |\n| --- | --- |\n| Kea | 48 cm |",
+        "```\ndef parrot(n):\n    return n + 1\n```",
+    ):
+        assert part in text
+    assert [around for around in ("Home", "Shop", "Related", "Copyright", "track()") if around in text] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<title>Short</title><p>One line.</p>", "# Short\n\nOne line."),
+        (
+            "<ul>" + "".join(f"<li><a href=/{at}>entry {at}</a></li>" for at in range(3)) + "</ul>",
+            "\n".join(f"- [entry {at}](https://birds.example/{at})" for at in range(3)),
+        ),
+        ('<?xml version="1.0" encoding="utf-8"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>é</p></body></html>', "é"),
+        ("no markup at all", "no markup at all"),
+        ("<p>a_b and *c*</p>", "a_b and \\*c\\*"),
+        ("", ""),
+        ("<html></html>", ""),
+        (b"\x00\xff\xfe<p>odd</p>", None),
+        ("<div>" * 20_000 + "deep", None),
+        ("<p" * 5_000, None),
+    ],
+)
+def test_any_page_is_read(page: str | bytes, text: str | None) -> None:
+    found = markdown(page)
+    assert text is None or found == text
+
+
+def test_a_long_page_is_returned_as_its_whole_text() -> None:
+    page = f"<h1>Log</h1><nav>Home</nav>{('<p>' + 'entry ' * 200) * 3000}"
+    assert markdown(page).startswith("# Log\n\nHome\n\nentry")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import ModelRequest, ProviderAccess
@@ -135,7 +136,7 @@ def test_what_is_missing_or_has_another_form_is_refused_before_anything_is_sent(
 
 
 def test_a_remote_client_reaches_no_address_of_this_network(bedrock: ConverseServer, vertex: VertexServer) -> None:
-    remote = own(public_only=True)
+    remote = own(door=Door())
     with pytest.raises(ModelConnection, match="no connection to"):
         remote.check(of_bedrock(bedrock.address.replace("http:", "https:")))
     tokens = shared_token_server().credentials(token_uri=shared_token_server().address.replace("http:", "https:") + "/token")

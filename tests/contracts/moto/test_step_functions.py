@@ -238,6 +238,7 @@ def test_a_timeout_that_is_read_from_the_state_takes_the_time_that_was_asked_for
     waiting["States"]["Wait"]["TimeoutSecondsPath"] = "$.seconds"
     described = machines.run(waiting, input=json.dumps({"seconds": 604_800}))
     assert (described["status"], described["error"]) == ("FAILED", "States.Timeout")
+    assert len(machines.messages()) == 1, "the limit ends the wait, and not the request before it"
 
 
 def test_an_execution_rests_while_it_waits_for_a_token(machines: Machines) -> None:

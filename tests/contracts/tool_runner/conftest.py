@@ -16,7 +16,11 @@ MEGABYTE = 1024 * 1024
 
 @pytest.fixture(params=["child process", "function"])
 def runner(request: pytest.FixtureRequest) -> ToolRunner:
-    return ChildProcessRunner() if request.param == "child process" else LambdaRunner("run_tool", HandlerClient())
+    return (
+        ChildProcessRunner()
+        if request.param == "child process"
+        else LambdaRunner("run_tool", HandlerClient(), node_function="run_node")
+    )
 
 
 def job(source: str, **fields: object) -> ToolJob:

@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.domain.tools.tool_schema import derive_schema
 from hibernaut.ports.tool_runner import ToolRunner
-from hibernaut.schemas.base import Json
+from hibernaut.schemas.base import Json, JsonObject
 from tests.contracts.tool_runner.conftest import job
 
 
@@ -190,11 +190,6 @@ def test_a_source_that_cannot_be_run_is_an_error(runner: ToolRunner, source: str
     assert str(runner.run(job(source)).error).startswith(f"Error executing function tool: {error}")
 
 
-def test_typescript_is_refused_clearly(runner: ToolRunner) -> None:
-    outcome = runner.run(job("export function tool() {}", source_type="typescript"))
-    assert "TypeScript tools cannot be run here" in str(outcome.error)
-
-
 def test_what_is_printed_is_kept_apart_from_the_return_also_by_other_processes(runner: ToolRunner) -> None:
     source = """
     import subprocess, sys
@@ -265,3 +260,54 @@ def test_a_failed_tool_edits_nothing(runner: ToolRunner, body: str, error: str) 
 def test_without_an_agent_its_state_is_none(runner: ToolRunner) -> None:
     outcome = runner.run(job("def tool(agent_state, agent_id): return [agent_state, agent_id, client]"))
     assert outcome.value == [None, None, None]
+
+
+def test_a_tool_that_uses_a_client_which_it_has_not_is_told_when_it_has_one(runner: ToolRunner) -> None:
+    outcome = runner.run(job("def tool(): return client.agents.list()"))
+    began = "Error executing function tool: AttributeError: 'NoneType' object has no attribute 'agents' (`client` is None in this call"
+    assert str(outcome.error).startswith(began)
+    assert "toolNetwork=open" in str(outcome.error)
+
+
+def test_an_absent_client_is_named_only_where_it_may_be_the_reason(runner: ToolRunner) -> None:
+    outcome = runner.run(job("def tool(): return 'client'.agents"))
+    assert outcome.error == "Error executing function tool: AttributeError: 'str' object has no attribute 'agents'"
+
+
+ARGUMENTS: JsonObject = {
+    "type": "object",
+    "title": "PlanArguments",
+    "$defs": {
+        "Task": {
+            "type": "object",
+            "title": "Task",
+            "properties": {"name": {"type": "string"}, "hours": {"type": "integer"}, "after": {"type": "string"}},
+            "required": ["name", "hours"],
+        }
+    },
+    "properties": {"tasks": {"type": "array", "items": {"$ref": "#/$defs/Task"}}, "limit": {"type": "integer"}},
+    "required": ["tasks"],
+}
+PLAN = """
+def tool(tasks: list[Task], limit: int = 3):
+    return [type(tasks[0]).__name__, isinstance(tasks[0], Task), tasks[0].hours + tasks[1].hours, tasks[1].after, limit]
+"""
+
+
+def test_a_schema_of_the_arguments_makes_objects_of_them(runner: ToolRunner) -> None:
+    tasks: list[Json] = [{"name": "a", "hours": 2}, {"name": "b", "hours": "3"}]
+    outcome = runner.run(job(PLAN, args={"tasks": tasks}, args_json_schema=ARGUMENTS))
+    assert (outcome.error, outcome.value) == (None, ["Task", True, 5, None, 3])
+
+
+def test_arguments_that_do_not_fit_their_schema_are_an_error_that_names_the_field(runner: ToolRunner) -> None:
+    outcome = runner.run(job(PLAN, args={"tasks": [{"name": "a"}]}, args_json_schema=ARGUMENTS))
+    assert "hours" in str(outcome.error)
+
+
+def test_a_part_of_a_schema_that_contains_itself_stays_json(runner: ToolRunner) -> None:
+    tree: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}, "below": {"$ref": "#/$defs/Tree"}}}
+    schema: JsonObject = {"type": "object", "$defs": {"Tree": tree}, "properties": {"tree": {"$ref": "#/$defs/Tree"}}}
+    args: Json = {"tree": {"name": "a", "below": {"name": "b"}}}
+    outcome = runner.run(job("def tool(tree): return [tree.name, tree.below]\n", args=args, args_json_schema=schema))
+    assert outcome.value == ["a", {"name": "b"}]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters.tool_runner.cage.walls import Wall
+from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.tool_runner.confinement import Cage
 from hibernaut.ports.tool_runner import ToolRunner
 from tests.contracts.tool_runner.conftest import job
 
@@ -40,8 +44,26 @@ def test_a_tool_works_in_a_fresh_folder_that_is_gone_afterwards(runner: ToolRunn
     """
     first, second = (runner.run(job(source)).value for _ in range(2))
     assert first[1] == second[1] == []
-    assert len({first[0], second[0], str(Path.cwd())}) == 3
+    assert str(Path.cwd()) not in (first[0], second[0])
     assert not Path(first[0]).exists()
+
+
+def test_a_tool_imports_what_is_installed_below_tmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """
+    import os, installed_here
+    def tool():
+        open("/tmp/mine", "w").close()
+        return [installed_here.NAME, sorted(os.listdir("/tmp"))]
+    """
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        Path(folder, "libraries").mkdir()
+        Path(folder, "libraries", "installed_here.py").write_text("NAME = 'here'\n", encoding="utf-8")
+        Path(folder, "libraries", "sub").symlink_to("nowhere")
+        monkeypatch.syspath_prepend(f"{folder}/libraries")
+        outcome = ChildProcessRunner(Cage(hidden=[])).run(job(source))
+    name, listed = outcome.value
+    assert (name, {"mine", "work"} <= set(listed)) == ("here", True)
 
 
 def test_a_tool_is_given_no_open_file_of_the_server(runner: ToolRunner, tmp_path: Path) -> None:
@@ -86,9 +108,9 @@ def test_a_tool_that_writes_its_own_reply_gets_an_error_for_nonsense(runner: Too
     assert str(outcome.error).startswith("Error executing function tool: ")
 
 
-def test_a_tool_may_import_what_the_server_may(runner: ToolRunner) -> None:
-    source = "def tool():\n    import pydantic\n    return pydantic.__name__\n"
-    assert runner.run(job(source)).value == "pydantic"
+def test_a_tool_may_import_what_published_tools_import(runner: ToolRunner) -> None:
+    source = "def tool():\n    import httpx, letta_client, pydantic, requests, yaml\n    return yaml.safe_load('a: 1')\n"
+    assert runner.run(job(source)).value == {"a": 1}
 
 
 @pytest.mark.parametrize("module", ["planted", "child_process"])
@@ -97,3 +119,11 @@ def test_a_tool_imports_nothing_by_where_it_runs(runner: ToolRunner, module: str
     source = f"def tool():\n    open('planted.py', 'w').close()\n    import {module}\n"
     outcome = runner.run(job(source, environment={"PYTHONPATH": "."}))
     assert "ModuleNotFoundError" in str(outcome.error)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
+def test_without_a_network_there_are_no_sockets() -> None:
+    source = "def tool():\n    import socket\n    socket.socketpair()\n    return socket.create_connection(('127.0.0.1', 9))\n"
+    runner = ChildProcessRunner(Cage(network=False))
+    assert "Permission denied" in str(runner.run(job(source)).error)
+    assert {Wall.NO_NETWORK, Wall.CONNECTIONS} <= runner.walls()

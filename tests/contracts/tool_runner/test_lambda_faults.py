@@ -65,14 +65,21 @@ def test_a_function_that_cannot_work_is_an_os_error(fault: dict[str, str] | Exce
         LambdaRunner("run_tool", Faulty(fault)).run(job(TOOL))
 
 
-def test_each_agent_has_its_own_environments_and_a_tool_without_an_agent_has_one_for_itself() -> None:
+@pytest.mark.parametrize("code", ["ResourceNotReadyException", "ENINotReadyException", "ResourceConflictException"])
+def test_a_function_without_its_network_asks_to_be_called_again(code: str) -> None:
+    outcome = LambdaRunner("run_tool", Faulty(client_error(code))).run(job(TOOL))
+    assert outcome.status == "error"
+    assert str(outcome.error).endswith("call the tool again in two minutes")
+
+
+def test_each_agent_of_each_tenant_has_its_own_environments_and_a_tool_without_an_agent_has_one_for_itself() -> None:
     client = HandlerClient()
     runner = LambdaRunner("run_tool", client)
-    for agent in ("agent-1", "agent-1", None, None):
-        runner.run(job(TOOL, agent_id=agent))
-    tenants = [request["TenantId"] for request in client.requests]
-    assert tenants[:2] == ["agent-1", "agent-1"]
-    assert len(set(tenants)) == 3
+    for tenant, agent in (("a", "agent-1"), ("a", "agent-1"), ("b", "agent-1"), ("a", None), ("a", None)):
+        runner.run(job(TOOL, agent_id=agent, tenant=tenant))
+    environments = [request["TenantId"] for request in client.requests]
+    assert environments[:3] == ["a:agent-1", "a:agent-1", "b:agent-1"]
+    assert len(set(environments)) == 4
 
 
 def test_a_real_client_makes_one_attempt_and_waits_longer_than_the_function_may_run() -> None:

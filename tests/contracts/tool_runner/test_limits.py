@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import socket
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -119,24 +118,24 @@ def test_a_block_too_large_to_send_is_an_error(runner: ToolRunner) -> None:
 
 
 LEFT_BEHIND = """
-import fcntl, os, sys, time
-def tool(how):
-    lock = open(os.environ["LOCK"], "a")
-    fcntl.flock(lock, fcntl.LOCK_EX)
+import os, socket, time
+def tool(how, port):
+    line = socket.create_connection(("127.0.0.1", port))
+    line.send(b"started")
     if how == "leaves a child":
         if os.fork() == 0:
             time.sleep(30)
-            lock.write("survived")
+            line.send(b"survived")
             os._exit(0)
     elif how == "runs away":
         for _ in range(20_000):
             if os.fork():
                 os._exit(0)
-        lock.write("survived")
+        line.send(b"survived")
     elif how == "waits for a child":
         if os.fork() == 0:
             time.sleep(30)
-            lock.write("survived")
+            line.send(b"survived")
         os.wait()
 """
 
@@ -144,24 +143,25 @@ def tool(how):
 @pytest.mark.parametrize(
     ("how", "status"), [("leaves a child", "success"), ("runs away", "error"), ("waits for a child", "error")]
 )
-def test_processes_that_a_tool_started_die_with_it(runner: ToolRunner, how: str, status: str, tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    outcome = runner.run(job(LEFT_BEHIND, args={"how": how}, environment={"LOCK": str(path)}, timeout=1.0))
-    assert outcome.status == status
-    with path.open() as lock:
-        # Free as soon as the last process that holds it is dead.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert lock.read() == ""
+def test_processes_that_a_tool_started_die_with_it(runner: ToolRunner, how: str, status: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        outcome = runner.run(job(LEFT_BEHIND, args={"how": how, "port": listener.getsockname()[1]}, timeout=2.0))
+        assert outcome.status == status
+        with listener.accept()[0] as line:
+            # The end comes as soon as the last process that holds the line is dead.
+            assert b"".join(iter(lambda: line.recv(100), b"")) == b"started"
 
 
-def test_closing_the_runner_ends_what_is_running(tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    os.mkfifo(started)
-    source = "import os, time\ndef tool():\n    open(os.environ['STARTED'], 'w').close()\n    time.sleep(1000)\n"
+def test_closing_the_runner_ends_what_is_running() -> None:
+    source = """
+    import socket, time
+    def tool(port):
+        socket.create_connection(("127.0.0.1", port))
+        time.sleep(1000)
+    """
     runner = ChildProcessRunner()
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(runner.run, job(source, environment={"STARTED": str(started)}))
-        # Opening waits for the tool to open its end.
-        started.open().close()
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(runner.run, job(source, args={"port": listener.getsockname()[1]}))
+        listener.accept()[0].close()
         runner.close()
         assert "its process was killed (SIGKILL)" in str(running.result().error)

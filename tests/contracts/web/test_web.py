@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,9 +15,11 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.addresses import is_public
+from hibernaut.adapters.addresses import PUBLIC, THIS_MACHINE, AddressPolicy, is_public
 from hibernaut.adapters.web.http import HttpWeb
-from hibernaut.ports.web import NO_WEB, WebFailure
+from hibernaut.ports.web import NO_WEB, WebFailure, WebPage
+
+NAMED = AddressPolicy(hosts=frozenset({"callback.test"}))
 
 
 @contextmanager
@@ -45,6 +49,7 @@ class Other:
     hangs: bool = False
     body: bytes = b""
     leads_to: str | None = None
+    encoding: str = ""
     heard: list[tuple[str, str, Any]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
@@ -71,6 +76,8 @@ def listening(other: Other) -> Iterator[Other]:
             at = int(self.path.removeprefix("/hop/")) if self.path.startswith("/hop/") else 0
             self.send_response(302 if at else other.status)
             self.send_header("content-type", "text/plain")
+            if other.encoding:
+                self.send_header("content-encoding", other.encoding)
             self.send_header("location", f"/hop/{at - 1}" if other.leads_to is None else other.leads_to)
             self.send_header("content-length", str(len(other.body)))
             self.end_headers()
@@ -106,19 +113,19 @@ def test_an_answer_that_never_ends_is_none() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_who_calls_strangers_only_sends_nothing_to_this_machine(host: str) -> None:
     with listening(Other()) as other, pytest.raises(WebFailure):
-        HttpWeb.public().post(other.url.replace("127.0.0.1", host), {}, seconds=5)
+        HttpWeb(PUBLIC).post(other.url.replace("127.0.0.1", host), {}, seconds=5)
     assert other.heard == []
 
 
 def test_nobody_hears_from_a_refusal_which_ports_of_this_network_are_open() -> None:
     def reason(url: str) -> str:
         with pytest.raises(WebFailure) as failure:
-            HttpWeb.public().post(url, {}, seconds=5)
+            HttpWeb(PUBLIC).post(url, {}, seconds=5)
         return str(failure.value)
 
     with listening(Other()) as other, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        urls = [other.url, f"http://127.0.0.1:{closed.getsockname()[1]}", "http://[::1]:1/", "http://a..b/"]
+        urls = [other.url, f"http://127.0.0.1:{closed.getsockname()[1]}", "http://[::1]:2/", "http://a..b/"]
         assert {reason(url) for url in urls} == {"no answer from a public address within 5 seconds"}
     assert other.heard == []
 
@@ -132,14 +139,14 @@ def test_a_name_is_looked_up_once_and_the_connection_goes_to_the_address_that_wa
 
     with listening(Other()) as other:
         port = int(other.url.rpartition(":")[2])
-        web = HttpWeb(lambda address: address == "127.0.0.1", resolve=resolve)
+        web = HttpWeb(NAMED, resolve=resolve)
         assert web.post(f"http://callback.test:{port}/done", {}, seconds=5) == 200
     assert asked == [("callback.test", port)]
     assert other.hosts == [f"callback.test:{port}"]
 
 
 def test_a_name_that_stands_for_any_address_of_this_network_is_refused() -> None:
-    web = HttpWeb(lambda address: address == "127.0.0.1", resolve=lambda *_: ["127.0.0.1", "10.0.0.1"])
+    web = HttpWeb(THIS_MACHINE, resolve=lambda *_: ["127.0.0.1", "10.0.0.1"])
     with listening(Other()) as other, pytest.raises(WebFailure):
         web.post(other.url.replace("127.0.0.1", "callback.test"), {}, seconds=5)
     assert other.heard == []
@@ -230,19 +237,19 @@ def test_where_nothing_is_connected_every_post_fails() -> None:
 
 def test_a_page_is_read_over_a_few_redirects() -> None:
     with listening(Other(body=b"text")) as other:
-        page = HttpWeb(pages=None).page(other.url + "/hop/5", seconds=5, most=100)
+        page = HttpWeb(pages=THIS_MACHINE).page(other.url + "/hop/5", seconds=5, most=100)
         assert (page.status, page.content_type, page.data, page.url) == (200, "text/plain", b"text", other.url + "/hop/0")
         with pytest.raises(WebFailure, match="more than 5 redirects"):
-            HttpWeb(pages=None).page(other.url + "/hop/6", seconds=5, most=100)
+            HttpWeb(pages=THIS_MACHINE).page(other.url + "/hop/6", seconds=5, most=100)
 
 
 def test_no_more_of_a_page_is_read_than_was_asked_for() -> None:
     with listening(Other(body=b"x" * 1_000_000)) as other:
-        assert HttpWeb(pages=None).page(other.url, seconds=5, most=1000).data == b"x" * 1000
+        assert HttpWeb(pages=THIS_MACHINE).page(other.url, seconds=5, most=1000).data == b"x" * 1000
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-@pytest.mark.parametrize("web", [HttpWeb(), HttpWeb.public()])
+@pytest.mark.parametrize("web", [HttpWeb(), HttpWeb(PUBLIC)])
 def test_a_page_of_this_machine_is_never_read(web: HttpWeb, host: str) -> None:
     with listening(Other()) as other, pytest.raises(WebFailure, match="no answer from a public address"):
         web.page(other.url.replace("127.0.0.1", host), seconds=5, most=100)
@@ -252,14 +259,39 @@ def test_a_page_of_this_machine_is_never_read(web: HttpWeb, host: str) -> None:
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "//127.0.0.1/"])
 def test_other_schemes_are_not_read_nor_led_to(address: str) -> None:
     with pytest.raises(WebFailure):
-        HttpWeb(pages=None).page(address, seconds=1, most=100)
+        HttpWeb(pages=THIS_MACHINE).page(address, seconds=1, most=100)
     with listening(Other(leads_to=address)) as other, pytest.raises(WebFailure):
-        HttpWeb(pages=None).page(other.url + "/hop/1", seconds=5, most=100)
+        HttpWeb(pages=THIS_MACHINE).page(other.url + "/hop/1", seconds=5, most=100)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_compressed_page_is_unpacked_as_far_as_was_asked_for(encoding: str) -> None:
+    bomb = (gzip if encoding == "gzip" else zlib).compress(b"x" * 50_000_000)
+    with listening(Other(body=bomb, encoding=encoding)) as other:
+        page = HttpWeb(pages=THIS_MACHINE).page(other.url, seconds=5, most=1000)
+        assert (page.data, page.truncated) == (b"x" * 1000, True)
+    with listening(Other(body=gzip.compress(b"text"), encoding="gzip")) as other:
+        assert HttpWeb(pages=THIS_MACHINE).page(other.url, seconds=5, most=4) == WebPage(200, "text/plain", b"text", other.url)
+
+
+@pytest.mark.parametrize(("encoding", "why"), [("br", "compressed by br"), ("gzip", "damaged")])
+def test_what_cannot_be_unpacked_is_no_page(encoding: str, why: str) -> None:
+    with listening(Other(body=b"not compressed", encoding=encoding)) as other, pytest.raises(WebFailure, match=why):
+        HttpWeb(pages=THIS_MACHINE).page(other.url, seconds=5, most=1000)
+
+
+def test_a_question_is_asked_once_and_follows_nothing() -> None:
+    with listening(Other(body=b"{}")) as other:
+        page = HttpWeb().ask(other.url + "/find", None, {"x-api-key": "k"}, seconds=5, most=100)
+        assert (page.status, page.data, len(other.heard)) == (200, b"{}", 1)
+        assert HttpWeb().ask(other.url + "/hop/2", None, {}, seconds=5, most=100).status == 302
+        assert HttpWeb().ask(other.url, {"a": 1}, {}, seconds=5, most=100).status == 200
+        assert other.heard[-1] == ("/", "application/json", {"a": 1})
 
 
 def test_a_page_that_never_ends_is_none() -> None:
     with trickling() as url, pytest.raises(WebFailure, match="no answer within"):
-        HttpWeb(pages=None).page(url, seconds=0.1, most=100)
+        HttpWeb(pages=THIS_MACHINE).page(url, seconds=0.1, most=100)
 
 
 def test_where_nothing_is_connected_no_page_is_read() -> None:
@@ -278,8 +310,8 @@ def test_a_delivery_sends_its_bytes_and_headers_and_gives_the_status(status: int
 def test_a_delivery_goes_to_no_private_address_and_keeps_its_name_where_it_is_allowed() -> None:
     with listening(Other()) as other:
         with pytest.raises(WebFailure, match="public address"):
-            HttpWeb.public().deliver(other.url, b"{}", {}, seconds=5)
-        web = HttpWeb(lambda address: address == "127.0.0.1", resolve=lambda *_: ["127.0.0.1"])
+            HttpWeb(PUBLIC).deliver(other.url, b"{}", {}, seconds=5)
+        web = HttpWeb(THIS_MACHINE, resolve=lambda *_: ["127.0.0.1"])
         assert web.deliver(other.url.replace("127.0.0.1", "hook.test"), b"{}", {"webhook-id": "evt-1"}, seconds=5) == 200
         assert [host.partition(":")[0] for host in other.hosts] == ["hook.test"]
     with pytest.raises(WebFailure):

@@ -8,8 +8,10 @@ import pytest
 
 from hibernaut.rest.errors import NO_RETRY, body_of, headers_of, status_of, validation_body
 from hibernaut.schemas import errors
+from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.memory.version_faults import VersionConflict
+from hibernaut.schemas.secret_errors import SecretUnreadable
 
 
 def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[HibernautError]]:
@@ -33,6 +35,10 @@ def made(kind: type[HibernautError]) -> HibernautError:
         return errors.BudgetExceeded("used up", budget="steps_per_day", subject="tenant", resets_at=None, retry_after=1)
     if kind is errors.ReplyTooLarge:
         return errors.ReplyTooLarge(2, 1)
+    if kind is ErasureRunning:
+        return ErasureRunning("running", "erasure-1")
+    if kind is SecretUnreadable:
+        return SecretUnreadable("KEY", "agent-1")
     if kind is VersionConflict:
         return VersionConflict("changed", 3)
     return kind("why")
@@ -48,6 +54,7 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
         {"detail", "run_id"},
         {"detail", "code"},
         {"detail", "code", "current_version"},
+        {"detail", "code", "erasure_id"},
         {"detail", "code", "route"},
         {"detail", "code", "budget", "subject", "resets_at"},
         {"error"},

@@ -25,8 +25,11 @@ def test_reading_and_cancelling_share_no_thread_with_what_takes_long() -> None:
             found.setdefault(lane_of(route.path, route.methods).name, set()).update(f"{m} {route.path}" for m in route.methods)
     assert all(one.startswith("GET ") for one in found["reads"])
     assert all(one.endswith("/cancel") for one in found["control"])
-    assert len(found["control"]) == 4
-    assert found["tool runs"] == {"POST /v1/tools/run", "POST /v1/agents/{agent_id}/tools/{tool_name}/run"}
+    assert len(found["control"]) == 5
+    servers = {one for one in found["tool runs"] if "mcp" in one}
+    assert found["tool runs"] - servers == {"POST /v1/tools/run", "POST /v1/agents/{agent_id}/tools/{tool_name}/run"}
+    assert [one for one in servers if one.startswith("GET ")] == ["GET /v1/tools/mcp/servers/{mcp_server_name}/tools"]
+    assert {"POST /v1/mcp-servers", "PATCH /v1/mcp-servers/{mcp_server_id}/refresh", "PUT /v1/tools/mcp/servers"} <= servers
     assert found["uploads"] == {"POST /v1/folders/{folder_id}/upload", "POST /v1/agents/import"}
     assert "GET /v1/agents/{agent_id}/archival-memory/search" in found["searches"]
     assert {"POST /v1/tools", "PUT /v1/tools", "POST /v1/tools/generate-schema"} <= found["tool sources"]

@@ -10,6 +10,7 @@ import pytest
 from hibernaut.rest.errors import body_of, status_of, validation_body
 from hibernaut.schemas import errors
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.memory.version_faults import VersionExpired
 from tests.support.api_description import api_description
 from tests.support.json_schema import fits
@@ -26,7 +27,13 @@ SENDING, PLAIN, RESUMING, UPLOADING, ROLLING_BACK = (
         "/v1/blocks/{block_id}/rollback",
     )
 )
-ELSEWHERE = {errors.LogExpired: RESUMING, errors.UnsupportedMedia: UPLOADING, VersionExpired: ROLLING_BACK}
+REFRESHING = DOCUMENT["paths"]["/v1/mcp-servers/{mcp_server_id}/refresh"]["patch"]
+ELSEWHERE = {
+    errors.LogExpired: RESUMING,
+    errors.UnsupportedMedia: UPLOADING,
+    VersionExpired: ROLLING_BACK,
+    McpServerUnavailable: REFRESHING,
+}
 
 
 def operations() -> Iterator[tuple[str, Any]]:
@@ -77,5 +84,7 @@ def test_streams_of_events_are_described_as_such() -> None:
         "post /v1/chat/completions",
         "post /v1/conversations/{conversation_id}/messages",
         "post /v1/conversations/{conversation_id}/stream",
+        "post /v1/groups/{group_id}/messages",
+        "post /v1/groups/{group_id}/messages/stream",
         "post /v1/runs/{run_id}/stream",
     }

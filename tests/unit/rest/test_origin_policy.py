@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +118,8 @@ def test_a_foreign_page_may_read_nothing_into_effect(policy: OriginPolicy, heade
         assert refused(policy, scope(method, **headers)) is (None if may else ForeignOrigin)
     for method in ("GET", "HEAD", "OPTIONS"):
         assert refused(policy, scope(method, **headers)) is None
+        with nullcontext() if may else pytest.raises(ForeignOrigin):
+            policy.check_change(scope(method, **headers))
 
 
 @given(

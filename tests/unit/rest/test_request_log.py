@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from fastapi.exceptions import RequestValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,20 @@ def test_a_refusal_is_seen_with_its_reason(caplog: pytest.LogCaptureFixture) -> 
     (refused,) = [record for record in caplog.records if record.getMessage() == "request refused"]
     assert refused.levelno == logging.WARNING
     assert "evil.test" in refused.__dict__["reason"]
+
+
+def test_the_reason_of_a_refusal_is_told_to_who_looks_for_it_without_a_value_of_the_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fault = RequestValidationError(
+        [{"loc": ("body", "names", SECRET), "msg": f"{SECRET} is no name", "input": SECRET, "type": "string_type"}]
+    )
+    with caplog.at_level(logging.DEBUG, logger=LOG):
+        ask(failing(NotFound(f"There is no agent {SECRET}")), scope("/fails"))
+        ask(failing(fault), scope("/fails"))
+    told = [vars(record)["why"] for record in lines(caplog) if record.getMessage() == "request refused"]
+    assert told == ["An unknown id, handle or label.", "body.names: string_type"]
+    assert SECRET not in str([vars(one) for one in caplog.records])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption makes.
+"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption makes. The file may have several keys, one
+a line: the first one seals, and each of them opens what it has sealed.
 
 A random data key encrypts each value; the master key wraps the data key by AES-256-GCM. Whoever has the data folder has the key file too:
 the encryption protects copies of the database and of the blobs, not the folder itself.
@@ -21,6 +22,8 @@ from hibernaut.ports.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable
 
 _NONCE = 12
+MOST_KEYS = 16
+"""The largest number of keys in a file."""
 RETRY_AFTER = 60.0
 """Seconds: a person must put the key file right."""
 logger = logging.getLogger(__name__)
@@ -35,13 +38,13 @@ class KeyFileCipher:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._key: bytes | None = None
+        self._keys: tuple[bytes, ...] = ()
 
     def seal(self, plain: bytes, context: Mapping[str, str]) -> bytes:
         """The encrypted value. Raises: MasterKeyUnavailable if the key file can be neither read nor made."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        master = self._master(make=True)
+        master = self._masters(make=True)[0]
         data_key, nonce = os.urandom(KEY_BYTES), os.urandom(_NONCE)
         wrapped = nonce + AESGCM(master).encrypt(nonce, data_key, context_bytes(context))
         return bytes(Envelope.sealed(plain, data_key=data_key, wrapped_key=wrapped, context=context))
@@ -53,44 +56,44 @@ class KeyFileCipher:
 
         envelope = Envelope.parsed(sealed)
         wrapped = envelope.wrapped_key
-        master = self._master(make=False)
-        try:
-            data_key = AESGCM(master).decrypt(wrapped[:_NONCE], wrapped[_NONCE:], context_bytes(context))
-        except (InvalidTag, ValueError):  # ValueError: the wrapped key is too short to hold a nonce
-            raise SealBroken(
-                f"the key in {self._path} does not open the value: it was sealed with another key or for another place, or it is damaged"
-            ) from None
-        return envelope.opened(data_key, context)
+        for master in self._masters(make=False):
+            with suppress(InvalidTag, ValueError):  # ValueError: the wrapped key is too short to hold a nonce
+                data_key = AESGCM(master).decrypt(wrapped[:_NONCE], wrapped[_NONCE:], context_bytes(context))
+                return envelope.opened(data_key, context)
+        raise SealBroken(
+            f"no key in {self._path} opens the value: it was sealed with another key or for another place, or it is damaged"
+        )
 
-    def _master(self, *, make: bool) -> bytes:
+    def _masters(self, *, make: bool) -> tuple[bytes, ...]:
+        """The keys of the file, at least one; the first one seals."""
         with self._lock:
-            if self._key is None:
-                self._key = self._read() or (self._made() if make else None)
-            if self._key is None:
+            self._keys = self._keys or self._read() or (self._made() if make else ())
+            if not self._keys:
                 raise MasterKeyUnavailable(
                     f"The key file {self._path} is missing, so stored secrets cannot be read. Put it back from a backup of the data"
                     " folder, or enter the secrets again.",
                     RETRY_AFTER,
                 )
-            return self._key
+            return self._keys
 
-    def _read(self) -> bytes | None:
+    def _read(self) -> tuple[bytes, ...]:
         try:
             with os.fdopen(os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as opened:
-                text = opened.read(2 * KEY_BYTES + 2)
+                text = opened.read(MOST_KEYS * (2 * KEY_BYTES + 2) + 1)
         except FileNotFoundError:
-            return None
+            return ()
         except OSError as error:
             raise self._unusable(error) from error
         with suppress(ValueError):
-            if len(key := bytes.fromhex(text.decode("ascii"))) == KEY_BYTES:
-                return key
+            keys = tuple(bytes.fromhex(line) for line in text.decode("ascii").split())
+            if 0 < len(keys) <= MOST_KEYS and all(len(key) == KEY_BYTES for key in keys):
+                return keys
         raise MasterKeyUnavailable(
-            f"The key file {self._path} does not hold a key of {2 * KEY_BYTES} hexadecimal digits. Put it back from a backup.",
+            f"The key file {self._path} does not hold a key of {2 * KEY_BYTES} hexadecimal digits, or up to {MOST_KEYS} of them, one a line. Put it back from a backup.",
             RETRY_AFTER,
         )
 
-    def _made(self) -> bytes | None:
+    def _made(self) -> tuple[bytes, ...]:
         """The key of the first process that makes the file. The file appears whole and is on the disk before a value is sealed with it."""
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:

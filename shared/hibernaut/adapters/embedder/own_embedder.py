@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.providers import embedder_of
-from hibernaut.adapters.model.connections import Dial, certificates
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
 from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector

@@ -13,6 +13,7 @@ BLANK = " "
 """The substitute for an empty text, which these services refuse."""
 LONGEST_TOKEN = 8
 """Characters per token at most: text beyond this bound is cut without counting tokens."""
+_NUMBERS = {float, int}
 
 
 def fitting(text: str, limit: int) -> tuple[str, int]:
@@ -46,7 +47,7 @@ def batches(texts: Sequence[str], *, limit: int, most: int, most_tokens: int) ->
 
 def vector_of(name: str, value: Json, dimension: int) -> Vector:
     """A vector of unit norm. Raises: EmbedderFailed unless the value is a list of `dimension` numbers that are not all zero."""
-    if not isinstance(value, list) or not all(type(number) in (float, int) for number in value):
+    if not isinstance(value, list) or not set(map(type, value)) <= _NUMBERS:
         raise EmbedderFailed(f"{name}: the answer holds no vector", retryable=True)
     if len(value) != dimension:
         raise EmbedderFailed(
@@ -57,4 +58,4 @@ def vector_of(name: str, value: Json, dimension: int) -> Vector:
     length = math.hypot(*value)
     if not 0 < length < math.inf:
         raise EmbedderFailed(f"{name}: the vector has no direction", retryable=False, of_texts=True)
-    return tuple(number / length for number in value)
+    return tuple([number / length for number in value])

@@ -49,7 +49,13 @@ def limit_itself(memory: int, cpu: int) -> None:
 def parse(job: dict[str, str], data: bytes) -> dict[str, object]:
     from hibernaut.adapters.files.parsers import PARSERS, longest_text
 
-    text, most = PARSERS[job["work"]](data), longest_text(len(data))
+    most = longest_text(len(data))
+    if job["work"] == "page":
+        from hibernaut.adapters.files.web_pages import page_markdown
+
+        text = page_markdown(data, job["address"])
+    else:
+        text = PARSERS[job["work"]](data)
     if len(text) > most:
         raise ValueError(f"The file unpacks to more than {most} characters of text.")
     return {"text": text.encode("utf-8", "replace").decode()}

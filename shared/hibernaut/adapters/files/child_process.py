@@ -36,12 +36,12 @@ class ChildFileReader:
         self._memory = memory
         self._cpu_seconds = cpu_seconds
 
-    def text(self, data: bytes, kind: FileKind, *, seconds: float) -> str:
+    def text(self, data: bytes, kind: FileKind, *, seconds: float, address: str = "") -> str:
         """As the port says. Raises: Unreadable, OSError."""
         if kind is FileKind.TEXT:
             return decoded(data)
         try:
-            reply = self._run({"work": kind.value}, data, seconds)
+            reply = self._run({"work": kind.value, "address": address}, data, seconds)
         except TooSlow:
             raise Unreadable("The file took too many seconds to be read for its size.") from None
         match reply:

@@ -209,12 +209,12 @@ class _Document:
 def html_text(data: bytes) -> str:
     """The visible text of a page, with headings as in Markdown."""
     reader = _Page()
-    reader.feed(_html_source(data))
+    reader.feed(html_source(data))
     reader.close()
     return _BLANKS.sub("\n\n", "\n".join(line.strip() for line in "".join(reader.found).split("\n"))).strip()
 
 
-def _html_source(data: bytes) -> str:
+def html_source(data: bytes) -> str:
     """The decoded page: by its byte order mark, as UTF-8, or by its declared encoding."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")

@@ -14,8 +14,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from hibernaut.adapters.certificates import certificates
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -141,16 +142,6 @@ class Connections(Generic[C]):
             self._free = self._free[len(idle) :]
         for each in idle:
             each.close()
-
-
-@cache
-def certificates() -> SSLContext:
-    """The TLS certificates that servers are checked by. All providers of a process share them: OpenSSL 3 parses the list for 30 ms of CPU time
-    (python/cpython#95031).
-    """
-    from httpx2 import create_ssl_context
-
-    return create_ssl_context()
 
 
 def _shut(connection: socket.socket) -> None:

@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from hibernaut.adapters.addresses import THIS_MACHINE
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.google_credentials import service_account
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.connections import Dial
@@ -32,7 +34,6 @@ from hibernaut.adapters.model.provider_settings import (
     of_vertex,
     redaction_of,
 )
-from hibernaut.adapters.model.public_dial import dial_public
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.embedding_models import BEDROCK_MODELS, KnownEmbedding, description, known
 from hibernaut.ports.embedder import Embedder
@@ -141,8 +142,8 @@ class OwnConnection:
 
 
 class OwnProviders:
-    """Connects tenants' providers. `public_only`: clients are remote, so that an address which they name must be public and use https;
-    otherwise a server on this machine, like Ollama, may be named too. `embedder` makes the embedders; None: nothing is embedded.
+    """Connects tenants' providers. `door`: what judges the addresses that clients name; if its policy has no private ones, they must use https. None:
+    this machine may be named. `embedder` makes the embedders; None: nothing is embedded.
     """
 
     def __init__(
@@ -150,16 +151,16 @@ class OwnProviders:
         secrets: Secrets,
         *,
         prompt_cache: CacheLife = "5m",
-        public_only: bool = False,
+        door: Door | None = None,
         embedder: MakeEmbedder | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._secrets = secrets
-        self._public_only = public_only
+        self._door = door or Door(THIS_MACHINE)
+        self._schemes = ("https", "http") if self._door.policy.private else ("https",)
         self._embedder = embedder or _embeds_nothing
         self._now = now
         self._prompt_cache = prompt_cache
-        self._dial: Dial[Client] = dial_public if public_only else dial_any
 
     @cached_property
     def _windows(self) -> ContextWindows:
@@ -167,17 +168,22 @@ class OwnProviders:
 
     def connect(self, access: ProviderAccess) -> OwnConnection:
         """As the port says."""
-        settings = self._settings(access)
-        return OwnConnection(access, settings, OwnWires(self._wires, self._embedder, self._dial, self._windows, self._now))
+        settings, dial = self._settings(access), self._dial_of(access)
+        wires = OwnWires(lambda each: self._wires(each, dial), self._embedder, dial, self._windows, self._now)
+        return OwnConnection(access, settings, wires)
 
     def check(self, access: ProviderAccess) -> None:
         """As the port says."""
         settings = self._settings(access)
-        self._wires(settings).check(settings)
+        self._wires(settings, self._dial_of(access)).check(settings)
 
-    def _wires(self, settings: ProviderSettings) -> WireFactory:
+    def _dial_of(self, access: ProviderAccess) -> Dial[Client]:
+        """The door, where the client names an address; the key of a service account names that of its tokens."""
+        return self._door.dial if access.url or access.provider_type == VERTEX else dial_any
+
+    def _wires(self, settings: ProviderSettings, dial: Dial[Client]) -> WireFactory:
         redaction = redaction_of(self._secrets, (settings,))
-        return WireFactory(redaction, None, self._prompt_cache, self._windows, self._dial)
+        return WireFactory(redaction, None, self._prompt_cache, self._windows, dial)
 
     def _settings(self, access: ProviderAccess) -> ProviderSettings:
         if access.url:
@@ -217,17 +223,16 @@ class OwnProviders:
         return of_vertex(account["project_id"], access.region, access.key, access.url, own=access.name)
 
     def _check_address(self, field: str, url: str) -> None:
-        schemes = ("https",) if self._public_only else ("https", "http")
         parts = _parts(url)
         if (
             parts is None
-            or parts.scheme not in schemes
+            or parts.scheme not in self._schemes
             or parts.query
             or parts.fragment
             or not _HOST.fullmatch(parts.hostname or "")
         ):
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: {field} must be an address like https://api.example.com/v1 ({' or '.join(schemes)}, without a query)."
+                f"INVALID_ARGUMENT: {field} must be an address like https://api.example.com/v1 ({' or '.join(self._schemes)}, without a query)."
             )
         if parts.username or parts.password:
             raise InvalidArgument(f"INVALID_ARGUMENT: {field} must not contain a user or a password; put the key into api_key.")

@@ -118,7 +118,7 @@ class ProviderCall:
         except TimeoutException as error:
             raise ModelTimeout(f"{self.name}: no answer in time") from error
         except (HTTPError, InvalidURL) as error:
-            raise ModelConnection(f"{self.name}: no connection to {bare_address(self.url)} ({type(error).__name__})") from error
+            raise ModelConnection(f"{self.name}: no connection to {bare_address(self.url)} ({_cause(error)})") from error
         answer = HttpAnswer(self.name, response, deadline, self.hang_up)
         if not response.is_success:
             with answer:
@@ -131,6 +131,13 @@ class ProviderCall:
             raise ModelAuthentication(
                 f"{self.name}: the API key contains a line break or another character that cannot be sent; set it again without it"
             )
+
+
+def _cause(error: Exception) -> str:
+    """The kind of the failure; of an address that was refused the reason, which the door words for whoever may read it."""
+    from hibernaut.adapters.pinned_transport import AddressRefused
+
+    return str(error) if isinstance(error, AddressRefused) else type(error).__name__
 
 
 def _refusal(answer: HttpAnswer, response: Response) -> Json:

@@ -7,36 +7,27 @@ schedule, and does nothing if it is not due. What fails stays due in the table, 
 from __future__ import annotations
 
 import heapq
-import logging
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
+from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.table import Key
-from hibernaut.schemas.errors import place_of
 
 WORKERS = 8
 LONGEST_SLEEP = 3600.0
 """Seconds after which the thread looks at the clock again, which somebody may have set."""
-logger = logging.getLogger(__name__)
 
 
-class ScheduleClock:
+class ScheduleClock(DueThreads):
     """The `ScheduleWorkers` of one process. `close` waits for what is being fired and drops the rest, which stays due in the table."""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__("schedules", WORKERS, "schedule not fired")
         self._clock = clock
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="schedules")
-        self._fire: Callable[[Key], object] | None = None
         self._times: list[tuple[int, Key]] = []
-        self._queued: set[Key] = set()
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="schedule clock", daemon=True)
-
-    def bind(self, fire: Callable[[Key], object]) -> None:
-        self._fire = fire
+        self._thread = threading.Thread(target=self._tick, name="schedule clock", daemon=True)
 
     def note(self, place: Key, at_ms: int) -> None:
         """Fire the schedule at this place at `at_ms`, in milliseconds since 1970. A later call for the same place adds a time; it removes none."""
@@ -44,17 +35,6 @@ class ScheduleClock:
             heapq.heappush(self._times, (at_ms, place))
             if self._times[0] == (at_ms, place):
                 self._changed.notify()
-
-    def start(self, places: Sequence[Key]) -> None:
-        """Fire the schedules at these places now, on the threads of the pool; after `close` nothing is fired."""
-        with self._changed:
-            fresh = [place for place in dict.fromkeys(places) if place not in self._queued]
-            self._queued |= set(fresh)
-        try:
-            for place in fresh:
-                self._pool.submit(self._fired, place)
-        except RuntimeError:
-            logger.info("schedules left to the next start", extra={"items": len(fresh)})
 
     def due(self, now_ms: int) -> list[Key]:
         """The places whose times have come, which are forgotten."""
@@ -71,13 +51,13 @@ class ScheduleClock:
             self._changed.notify()
         if self._thread.is_alive():
             self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        super().close()
 
     def wait(self, now_ms: int) -> float | None:
         """Seconds until the earliest time; None: there is none."""
         return max(0, self._times[0][0] - now_ms) / 1000 if self._times else None
 
-    def _run(self) -> None:
+    def _tick(self) -> None:
         while True:
             with self._changed:
                 seconds = self.wait(self._now_ms())
@@ -94,15 +74,6 @@ class ScheduleClock:
         while self._times and self._times[0][0] <= now_ms:
             found.append(heapq.heappop(self._times)[1])
         return found
-
-    def _fired(self, place: Key) -> None:
-        with self._changed:
-            self._queued.discard(place)
-        try:
-            if self._fire is not None:
-                self._fire(place)
-        except Exception as error:  # noqa: BLE001  the thread's outermost line: the sweep hands the schedule over again
-            logger.error("schedule not fired", extra={"place": place_of(error), "error": type(error).__name__})
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -1,7 +1,7 @@
-"""The script that runs a tool in its own process: one job as JSON on stdin, one reply as framed JSON on a pipe of its own.
+"""Runs one tool in its own process, and writes the reply to a pipe of its own.
 
-`child_process` starts it as a file. It imports nothing of Hibernaut, and as little as possible of the standard library, because
-every call pays for the imports. It knows agents only by the snapshot in the job.
+`cage.launcher` calls it behind the walls. It imports as little as possible of the standard library, because every call pays for the imports. It knows
+agents only by the snapshot in the job.
 """
 
 from __future__ import annotations
@@ -15,17 +15,27 @@ import sys
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.tool_runner import frames
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
+
+    from hibernaut.adapters.tool_runner.argument_models import ArgumentModels
+
+    Job = dict[str, Any]
 
 MODULE = "tool"
 FILE = "<tool>"
 ERROR_LIMIT = 1_000
+WITHOUT_CLIENT = (
+    " (`client` is None in this call: a tool has one if an agent calls it, on AWS only with toolNetwork=open and access=public)"
+)
 RESERVE = 64 * 1024 * 1024
 """Bytes above the tool's memory limit, for reporting that the limit was reached."""
 BALLAST = 1024 * 1024
 ALARM_GRACE = 2
+DESCRIPTORS = 1024
 
 
 class AttributeDict(dict):  # type: ignore[type-arg]
@@ -59,32 +69,73 @@ class ToolMemory(AttributeDict):
         return [block["label"] for block in self.get("blocks", ())]
 
 
-def main() -> None:
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
-    job = json.loads(sys.stdin.buffer.read())
+class LettaClient:
+    """`client` in a tool: Letta's client of this server. It is made at its first use, because its import takes longer than most tools."""
+
+    def __init__(self, access: dict[str, str]) -> None:
+        self.__dict__["_access"] = access
+
+    def __getattr__(self, name: str) -> Any:
+        made = self.__dict__.get("_made")
+        if made is None:
+            from letta_client import Letta
+
+            access = self.__dict__["_access"]
+            made = self.__dict__["_made"] = Letta(base_url=access["base_url"], api_key=access["token"])
+        return getattr(made, name)
+
+
+def importable(package: str) -> bool:
+    return any(os.path.isdir(os.path.join(entry, package)) for entry in sys.path)
+
+
+def main(channel: int, job: Job) -> NoReturn:
+    """Run the job and end this process."""
+    # The tool's own packages come before the server's, and after Python's library.
+    own_packages = [job["packages"]] if job["packages"] else []
+    sys.path[:] = [*(entry for entry in sys.path if entry != job["root"]), *own_packages]
     sys.path.extend(entry for entry in job["path"] if entry not in sys.path)
-    limit_itself(job["memory"], job["timeout"])
-    reply = run(job)
+    if job.get("node"):
+        run_node(channel, job)
+    limit_itself(job["memory"], job["timeout"], job["files"])
+    own = os.getpid()
+    reply = run(job) if job["source_code"] is not None else [(frames.VALUE, json.dumps(job.get("walls", [])))]
     for stream in (sys.stdout, sys.stderr):
         # The tool may have closed or replaced it.
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
-    send(channel, reply)
+    # A process that the tool has forked has nothing to say.
+    if os.getpid() == own:
+        send(channel, frames.framed(reply))
     # Threads that the tool left behind must not keep the process alive.
     os._exit(0)
 
 
-def limit_itself(memory: int, timeout: float) -> None:
+def run_node(channel: int, job: Job) -> NoReturn:
+    """Let this process become Node; a reply says why it cannot."""
+    from hibernaut.adapters.tool_runner.node import start
+
+    limit_itself(job["memory"] + start.OWN_MEMORY, job["timeout"], job["files"], addresses=start.OWN_ADDRESSES)
+    try:
+        start.become_node(channel, job)
+    except OSError as error:
+        text = f"Error executing function {job['name']}: OSError: Node cannot be started here: {error}"
+        send(channel, frames.framed([(frames.ERROR, text[:ERROR_LIMIT]), (frames.TRACEBACK, "")]))
+    os._exit(0)
+
+
+def limit_itself(memory: int, timeout: float, files: int, *, addresses: int = 0) -> None:
     """Set soft limits, with a reserve for the report. The parent kills an overlong tool; the alarm does so if the parent is
-    gone.
+    gone. `addresses`: bytes of address space that are reserved without being used.
     """
     seconds = int(timeout) + ALARM_GRACE
     wanted = {
         # The tool's allocations; shared libraries do not count. The limit on address space is wider, for shared mappings.
         resource.RLIMIT_DATA: (memory, memory + RESERVE),
-        resource.RLIMIT_AS: (2 * memory + RESERVE, 2 * memory + 2 * RESERVE),
+        resource.RLIMIT_AS: (2 * memory + addresses + RESERVE, 2 * memory + addresses + 2 * RESERVE),
         resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_FSIZE: (files, files),
+        resource.RLIMIT_NOFILE: (DESCRIPTORS, DESCRIPTORS),
         resource.RLIMIT_CPU: (seconds * (os.cpu_count() or 1),) * 2,
     }
     for kind, limits in wanted.items():
@@ -95,32 +146,36 @@ def limit_itself(memory: int, timeout: float) -> None:
     signal.alarm(seconds)
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+def run(job: Job) -> list[tuple[bytes, str]]:
+    """The sections of the reply."""
     # Released first when the tool has used all memory: without it not even the next line could run.
     ballast = bytearray(BALLAST)
     try:
         state, memory = agent_state(job["agent_state"])
-        value = as_json(call(job, state), job["output_limit"])
-        return {"status": "success", "value": value, "blocks": changed(memory, job["agent_state"])}
+        value = written(call(job, state), job["output_limit"])
+        edits = changed(memory, job["agent_state"])
+        return [value, *(part for label, text in edits.items() for part in ((frames.LABEL, label), (frames.BLOCK, text)))]
     except BaseException as error:  # noqa: BLE001 -- the outermost line: whatever the tool raises, SystemExit too, is its result
         del ballast
         if isinstance(error, MemoryError):
             with contextlib.suppress(OSError, ValueError):
                 hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
                 resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-        return {"status": "error", "error": described(error, job), "traceback": traced(error, job)}
+        return [(frames.ERROR, described(error, job)), (frames.TRACEBACK, traced(error, job))]
 
 
-def call(job: dict[str, Any], state: AttributeDict | None) -> Any:
+def call(job: Job, state: AttributeDict | None) -> Any:
     module = ModuleType(MODULE)
     # Dataclasses and Pydantic look up their own module.
     sys.modules[MODULE] = module
-    module.__dict__["client"] = None
+    module.__dict__["client"] = LettaClient(job["client"]) if job["client"] and importable("letta_client") else None
+    models = argument_models(job)
+    module.__dict__.update(models.by_name if models is not None else ())
     exec(compile(job["source_code"], FILE, "exec"), module.__dict__)  # noqa: S102 -- running a tool is what this process is for
     function = module.__dict__.get(job["name"])
     if not callable(function):
         raise NameError(f"the source defines no function called {job['name']}")
-    positional, named = bound(function, job, state)
+    positional, named = bound(function, job, state, models)
     result = function(*positional, **named)
     if hasattr(result, "__await__"):
         import asyncio  # half of this process's start-up time would be spent on it
@@ -129,11 +184,22 @@ def call(job: dict[str, Any], state: AttributeDict | None) -> Any:
     return result
 
 
+def argument_models(job: Job) -> ArgumentModels | None:
+    """The models of the arguments, if the tool has a schema of its own for them."""
+    if not job["args_json_schema"]:
+        return None
+    from hibernaut.adapters.tool_runner.argument_models import ArgumentModels  # it imports Pydantic
+
+    return ArgumentModels(job["args_json_schema"])
+
+
 async def awaited(result: Any) -> Any:
     return await result
 
 
-def bound(function: Callable[..., Any], job: dict[str, Any], state: AttributeDict | None) -> tuple[list[Any], dict[str, Any]]:
+def bound(
+    function: Callable[..., Any], job: Job, state: AttributeDict | None, models: ArgumentModels | None
+) -> tuple[list[Any], dict[str, Any]]:
     """(positional arguments, keyword arguments): the model's, those that the server fills in, and None for absent optional
     ones.
     """
@@ -146,6 +212,8 @@ def bound(function: Callable[..., Any], job: dict[str, Any], state: AttributeDic
         return [], arguments
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     defaults = {*names[code.co_argcount - len(signed.__defaults__ or ()) : code.co_argcount], *(signed.__kwdefaults__ or ())}
+    if models is not None:
+        arguments = models.values(arguments)
     arguments = {
         name: converted(value, signed, name) if isinstance(value, dict | list) else value for name, value in arguments.items()
     }
@@ -206,15 +274,17 @@ def changed(memory: ToolMemory, snapshot: dict[str, Any] | None) -> dict[str, st
     return edited
 
 
-def as_json(value: Any, limit: int) -> Any:
-    """A JSON value: unchanged if it is JSON, a Pydantic model's dump, else `str(value)`."""
+def written(value: Any, limit: int) -> tuple[bytes, str]:
+    """The section of a return value: a string as it is, other JSON and a Pydantic model as JSON, else `str(value)`."""
+    if isinstance(value, str):
+        return frames.TEXT, cut(value, limit)
     try:
         text = json.dumps(value, default=dumped, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        text = value = str(value)
-    if len(text) > limit and isinstance(value, str):
-        return cut(value, limit)
-    return cut(text, limit) if len(text) > limit else value if isinstance(value, str) else json.loads(text)
+        return frames.TEXT, cut(str(value), limit)
+    if len(text) > limit or not frames.is_small(text.encode("utf-8", "replace")):
+        return frames.TEXT, cut(text, limit)
+    return frames.VALUE, text
 
 
 def dumped(value: Any) -> Any:
@@ -229,10 +299,12 @@ def cut(text: str, limit: int) -> str:
     return f"{text[:limit]}{note} ({len(text)} > {limit})]"
 
 
-def described(error: BaseException, job: dict[str, Any]) -> str:
+def described(error: BaseException, job: Job) -> str:
     message = (
         f"more than the {job['memory'] // 1024**2} MB that a tool may use" if isinstance(error, MemoryError) else said(error)
     )
+    if not job["client"] and isinstance(error, AttributeError) and error.name is not None and error.obj is None:
+        message += WITHOUT_CLIENT if "client" in job["source_code"] else ""
     return f"Error executing function {job['name']}: {type(error).__name__}: {message}"[:ERROR_LIMIT]
 
 
@@ -243,7 +315,7 @@ def said(error: BaseException) -> str:
         return "(an error without a readable text)"
 
 
-def traced(error: BaseException, job: dict[str, Any]) -> str:
+def traced(error: BaseException, job: Job) -> str:
     """The traceback, beginning with the tool's own first line."""
     import linecache  # only failures need it
     import traceback
@@ -259,13 +331,7 @@ def traced(error: BaseException, job: dict[str, Any]) -> str:
         return f"{type(error).__name__}: {said(error)}"[:ERROR_LIMIT]
 
 
-def send(channel: int, reply: dict[str, Any]) -> None:
-    """Write a reply: eight bytes of length, big-endian, then UTF-8; lone surrogates become question marks."""
-    payload = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
-    rest = memoryview(len(payload).to_bytes(8, "big") + payload)
+def send(channel: int, reply: bytes) -> None:
+    rest = memoryview(reply)
     while rest:
         rest = rest[os.write(channel, rest) :]
-
-
-if __name__ == "__main__":
-    main()

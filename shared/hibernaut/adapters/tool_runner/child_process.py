@@ -1,8 +1,8 @@
-"""Runs a custom tool in a child process of this machine: limits on time, memory and output, and no environment but the job's.
+"""Runs a custom tool in child processes of this machine: behind the walls that the system gives, within limits of time, memory, processes, files and
+output, and without any environment but the job's.
 
-Knows processes and the child's protocol. The sandbox contains mistakes, and hides our environment from the tool by ordinary
-means; it does not stop code that attacks the account under which it runs. On AWS, the isolation of the function does. See
-run-time digest 10.3-10.6; V1 gives tools the server's environment, this adapter does not.
+Knows processes and the protocol of `cage.launcher`. Everything that comes back is checked as a stranger's. See run-time digest 10.3-10.6; V1 gives tools
+the server's environment, this adapter does not.
 """
 
 from __future__ import annotations
@@ -17,26 +17,33 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from io import RawIOBase
 from pathlib import Path
 from typing import cast
 
-from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, kill_group, serve
-from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, failed
+from hibernaut.adapters.tool_runner import frames
+from hibernaut.adapters.tool_runner.cage.exits import BROKEN_EXIT, FILES_EXIT, MEMORY_EXIT, PROCESSES_EXIT
+from hibernaut.adapters.tool_runner.cage.walls import Wall
+from hibernaut.adapters.tool_runner.confinement import Cage, visible_paths
+from hibernaut.adapters.tool_runner.node.program import NodeProgram, found_node
+from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
+from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, STREAM_LIMIT, bounded, failed, labels_of
 from hibernaut.domain.tools.tool_arguments import coerce
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
-from hibernaut.schemas.base import Json
+from hibernaut.ports.tool_runner import PackagesMissing, ToolJob, ToolOutcome
+from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import sound_parameters
 
-STREAM_LIMIT = 200_000
-"""The largest captured part of stdout, and of stderr, in characters."""
-_FRAME_LIMIT = 64 * 1024 * 1024
 _SMALLEST_MEMORY = 64 * 1024 * 1024
 """The memory in bytes that the interpreter itself needs to start."""
-_CHILD = Path(__file__).with_name("child.py")
+PackagePlaces = Callable[[JsonObject, float], str]
+"""The folder of the packages of a job, which may be made within some seconds. Raises: PackagesMissing."""
+_PROBE_SECONDS = 20.0
+_ROOT = str(Path(__file__).parents[3])
+"""The folder that contains the package."""
+_START = f"import sys; sys.path.insert(0, {_ROOT!r}); from hibernaut.adapters.tool_runner.cage.launcher import main; main()"
 # Isolated, without `site` (the parent passes its path), UTF-8, unbuffered: output before a kill is not lost.
 _FLAGS = ("-I", "-S", "-X", "utf8", "-u", "-W", "ignore")
 
@@ -44,18 +51,29 @@ _FLAGS = ("-I", "-S", "-X", "utf8", "-u", "-W", "ignore")
 class ChildProcessRunner:
     """The `ToolRunner` of the embedded profile, and what the `run_tool` function itself uses. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, cage: Cage | None = None, packages: PackagePlaces | None = None, *, node: NodeProgram | None = None
+    ) -> None:
+        """`packages`: where the packages of tools are; None: tools have none of their own. `node`: the Node that runs tools in TypeScript, if not the
+        one of this machine.
+        """
+        self.cage = cage or Cage()
+        self._packages = packages
+        self._given_node = node
+        self._visible = visible_paths(self.cage.hidden)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
 
     def run(self, job: ToolJob) -> ToolOutcome:
         """Run the tool once. Raises: OSError where no process or folder can be made."""
-        if job.source_type == "typescript":
-            return failed(job, "NotImplementedError", "TypeScript tools cannot be run here: write the tool in Python")
+        if (why := self.refusal(job.source_type)) is not None:
+            return failed(job, "NotImplementedError", why)
         try:
             ready = replace(job, args=coerce(job.args, job.json_schema), memory=max(job.memory, _SMALLEST_MEMORY))
-            request = _request(ready)
+            request = self._request(ready, packages=self._place(ready))
             environment = _environment(ready)
+        except PackagesMissing as error:
+            return failed(job, "ImportError", str(error))
         except InvalidArgument as error:
             return failed(job, "TypeError", error.detail)
         except (TypeError, ValueError, RecursionError) as error:
@@ -63,18 +81,42 @@ class ChildProcessRunner:
         with _fresh_folder() as folder:
             return self._run(ready, request, environment, folder)
 
+    def _place(self, job: ToolJob) -> str | None:
+        """The folder of the tool's packages. Raises: PackagesMissing."""
+        if job.packages is None:
+            return None
+        if self._packages is None:
+            raise PackagesMissing("its packages cannot be used here")
+        return self._packages(job.packages, job.timeout)
+
+    def refusal(self, source_type: str | None) -> str | None:
+        """Why tools of this type cannot be run on this machine; None if they can."""
+        return (self._node.missing or None) if source_type == "typescript" else None
+
+    @property
+    def _node(self) -> NodeProgram:
+        return self._given_node or found_node()
+
     def close(self) -> None:
-        """Kill every running tool; each run returns an error."""
+        """End every running tool; each run returns an error."""
         with self._lock:
             for process in self._running:
-                kill_group(process)
+                process.terminate()
+
+    def walls(self) -> frozenset[Wall]:
+        """The walls that this system gives; none where it gives none. Raises: OSError."""
+        nothing = ToolJob(name="walls", source_code="", args={}, timeout=_PROBE_SECONDS)
+        with _fresh_folder() as folder:
+            outcome = self._run(nothing, self._request(nothing, source_code=None), {}, folder)
+        names = outcome.value if isinstance(outcome.value, list) else []
+        return frozenset(wall for wall in Wall if wall in names)
 
     def _run(self, job: ToolJob, request: bytes, environment: dict[str, str], folder: Path) -> ToolOutcome:
         reading, writing = os.pipe()
         channel = os.fdopen(reading, "rb", buffering=0)
         try:
             process = subprocess.Popen(  # our own interpreter on our own script
-                [sys.executable, *_FLAGS, str(_CHILD), str(writing)],
+                [sys.executable, *_FLAGS, "-c", _START, str(writing)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -90,7 +132,7 @@ class ChildProcessRunner:
         finally:
             os.close(writing)
         limit = min(job.output_limit, STREAM_LIMIT)
-        frame = Inflow(channel, _FRAME_LIMIT)
+        frame = Inflow(channel, _largest_reply(job), strict=True)
         # At most four bytes a character; the decoded text is cut to the limit.
         stdout, stderr = (Inflow(cast("RawIOBase", pipe), 4 * limit) for pipe in (process.stdout, process.stderr))
         outflow = Outflow(cast("RawIOBase", process.stdin), memoryview(request))
@@ -101,34 +143,68 @@ class ChildProcessRunner:
         finally:
             with self._lock:
                 self._running.discard(process)
-        outcome = _read_frame(bytes(frame.captured)) if in_time else None
+        code = process.returncode
+        if code == BROKEN_EXIT:
+            raise OSError(f"the cage of a tool cannot be built: {''.join(_text(stderr, ERROR_LIMIT))}")
+        outcome = outcome_of(bytes(frame.captured), job) if in_time and code == 0 else None
         if outcome is None:
-            outcome = failed(job, *(_cause_of_death(process.returncode, frame) if in_time else _out_of_time(job)))
+            outcome = failed(job, *(self._cause_of_death(job, code, frame) if in_time else _out_of_time(job)))
         return replace(
             outcome,
             stdout=_text(stdout, limit),
             stderr=(*_text(stderr, limit), *(text[:limit] for text in outcome.stderr)),
         )
 
-
-def _request(job: ToolJob) -> bytes:
-    parameters = sound_parameters((job.json_schema or {}).get("parameters"))
-    required = frozenset(parameters.get("required", ()))
-    optional = [name for name in parameters.get("properties", ()) if name not in required]
-    return json.dumps(
-        {
+    def _request(self, job: ToolJob, **changes: Json) -> bytes:
+        """The job as the launcher reads it. `source_code` None: it reports the walls and runs nothing."""
+        parameters = sound_parameters((job.json_schema or {}).get("parameters"))
+        required = list(parameters.get("required", ()))
+        needed = frozenset(required)
+        typescript = job.source_type == "typescript"
+        told = {
             "name": job.name,
             "source_code": job.source_code,
             "args": job.args,
-            "optional": optional,
+            "optional": [name for name in parameters.get("properties", ()) if name not in needed],
             "agent_id": job.agent_id,
             "agent_state": job.agent_state,
+            "args_json_schema": job.args_json_schema,
+            "node": self._node.path if typescript else None,
+            "positional": _positional(job.args, required, list(parameters.get("properties", ()))) if typescript else [],
+            "client": dict(job.client) if job.client else None,
+            "packages": None,
+            "root": _ROOT,
             "path": [entry for entry in sys.path if Path(entry).is_absolute()],
             "memory": job.memory,
             "timeout": math.ceil(job.timeout),
+            "files": self.cage.files,
             "output_limit": job.output_limit,
+            "cage": self.cage.request([*self._visible, *([self._node.path] if typescript else [])]),
         }
-    ).encode()
+        return json.dumps(told | changes).encode()
+
+    def _cause_of_death(self, job: ToolJob, code: int, frame: Inflow) -> tuple[str, str]:
+        if frame.total > frame.limit:
+            return "ValueError", "what it returned is too large"
+        if code == MEMORY_EXIT:
+            return "MemoryError", f"more than the {job.memory // 1024**2} MB that a tool may use, in all its processes"
+        if code == PROCESSES_EXIT:
+            return "RuntimeError", f"it started more than the {self.cage.processes} processes that a tool may have"
+        if code == FILES_EXIT:
+            return "OSError", f"more than the {self.cage.files // 1024**2} MB that the files of a tool may have"
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return "RuntimeError", f"its process was killed ({name}), which is also what too much memory leads to"
+        return "RuntimeError", f"its process ended (exit code {code}) before the function returned"
+
+
+def _positional(args: JsonObject, required: list[str], named: list[str]) -> list[Json]:
+    """The arguments in V1's order (run-time digest 10.4): the required ones, then the other properties. An optional one that is absent, or null, is absent for
+    the function too: its default applies; what JSON says for that is an empty list.
+    """
+    needed = frozenset(required)
+    optional = [name for name in named or args if name not in needed]
+    return [[args[name]] if args.get(name) is not None or name in needed else [] for name in (*required, *optional)]
 
 
 def _environment(job: ToolJob) -> dict[str, str]:
@@ -154,35 +230,49 @@ def _fresh_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read_frame(frame: bytes) -> ToolOutcome | None:
-    """The child's reply; None if it is incomplete. The tool may have written to the pipe itself, so the reply is validated."""
-    if int.from_bytes(frame[:8], "big") != len(frame) - 8:
-        return None
-    try:
-        reply: Json = json.loads(frame[8:])
-    except (ValueError, RecursionError):
-        return None
-    match reply:
-        case {"status": "success", "value": value, "blocks": dict(blocks)}:
-            texts = {str(label): text for label, text in blocks.items() if isinstance(text, str)}
-            return ToolOutcome(status="success", value=value, blocks=texts)
-        case {"status": "error", "error": str(error), "traceback": str(traceback)}:
-            return ToolOutcome(status="error", error=error[:ERROR_LIMIT], stderr=(traceback,))
+def outcome_of(frame: bytes, job: ToolJob) -> ToolOutcome | None:
+    """The outcome in a reply; None if the bytes are no reply. The tool may have written them itself, so that every part is checked."""
+    labels = labels_of(job)
+    match frames.sections_of(frame, 2 * len(labels) + 2):
+        case [(frames.ERROR, error), (frames.TRACEBACK, traceback)]:
+            return bounded(ToolOutcome("error", error=_decoded(error), stderr=(_decoded(traceback),)), job)
+        case [(frames.VALUE | frames.TEXT as tag, value), *edits]:
+            blocks = _edits(edits, labels)
+            return bounded(ToolOutcome("success", _value(tag, value), blocks=blocks), job) if blocks is not None else None
         case _:
             return None
 
 
+def _value(tag: bytes, data: bytes) -> Json:
+    """A returned value; its text if it is none."""
+    if tag == frames.VALUE:
+        with contextlib.suppress(ValueError):
+            return cast("Json", frames.parsed(data))
+    return _decoded(data)
+
+
+def _edits(sections: list[frames.Section], labels: Mapping[str, int]) -> dict[str, str] | None:
+    """The changed blocks; None if the sections name another block, or have no room for the text."""
+    found = {}
+    for (first, name), (second, data) in zip(sections[::2], sections[1::2], strict=False):
+        label, text = _decoded(name), _decoded(data)
+        if (first, second) != (frames.LABEL, frames.BLOCK) or len(text) > labels.get(label, -1):
+            return None
+        found[label] = text
+    return found if len(sections) % 2 == 0 else None
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _largest_reply(job: ToolJob) -> int:
+    """Bytes of the largest reply that the tool's process can have to write: four for each character."""
+    return 4 * (2 * (job.output_limit + ERROR_LIMIT) + sum(len(label) + most for label, most in labels_of(job).items())) + 4096
+
+
 def _out_of_time(job: ToolJob) -> tuple[str, str]:
     return "TimeoutError", f"it ran longer than the {job.timeout:g} seconds that a tool may take, and was stopped"
-
-
-def _cause_of_death(code: int, frame: Inflow) -> tuple[str, str]:
-    if frame.total > frame.limit:
-        return "ValueError", "what it returned is too large"
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return "RuntimeError", f"its process was killed ({name}), which is also what too much memory leads to"
-    return "RuntimeError", f"its process ended (exit code {code}) before the function returned"
 
 
 def _text(inflow: Inflow, limit: int) -> tuple[str, ...]:

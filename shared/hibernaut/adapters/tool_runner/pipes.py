@@ -18,6 +18,8 @@ from io import RawIOBase
 _CHUNK = 65_536
 _DRAINED_CHUNKS = 32
 """More than a pipe's buffer: a remaining process that keeps writing is not read forever."""
+_GRACE = 3.0
+"""Seconds that a child has to end itself before it is killed."""
 _LOOK_AGAIN = 0.05
 _FIRST_LOOK = 0.0005
 """The longest interval in seconds between checks for the child's exit, and the first one after all its pipes are closed."""
@@ -25,10 +27,11 @@ _FIRST_LOOK = 0.0005
 
 @dataclass(slots=True)
 class Inflow:
-    """The bytes of one pipe up to `limit`; `total` counts all received bytes."""
+    """The bytes of one pipe up to `limit`; `total` counts all received bytes. `strict`: beyond the limit the child is ended."""
 
     pipe: RawIOBase
     limit: int
+    strict: bool = False
     captured: bytearray = field(default_factory=bytearray)
     total: int = 0
 
@@ -81,7 +84,7 @@ def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[
         try:
             return _served_in_time(process, selector, deadline)
         finally:
-            kill_group(process)
+            _end(process)
             process.wait()
             for inflow in inflows:
                 if not inflow.pipe.closed:
@@ -97,7 +100,10 @@ def _served_in_time(process: subprocess.Popen[bytes], selector: selectors.BaseSe
         waiting = bool(selector.get_map())
         for key, _ in selector.select(min(left, _LOOK_AGAIN if waiting else pause)):
             flow: Inflow | Outflow = key.data
-            if not flow.move():
+            more = flow.move()
+            if isinstance(flow, Inflow) and flow.strict and flow.total > flow.limit:
+                return True
+            if not more:
                 selector.unregister(flow.pipe)
                 flow.pipe.close()
         if not waiting:
@@ -112,7 +118,13 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
     return process.poll() is not None
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the child and its process group; no error if they are gone."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the child, which ends what it has started, and kill its process group; no error if they are gone."""
+    deadline, pause = time.monotonic() + _GRACE, _FIRST_LOOK
+    if not _ended(process):
+        process.terminate()
+        while not _ended(process) and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, _LOOK_AGAIN)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

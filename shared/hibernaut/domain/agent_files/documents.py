@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hibernaut.domain.agent_files.legacy import is_legacy, of_legacy
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.schemas.agents.agent_file import MOST_AGENTS, MOST_FILES, MOST_MESSAGES, MOST_PARTS
-from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.base import Json, JsonObject, kind_of
 from hibernaut.schemas.errors import InvalidArgument
 
 LISTS: Mapping[str, int] = {
@@ -32,20 +32,20 @@ def corrupted(why: str) -> InvalidArgument:
     return InvalidArgument(f"Corrupted agent file format. {why}")
 
 
-def checked_document(value: Json, notes: ImportNotes) -> JsonObject:
-    """The document in the current form, with all lists, and with an id for each entry that needs one.
+def checked_document(value: Json, notes: ImportNotes, *, without_agents: bool = False) -> JsonObject:
+    """The document in the current form, with all lists, and with an id for each entry that needs one. `without_agents`: it may have none.
 
     Raises: InvalidArgument if it is no agent file, has too many entries, or has two entries of one id.
     """
     if not isinstance(value, dict):
-        raise corrupted(f"An agent file is a JSON object, not {_noun(value)}.")
+        raise corrupted(f"An agent file is a JSON object, not {kind_of(value)}.")
     if is_legacy(value):
         value = of_legacy(value)
         notes.add("repaired", "older_format", "agent-0", "The file has the older form with a single agent and was converted.")
     if not isinstance(value.get("agents"), list):
         raise corrupted("It has no list `agents`, and is no older file with a single agent either.")
     document = {**value, **{name: _entries(value, name) for name in LISTS}}
-    if not document["agents"]:
+    if not document["agents"] and not without_agents:
         raise corrupted("Its list `agents` is empty.")
     messages = sum(len(_messages(agent)) for agent in document["agents"])
     if messages > MOST_MESSAGES:
@@ -57,12 +57,12 @@ def _entries(value: JsonObject, name: str) -> list[JsonObject]:
     found = value.get(name)
     entries = [] if found is None else found
     if not isinstance(entries, list):
-        raise corrupted(f"`{name}` is a list, not {_noun(entries)}.")
+        raise corrupted(f"`{name}` is a list, not {kind_of(entries)}.")
     if len(entries) > LISTS[name]:
         raise corrupted(f"It has {len(entries)} {name}, and at most {LISTS[name]} are allowed.")
     for place, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise corrupted(f"{name}[{place}] is an object, not {_noun(entry)}.")
+            raise corrupted(f"{name}[{place}] is an object, not {kind_of(entry)}.")
     if name not in _WITHOUT_ID:
         _check_ids(entries, name)
     return entries
@@ -73,7 +73,7 @@ def _check_ids(entries: list[JsonObject], name: str) -> None:
     for place, entry in enumerate(entries):
         identifier = entry.setdefault("id", f"{name}[{place}]")
         if not isinstance(identifier, str) or not identifier:
-            raise corrupted(f"{name}[{place}].id is a text, not {_noun(identifier)}.")
+            raise corrupted(f"{name}[{place}].id is a text, not {kind_of(identifier)}.")
         if identifier in seen:
             raise corrupted(f"Two entries of `{name}` have the id {identifier[:100]!r}.")
         seen.add(identifier)
@@ -84,26 +84,10 @@ def _messages(agent: JsonObject) -> list[JsonObject]:
     if messages is None:
         messages = agent["messages"] = []
     if not isinstance(messages, list):
-        raise corrupted(f"`messages` of {agent['id'][:100]} is a list, not {_noun(messages)}.")
+        raise corrupted(f"`messages` of {agent['id'][:100]} is a list, not {kind_of(messages)}.")
     return messages
 
 
 def texts(value: Json) -> list[str]:
     """The texts of a list without duplicates; other entries, and other values than lists, are left out."""
     return list(dict.fromkeys(one for one in value if isinstance(one, str))) if isinstance(value, list) else []
-
-
-def _noun(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case _:
-            return "an object"

@@ -13,8 +13,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hibernaut.domain.agent_files.documents import corrupted
 from hibernaut.domain.agent_files.notes import ImportNotes
-from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools import tool_sources
 from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.mcp_tools import McpFacts, facts_of
 from hibernaut.schemas.agents.agent_file import AgentFileSkill
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError
@@ -108,9 +109,16 @@ def tool(raw: JsonObject, place: str, notes: ImportNotes) -> Tool | None:
         return None
     if kind is ToolType.CUSTOM:
         schema = _custom_schema(raw, schema, name, place, notes)
-    elif not raw.get("source_code"):
+    elif kind is not ToolType.EXTERNAL_MCP and not raw.get("source_code"):
         notes.add(
             "repaired", "tool_without_server", place, f"The tool {name} has no server here: its calls answer with an error."
+        )
+    if kind is ToolType.EXTERNAL_MCP:
+        notes.add(
+            "repaired",
+            "tool_without_server",
+            place,
+            f"The tool {name} needs its MCP server: add it here under the name that the file has for it.",
         )
     if schema is None or size_problem_of(schema):
         notes.add(
@@ -129,7 +137,7 @@ def _custom_schema(raw: JsonObject, schema: JsonObject | None, name: str, place:
     if schema is not None:
         return schema
     try:
-        derived = tool_schema.derive_schema(source, name)
+        derived = tool_sources.derive_schema(source, raw.get("source_type"), name)
     except HibernautError:
         return None
     notes.add("repaired", "tool_schema_derived", place, f"The schema of the tool {name} was derived from its source.")
@@ -151,6 +159,10 @@ def _stored_tool(raw: JsonObject, name: str, kind: ToolType, schema: JsonObject)
         made.args_json_schema = raw["args_json_schema"]
     if isinstance(metadata := raw.get("metadata_", raw.get("metadata")), dict):
         made.metadata_ = metadata
+    if kind is ToolType.EXTERNAL_MCP:
+        # The server of this name here, if there is one, is another record than that of the file.
+        facts = facts_of(made)
+        made.metadata_ = {**(made.metadata_ or {}), **McpFacts("", facts.server_name, facts.tool_name).metadata()}
     try:
         wanted = {one: raw.get(one) for one in ("pip_requirements", "npm_requirements")}
         read = Tool.model_validate({"id": "", **wanted})

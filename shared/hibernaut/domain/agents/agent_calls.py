@@ -16,6 +16,13 @@ AND_WAIT = "send_message_to_agent_and_wait_for_reply"
 MATCHING_TAGS = "send_message_to_agents_matching_tags"
 ONE_WAY = "send_message_to_agent_async"
 AGENT_CALLS = (AND_WAIT, MATCHING_TAGS, ONE_WAY)
+"""The tools that can be attached to an agent."""
+GROUP_TURN = "group_turn"
+"""The call by which a group lets one of its agents take its turn."""
+TO_GROUP = "send_message_to_all_agents_in_group"
+"""The tool of a group's supervisor."""
+ALL_CALLS = (*AGENT_CALLS, GROUP_TURN, TO_GROUP)
+"""All calls that begin runs of other agents."""
 
 RUN_TYPE = "agent_message"
 """The `run_type` in the metadata of a run that another agent's message has begun."""
@@ -52,10 +59,17 @@ def awaited_by(run: StoredRun) -> str | None:
     return str(waiting) if waiting else None
 
 
+def group_of(run: StoredRun) -> str | None:
+    """The id of the group for which the run works; None if it works for none."""
+    group_id = (run.metadata or {}).get("group_id")
+    return str(group_id) if group_id else None
+
+
 def links(caller: StoredRun, *, waits: bool) -> JsonObject:
-    """The part of a called run's metadata that names its callers."""
+    """The part of a called run's metadata that names its callers, and the group for which they work."""
     chain: list[Json] = [*calling_runs(caller), caller.id]
-    found: JsonObject = {"calling_runs": chain, "calling_agent": caller.agent_id}
+    group_id = group_of(caller)
+    found: JsonObject = {"calling_runs": chain, "calling_agent": caller.agent_id, **({"group_id": group_id} if group_id else {})}
     return {**found, "awaited_by": caller.id} if waits else found
 
 

@@ -16,7 +16,7 @@ from hibernaut.domain import prompt_tags
 from hibernaut.domain.memory.memory_patch import AddSection, DeleteSection, Section, UpdateSection, patched, sections
 from hibernaut.domain.memory.memory_texts import Refused, inserted, replaced_everywhere, replaced_once, unnumbered
 from hibernaut.domain.tools.tool_returns import storable
-from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.base import JsonObject, kind_of
 from hibernaut.schemas.memory.block import DEFAULT_LIMIT, Block
 from hibernaut.schemas.names import LONGEST_LABEL, label_fault
 
@@ -344,7 +344,7 @@ def _text(args: JsonObject, argument: str) -> str:
     if value is None:
         raise Refused(f"`{argument}` is missing. Give it as a text.")
     if not isinstance(value, str):
-        raise Refused(f"`{argument}` must be a text, not {_kind(value)}.")
+        raise Refused(f"`{argument}` must be a text, not {kind_of(value)}.")
     return storable(value).replace("\x00", "")
 
 
@@ -361,21 +361,7 @@ def _whole_number(args: JsonObject, argument: str, *, default: int) -> int:
             return min(max(int(value), -_MANY), _MANY)
         case str() if _DIGITS.fullmatch(value):
             return int(value)
-    raise Refused(f"`{argument}` must be a whole number, not {_kind(value)}.")
-
-
-def _kind(value: Json) -> str:
-    match value:
-        case bool():
-            return "a truth value"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
+    raise Refused(f"`{argument}` must be a whole number, not {kind_of(value)}.")
 
 
 _TOOLS: Mapping[str, _Tool] = {

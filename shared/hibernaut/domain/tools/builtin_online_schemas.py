@@ -56,14 +56,14 @@ ONLINE_DEFINITIONS = (
     Definition(
         "fetch_webpage",
         ToolType.LETTA_BUILTIN,
-        "Read a page of the public web. Returns its text.",
+        "Read a page of the web. Returns its main part as Markdown.",
         (Parameter("url", "The page's address, with http:// or https://."),),
         parallel=True,
     ),
     Definition(
         "run_code",
         ToolType.LETTA_BUILTIN,
-        "Run code in a sandbox. Returns its result, what it printed, and its errors.",
+        "Run code in a sandbox. Returns its result, what it printed, and its errors. Python programs may call your own tools.",
         (
             Parameter("code", "The code to run."),
             Parameter("language", "The language of the code.", choices=("python", "js", "ts", "r", "java")),
@@ -127,21 +127,12 @@ ONLINE_DEFINITIONS = (
     ),
 )
 
-_CODE = (
-    "This server runs code only as custom tools: give the agent a custom tool (POST /v1/tools/ with its Python source). "
-    "A sandbox for code that a model writes cannot be configured yet."
-)
 _VOICE = "The voice tools are dead in Letta's V1 server too: use conversation_search, memory_rethink and memory_finish_edits."
-NOT_CONFIGURED = {
-    "web_search": (
-        "No search engine is configured on this server, and none can be yet. fetch_webpage reads a page whose address is known; "
-        "a custom tool (POST /v1/tools/ with its Python source) can ask a search engine with a key among the agent's secrets."
-    ),
-    "run_code": _CODE,
-    "run_code_with_tools": _CODE,
+UNAVAILABLE = {
+    "run_code_with_tools": "This server does not run run_code_with_tools: the Python programs of run_code may call the agent's own tools.",
     "search_memory": _VOICE,
     "store_memories": _VOICE,
     "rethink_user_memory": _VOICE,
     "finish_rethinking_memory": _VOICE,
 }
-"""The return of a call to a tool that this deployment cannot run: what is missing, and what to do instead."""
+"""The return of a call to a tool that this server does not run: what to use instead."""

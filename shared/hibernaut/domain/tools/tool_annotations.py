@@ -34,7 +34,7 @@ def parsed(source: str, mode: str = "exec") -> ast.AST:
     try:
         return ast.parse(source, mode=mode)
     except SyntaxError as error:
-        raise InvalidToolSource(f"The tool's source is not valid Python: {error.msg}", error.lineno) from error
+        raise InvalidToolSource(f"The tool's source is not valid Python: {error.msg}", error.lineno, error.offset) from error
     except ValueError as error:  # a null byte or a lone surrogate
         raise InvalidToolSource(f"The tool's source cannot be read as Python: {error}") from error
     except (RecursionError, MemoryError) as error:

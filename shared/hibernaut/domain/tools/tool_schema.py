@@ -60,15 +60,19 @@ def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
     Raises: InvalidToolSource; InvalidArgument for an args schema that does not describe an object.
     """
     function = _function(_parsed(source), None)
+    return schema_with(function.name, ast.get_docstring(function) or "", args_json_schema)
+
+
+def schema_with(name: str, description: str, args_json_schema: JsonObject) -> JsonObject:
+    """The schema of a function with the caller's description of its parameters. Raises: InvalidArgument if that does not describe an object."""
     if args_json_schema.get("type", "object") != "object":
         raise InvalidArgument("args_json_schema must describe an object: its properties and which of them are required")
     if why := problem_of(args_json_schema):
         raise InvalidArgument(f"args_json_schema is not a JSON schema: {why}")
     properties = Inliner(args_json_schema).inlined(args_json_schema.get("properties", {}))
-    description = storable(ast.get_docstring(function) or f"The {function.name} tool")
     return {
-        "name": function.name,
-        "description": description,
+        "name": name,
+        "description": storable(description or f"The {name} tool"),
         "parameters": {"type": "object", "properties": properties, "required": list(args_json_schema.get("required", []))},
     }
 

@@ -13,6 +13,7 @@ from hibernaut.schemas.content import ImageContent
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import ToolSpec
 from hibernaut.schemas.tools.tool import Tool
+from hibernaut.schemas.tools.tool_policy import CallDecision, ToolPolicy
 from hibernaut.schemas.tools.tool_rule import ToolRule
 
 
@@ -20,7 +21,8 @@ from hibernaut.schemas.tools.tool_rule import ToolRule
 class Actor:
     """The agent as one run sees it. `config` is the model of this run; `conversation_id` is None in the default conversation.
 
-    `client_tools` are the names of the tools that the client runs.
+    `client_tools` are the names of the tools that the client runs. `group_id`: the group for which the agent works in this run. `policies`: the tenant's tool
+    policies, in their order; `tags`: the agent's, by which they may choose.
     """
 
     agent_id: str
@@ -32,6 +34,9 @@ class Actor:
     tools: tuple[Tool, ...]
     client_tools: frozenset[str]
     timezone: str
+    group_id: str | None = None
+    policies: tuple[ToolPolicy, ...] = ()
+    tags: tuple[str, ...] = ()
     specifications: dict[int, ToolSpec] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What `model_requests.specification` has made of the tools, by their identity: a step asks for each several times."""
 
@@ -61,7 +66,7 @@ def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | N
 @dataclass(frozen=True, slots=True)
 class Call:
     """One parsed tool call of a reply. `refusal` is the error text that the model gets in place of a result; a refused call is
-    not run.
+    not run. `decision`: that of the tool policy that matches it; None: none does.
     """
 
     id: str
@@ -70,12 +75,13 @@ class Call:
     request_heartbeat: bool = False
     refusal: str | None = None
     needs_approval: bool = False
+    decision: CallDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """The result of one call. `message` is packed for the model (a string or an object); `text` is the plain return for the tool
-    rules.
+    rules. `limited`: the call was not made, because the rate of its policy is used up.
     """
 
     call: Call
@@ -85,3 +91,4 @@ class CallResult:
     stdout: tuple[str, ...] = ()
     stderr: tuple[str, ...] = ()
     images: tuple[ImageContent, ...] = ()
+    limited: bool = False

@@ -41,6 +41,7 @@ def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tup
             held=call.needs_approval,
             client=call.name in actor.client_tools,
             refusal=call.refusal,
+            decision=call.decision,
         )
         for call, raw in zip(calls, reply.tool_calls, strict=False)
     ]
@@ -58,7 +59,8 @@ def _arguments(call: Call, raw: str) -> str:
 def call_of(pending: PendingCall) -> Call:
     """The pending call as a call to run now."""
     read = repair_arguments(pending.arguments)
-    return Call(pending.id, pending.name, read.values, bool(read.request_heartbeat), pending.refusal)
+    heartbeat = bool(read.request_heartbeat)
+    return Call(pending.id, pending.name, read.values, heartbeat, pending.refusal, decision=pending.decision)
 
 
 def to_run(resolution: Resolution) -> tuple[Call, ...]:

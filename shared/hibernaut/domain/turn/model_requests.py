@@ -10,6 +10,7 @@ from hibernaut.domain.tools import tool_rules
 from hibernaut.domain.tools.tool_arguments import check_prefill
 from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.domain.turn.actor import Actor, Call
+from hibernaut.domain.turn.policy_decisions import judged
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import sound_parameters
@@ -150,7 +151,7 @@ def _read(
             return Call(
                 call_id, raw.name, values, heartbeat, f"A rule of this agent fills in arguments that do not fit: {error.detail}"
             )
-    return Call(call_id, raw.name, values, heartbeat, None, is_held(actor, raw.name))
+    return judged(actor, Call(call_id, raw.name, values, heartbeat, None, is_held(actor, raw.name)))
 
 
 def is_held(actor: Actor, name: str) -> bool:

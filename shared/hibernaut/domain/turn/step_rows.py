@@ -112,6 +112,7 @@ def _row(actor: Actor, stamp: Stamp, message_id: str, role: Role, content: list[
         conversation_id=actor.conversation_id,
         run_id=actor.run_id,
         step_id=stamp.step_id,
+        group_id=actor.group_id,
         created_at=stamp.at,
         tool_returns=[],
     )

@@ -42,9 +42,10 @@ from dataclasses import replace
 from typing import assert_never
 
 from hibernaut.domain.tools import tool_rules
-from hibernaut.domain.turn import approvals, step_rows, window
+from hibernaut.domain.turn import approvals, call_outcomes, step_rows, window
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.model_requests import calls_of, plan
+from hibernaut.domain.turn.policy_decisions import begun
 from hibernaut.domain.turn.turn_values import (
     Action,
     Asked,
@@ -143,10 +144,12 @@ def _replied(turn: Turn, outcome: Replied) -> Turn:
 
 
 def _replayed(turn: Turn, outcome: Replayed) -> Turn:
-    after = _with_reply(turn, outcome.reply, outcome.stamp)
+    unjudged = replace(turn, actor=replace(turn.actor, policies=()))
+    after = _with_reply(unjudged, outcome.reply, outcome.stamp)
     if not isinstance(after.state, Asked):
         return after
-    calls = tuple(replace(call, needs_approval=False) for call in after.state.calls)
+    decisions = {each.call_id: each for each in outcome.decisions}
+    calls = tuple(begun(after.actor, call, decisions) for call in after.state.calls)
     return replace(after, state=replace(after.state, calls=calls))
 
 
@@ -192,7 +195,8 @@ def _returned(turn: Turn, outcome: ToolsReturned) -> Turn:
         rows = (*rows, step_rows.heartbeat(actor, stamp, reason))
     last = next((result.text for result in reversed(results) if not result.call.refusal), turn.last_return)
     reason_to_stop = None if goes_on else stop
-    done = Stepped(rows, asked.reply.usage, reason_to_stop, stamp, ran, last, logprobs=asked.reply.logprobs)
+    outcomes = call_outcomes.of_results(results)
+    done = Stepped(rows, asked.reply.usage, reason_to_stop, stamp, ran, last, logprobs=asked.reply.logprobs, outcomes=outcomes)
     return replace(turn, state=done)
 
 
@@ -201,9 +205,10 @@ def _awaited(turn: Turn, _: Awaited) -> Turn:
     rows = step_rows.request(turn.actor, asked.reply, asked.stamp, asked.calls)
     waiting = approvals.pending_calls(turn.actor, asked.reply, asked.calls)
     stop = StopReason.REQUIRES_APPROVAL
-    return replace(
-        turn, state=Stepped(rows, asked.reply.usage, stop, asked.stamp, waiting=waiting, logprobs=asked.reply.logprobs)
-    )
+    outcomes = call_outcomes.of_waiting(asked.calls)
+    usage, logprobs = asked.reply.usage, asked.reply.logprobs
+    done = Stepped(rows, usage, stop, asked.stamp, waiting=waiting, logprobs=logprobs, outcomes=outcomes)
+    return replace(turn, state=done)
 
 
 def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:
@@ -214,7 +219,9 @@ def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:
         step_rows.assistant(turn.actor, asked.reply, asked.stamp, asked.calls),
         step_rows.returns(turn.actor, asked.stamp, outcome.results),
     )
-    return replace(turn, state=Stepped(rows, asked.reply.usage, outcome.stop_reason, asked.stamp, error=outcome.error))
+    outcomes = call_outcomes.of_interrupted(outcome.results)
+    done = Stepped(rows, asked.reply.usage, outcome.stop_reason, asked.stamp, error=outcome.error, outcomes=outcomes)
+    return replace(turn, state=done)
 
 
 def _asked(turn: Turn) -> Asked:
@@ -244,7 +251,10 @@ def _resolved(turn: Turn, outcome: ToolsReturned) -> Turn:
     if goes_on and reason and turn.actor.spec.heartbeats:
         rows = (*rows, step_rows.heartbeat(turn.actor, stamp, reason))
     last = next((result.text for result in reversed(ran) if not result.call.refusal), turn.last_return)
-    return replace(turn, state=Stepped(rows, Usage(), None if goes_on else stop, stamp, called, last, resolved=True))
+    outcomes = call_outcomes.of_resolution(resolution, results)
+    reason_to_stop = None if goes_on else stop
+    done = Stepped(rows, Usage(), reason_to_stop, stamp, called, last, resolved=True, outcomes=outcomes)
+    return replace(turn, state=done)
 
 
 def _continuation(turn: Turn, results: tuple[CallResult, ...], ran: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
+from hibernaut.domain.turn.call_outcomes import ToolCallOutcome
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.model_call import ModelReply, ToolChoice
@@ -15,6 +16,7 @@ from hibernaut.schemas.runs.approval import PendingCall, Resolution
 from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.stop import StopReason
+from hibernaut.schemas.tools.tool_policy import CallDecision
 from hibernaut.schemas.usage import Usage
 
 # actions
@@ -73,10 +75,13 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more."""
+    """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more. `decisions`: those of tool
+    policies, as they were when the reply came.
+    """
 
     reply: ModelReply
     stamp: Stamp
+    decisions: tuple[CallDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,7 @@ class Stepped:
     """The step is complete: its rows, its usage, and why the run stops (None: it continues).
 
     `waiting` are the calls that wait for an approval. `resolved`: the step called no model; calls of an earlier run got their
-    returns. `step_id`: the id of a step without a stamp, if it has one already.
+    returns. `step_id`: the id of a step without a stamp, if it has one already. `outcomes`: what became of each call.
     """
 
     rows: tuple[Message, ...]
@@ -183,6 +188,7 @@ class Stepped:
     resolved: bool = False
     step_id: str | None = None
     logprobs: JsonObject | None = None
+    outcomes: tuple[ToolCallOutcome, ...] = ()
 
 
 State = Ready | Asked | Resolving | Stepped

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict, assert_never
 
+from hibernaut.domain.agents import group_turns
 from hibernaut.domain.tools.tool_returns import as_text, json_object, unpack, unwrapped
 from hibernaut.schemas.base import JsonObject, message_date
 from hibernaut.schemas.content import (
@@ -83,6 +84,8 @@ def render(message: Message, how: Rendering) -> list[LettaMessage]:
 
 
 def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
+    if message.role in ("assistant", "tool") and group_turns.is_group(message.agent_id):
+        return _in_group(message)
     match message.role:
         case "system":
             return [SystemMessage(content=message.text(), **_common(message))]
@@ -127,6 +130,19 @@ def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Re
         "is_err": message.is_err or None,
         "run_id": message.run_id,
     }
+
+
+def _in_group(message: Message) -> list[LettaMessage]:
+    """What the agents of a group have said in a turn, each under its name. The choice of the next speaker is not shown, unless it failed."""
+    if message.role == "assistant":
+        text = message.text()
+        return [SystemMessage(content=text, **_common(message))] if text else []
+    shown: list[LettaMessage] = []
+    for one in group_turns.shown_in(message):
+        common = _common(message, len(shown), name=one.name)
+        common["sender_id"] = one.agent_id
+        shown.append(SystemMessage(content=one.line, **common) if one.failed else AssistantMessage(content=one.text, **common))
+    return shown
 
 
 def _user_content(message: Message) -> str | list[TextContent | ImageContent]:

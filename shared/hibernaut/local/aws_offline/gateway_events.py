@@ -78,7 +78,7 @@ def _context(request: GatewayRequest, resource: str, stage: str) -> JsonObject:
         "extendedRequestId": uuid.uuid4().hex[:16],
         "httpMethod": request.method,
         "identity": {"sourceIp": request.source, "userAgent": request.header("user-agent") or None},
-        "path": f"/{stage}{request.path}",
+        "path": request.path,  # without the stage, as for a custom domain
         "protocol": "HTTP/1.1",
         "requestId": str(uuid.uuid4()),
         "requestTime": now.strftime("%d/%b/%Y:%H:%M:%S +0000"),

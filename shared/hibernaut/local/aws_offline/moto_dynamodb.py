@@ -9,7 +9,8 @@ Without these fixes
   without effect. A reader during a write sees these records, under sequence numbers that other records get later;
 - a repeated ClientRequestToken executes its transaction again;
 - a condition that compares values of different types fails with an error (text and number), or treats True as 1;
-- moto's generic serializer takes most of the time of a query, and before that it sorts the whole table for each query.
+- moto's generic serializer takes most of the time of a query, and before that it sorts the whole table for each query;
+- every request looks through all methods of its service.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from hibernaut.local.aws_offline.moto_capacity import transacting, wrote
 from hibernaut.local.aws_offline.patching import put, replace
 
 _LISTENER = "hibernaut_listener"
+_BY_VALUE = "hibernaut_by_value"
 _TOKENS_KEPT = 1000
 _READS = ("get_item", "query", "scan", "transact_get_items")
 _Place = tuple[Any, Any, Any]
@@ -38,6 +40,7 @@ _Place = tuple[Any, Any, Any]
 
 def install() -> None:
     """Apply all fixes; idempotent."""
+    from moto.core import responses as core_responses
     from moto.dynamodb.comparisons import COMPARATOR_CLASS
     from moto.dynamodb.models import DynamoDBBackend
     from moto.dynamodb.models.table import Table
@@ -58,6 +61,7 @@ def install() -> None:
         replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
     replace(DynamoHandler, "transact_write_items", lambda original: _once_per_token(transacting(original)))
     replace(DynamoResult, "execute_result", _quick_serializer)
+    replace(core_responses, "method_names_from_class", functools.cache)
 
 
 @contextmanager
@@ -167,9 +171,11 @@ def _as_one(places: list[_Place], *, times: int) -> Iterator[None]:
         if done:
             wrote([(place[0], _attrs(old), _attrs(_item(place))) for place, old in before], times=times)
         for place, old in before:
+            left = _item(place)
             if not done:
                 _put_back(place, old)
-            elif place[0].stream_shard and _attributes(old) != _attributes(_item(place)):
+            _note(place, old, left)
+            if done and place[0].stream_shard and _attributes(old) != _attributes(_item(place)):
                 place[0].stream_shard.add(old, _item(place))
         if done and not _nesting.depth:
             _tell_of_write([place for place, _ in before])
@@ -226,14 +232,49 @@ def _in_one_partition(original: Callable[..., Any]) -> Callable[..., Any]:
 def _partition(table: Any, asked: Mapping[str, Any]) -> list[Any] | None:
     """The items of the partition of the table, or of an index by texts, that a query names; None for another index."""
     if not asked.get("index_name"):
-        return list(table.items.get(asked["hash_key"], {}).values())
+        partition = table.items.get(asked["hash_key"], {})
+        # moto sorts them again, which takes little if they are in order: its comparisons are slow.
+        return [partition[key] for key in sorted(partition, key=lambda key: key.value)]
     named = dict(asked.get("hash_key_conditions") or [])
     if not named or any(wanted.type != "S" for wanted in named.values()):
         return None
-    items = [item for partition in table.items.values() for item in partition.values()]
-    for name, wanted in named.items():
+    (first, wanted), *others = named.items()
+    items = list(_by_value(table, first).get(wanted.value, {}).values())
+    for name, wanted in others:
         items = [item for item in items if (has := item.attrs.get(name)) is not None and has.value == wanted.value]
     return items
+
+
+def _by_value(table: Any, name: str) -> dict[str, dict[Any, Any]]:
+    """The items of a table by the text of an attribute, and by their keys. Made by the first query that needs it; writes keep it as the table is."""
+    known = table.__dict__.setdefault(_BY_VALUE, {})
+    if name not in known:
+        known[name] = {}
+        for hash_key, partition in table.items.items():
+            for range_key, item in partition.items():
+                _enter(known[name], name, (hash_key, range_key), item)
+    found: dict[str, dict[Any, Any]] = known[name]
+    return found
+
+
+def _enter(found: dict[str, dict[Any, Any]], name: str, key: tuple[Any, Any], item: Any) -> None:
+    if item is not None and (has := item.attrs.get(name)) is not None and has.type == "S":
+        found.setdefault(has.value, {})[key] = item
+
+
+def _note(place: _Place, *gone: Any) -> None:
+    """Keep the items by value as the table is after a write. `gone`: the item as it was before."""
+    table, *key = place
+    for name, found in table.__dict__.get(_BY_VALUE, {}).items():
+        for item in gone:
+            if item is not None and (has := item.attrs.get(name)) is not None:
+                found.get(has.value, {}).pop(tuple(key), None)
+        _enter(found, name, (key[0], key[1]), _item(place))
+
+
+def forget_values(table: Any) -> None:
+    """For who changes a table's items past its writes: the next query looks at all of them."""
+    table.__dict__.pop(_BY_VALUE, None)
 
 
 def _of_one_kind(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -286,7 +327,7 @@ def _quick_serializer(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 
     @functools.wraps(original)
     def execute_result(result: Any, context: Any) -> Any:
-        if context.operation_model.name not in ("Query", "GetItem"):
+        if context.operation_model.name not in ("Query", "GetItem", "BatchGetItem"):
             return original(result, context)
         return 200, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(result.result, default=_as_text)
 

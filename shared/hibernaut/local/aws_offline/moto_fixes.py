@@ -24,10 +24,19 @@ def install(*, time_scale: float = 1.0) -> None:
 
     time_scale: the real duration in seconds of one second of a workflow's Wait or of a retry's interval.
     """
-    from hibernaut.local.aws_offline import moto_capacity, moto_dynamodb, moto_executions, moto_step_functions
+    from hibernaut.local.aws_offline import (
+        moto_capacity,
+        moto_dynamodb,
+        moto_executions,
+        moto_requests,
+        moto_step_functions,
+        moto_values,
+    )
 
     # Else botocore may put the account's id before the host name, in a form that moto's DynamoDB Streams does not know (404).
     os.environ.setdefault("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    moto_requests.install()  # before any service of moto is imported
+    moto_values.install()
     moto_dynamodb.install()
     moto_capacity.install()
     moto_executions.install()

@@ -9,7 +9,7 @@ Without these fixes
 - each task creates its own boto3 client, which takes about ten milliseconds;
 - each execution parses the text of its state machine again, which takes about a hundred milliseconds;
 - JSONata, and Assign, always fail;
-- Wait, Retry and a TimeoutSecondsPath last their real time.
+- Wait, Retry and the wait for a token with a TimeoutSecondsPath last their real time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from hibernaut.local.aws_offline.patching import put, replace
 
 _SHARED = "hibernaut_shared"
 _DEFINITIONS_KEPT = 16
+_LONGEST_REQUEST = 900
+"""Seconds that the request of a task can take: the longest time limit of a Lambda function."""
 
 
 def install(*, time_scale: float) -> None:
@@ -125,6 +127,9 @@ def _parse_once() -> None:
 def _scale_time(scale: float) -> None:
     from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
     from moto.stepfunctions.parser.asl.component.common.timeouts.timeout import TimeoutSecondsPath
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_callback import (
+        StateTaskServiceCallback,
+    )
     from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 
     class Scaled:
@@ -143,11 +148,23 @@ def _scale_time(scale: float) -> None:
 
         return wait
 
-    def seconds_of_path(original: Callable[[Any, Any], int]) -> Callable[[Any, Any], float]:
-        return lambda path, env: original(path, env) if scale == 1 else original(path, env) * scale
+    # A task's limit counts from its beginning, but its request takes its real time: a scaled limit would end the request. So another
+    # scale applies to the wait after the request alone, and the limit of the whole task leaves time for the request.
+    request = 0 if scale == 1 else _LONGEST_REQUEST
+
+    def seconds_of_path(original: Callable[[Any, Any], int]) -> Callable[[Any, Any], int]:
+        return lambda path, env: original(path, env) + request
+
+    def wait_for_token(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(task: Any, timeout_seconds: int, callback_endpoint: Any) -> Any:
+            scaled = scale if isinstance(task.timeout, TimeoutSecondsPath) else 1
+            return original(task, timeout_seconds if scaled == 1 else (timeout_seconds - request) * scaled, callback_endpoint)
+
+        return wait
 
     put(retrier_decl, "time", Scaled)
     replace(TimeoutSecondsPath, "_eval_seconds", seconds_of_path)
+    replace(StateTaskServiceCallback, "_wait_for_task_token_timeout", wait_for_token)
     replace(WaitFunction, "_wait_interval", wait_interval)
 
 

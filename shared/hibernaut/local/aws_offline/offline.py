@@ -15,9 +15,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
+from hibernaut.adapters.tool_runner.fetched_packages import FetchedPackages
 from hibernaut.local.aws_offline.alarms import OfflineAlarms
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
@@ -118,6 +121,9 @@ class OfflineAws:
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
+            # The temporary folder of the sandbox's execution environment, which ends with it.
+            temporary = Path(starting.enter_context(TemporaryDirectory(prefix="hibernaut-run-tool-")))
+            self.lambdas.deps["run_tool"] = ChildProcessRunner(packages=FetchedPackages(temporary / "packages").place)
             self.rules = Rules(self.stack, self.lambdas)
             self.feeds = Feeds.of(self.stack, self.lambdas)
             self.alarms = OfflineAlarms(self.stack, self.lambdas)
@@ -154,6 +160,8 @@ class OfflineAws:
         self._running.callback(thread.join)
         self._running.callback(server.stop)
         thread.start()
+        # Where tools reach the API: the gateway's own name leads nowhere.
+        self._running.enter_context(exported({"HIBERNAUT_API_URL": where}))
         return where
 
     @cached_property

@@ -18,8 +18,16 @@ def put(owner: Any, name: str, value: Any) -> None:
 
 def replace(owner: Any, name: str, build: Callable[[Any], Any]) -> None:
     """Replace `owner.name` by `build(original)`. The original is remembered, so that a later call replaces the replacement."""
-    current = getattr(owner, name)
-    original = getattr(current, _ORIGINAL, current)
-    replacement = build(original)
+    original = original_of(getattr(owner, name))
+    put(owner, name, instead_of(original, build(original)))
+
+
+def instead_of(original: Any, replacement: Any) -> Any:
+    """The replacement, which remembers the original."""
     setattr(replacement, _ORIGINAL, original)
-    setattr(owner, name, replacement)
+    return replacement
+
+
+def original_of(current: Any) -> Any:
+    """What was in the place of a replacement; what was never replaced, itself."""
+    return getattr(current, _ORIGINAL, current)

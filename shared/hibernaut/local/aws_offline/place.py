@@ -14,7 +14,7 @@ VARIABLES = {
     # X-Ray and metrics have no receiver here.
     "POWERTOOLS_TRACE_DISABLED": "true",
     # A receiver of callbacks in tests listens on this machine.
-    "HIBERNAUT_PRIVATE_CALLBACKS": "yes",
+    "HIBERNAUT_PRIVATE_ADDRESSES": "127.0.0.0/8,::1/128",
     # The gateway listens on a loopback address, so requests need no key before the first one is created.
     "HIBERNAUT_KEYS": "optional",
 }

@@ -18,8 +18,10 @@ import hibernaut
 from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
-CONTEXT = {"search": "domain", "bedrockModels": "none", "websockets": "true"}
-"""Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there."""
+CONTEXT = {"search": "domain", "bedrockModels": "none", "websockets": "true", "toolNetwork": "open"}
+"""Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there.
+Tools run on this machine, whose network no VPC closes.
+"""
 # What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
     "infra",
@@ -40,10 +42,14 @@ SOURCES = (
     "shared/hibernaut/store/memory/search_outbox.py",
     "shared/hibernaut/store/table/blob_keys.py",
     "shared/hibernaut/store/versions/version_store.py",
+    "shared/hibernaut/wiring/browser_settings.py",
     "shared/hibernaut/wiring/identity.py",
     "shared/hibernaut/wiring/memory_index.py",
+    "shared/hibernaut/wiring/outward.py",
+    "shared/hibernaut/wiring/retention_settings.py",
     "shared/hibernaut/wiring/schedule_settings.py",
     "shared/hibernaut/wiring/settings.py",
+    "shared/hibernaut/wiring/tool_settings.py",
     "shared/hibernaut/wiring/variables.py",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.doctor import data_checks, service_checks, stack_checks
 from hibernaut.local.doctor.findings import Examination, Finding, aws_failure, findings_of
 from hibernaut.local.doctor.stack_checks import Result

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.doctor.stack_checks import Result
 
 RECENT = timedelta(hours=1)

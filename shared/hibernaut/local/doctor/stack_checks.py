@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from hibernaut import __version__
-from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.doctor.findings import Level
 
 Result = tuple[Level, str] | tuple[Level, str, str]

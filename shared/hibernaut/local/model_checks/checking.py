@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +19,7 @@ from hibernaut.local import logs
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
 from hibernaut.local.model_checks.checks import CHECKS, ModelCheck
 from hibernaut.local.profiles import CannotServe
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.usage import Usage
@@ -26,18 +29,21 @@ from hibernaut.wiring.settings import EmbeddedSettings
 OWN = "hibernaut"
 MOST_TOKENS = Usage(prompt_tokens=8_000, completion_tokens=1_500)
 """What one model call of a check takes at most: the tools and the system message of an agent, and a reply with reasoning."""
+Say = Callable[..., None]
+"""Prints a text for people, with the options of `print`."""
 OK, FAILED, NOT_OFFERED = "ok", "FAILED", "no"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """`providers` and `models` select what is checked: none of both selects the default model of each configured provider. `agreed`:
-    the costs need no confirmation.
+    the costs need no confirmation. `as_json`: the results are JSON, and all else goes to the standard error.
     """
 
     providers: Sequence[str] = ()
     models: Sequence[str] = ()
     agreed: bool = False
+    as_json: bool = False
 
 
 @dataclass(slots=True)
@@ -46,7 +52,7 @@ class ModelResult:
 
     handle: str
     outcomes: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    remarks: dict[str, str] = field(default_factory=dict)
     cost: Decimal | None = Decimal(0)
     calls: int = 0
 
@@ -61,11 +67,12 @@ def check_models(
         own = replace(settings, data=Path(folder), user_key=None, default_embedding="none")
         with Embedded(own, overrides or EmbeddedOverrides()) as embedded:
             chosen = _chosen(embedded, options)
-            _announce(chosen, CHECKS)
-            if not options.agreed and not _agreed(sys.stdin):
+            say = partial(print, file=sys.stderr if options.as_json else sys.stdout, flush=True)
+            _announce(chosen, CHECKS, say)
+            if not options.agreed and not _agreed(sys.stdin, say):
                 raise CannotServe("nothing was sent; --yes agrees to the costs without a question", 1)
-            results = [_checked(embedded, config.handle or "", CHECKS) for config in chosen]
-    print(table(results, CHECKS))
+            results = [_checked(embedded, config.handle or "", CHECKS, say) for config in chosen]
+    print(json.dumps([_fields(result, CHECKS) for result in results], indent=1) if options.as_json else table(results, CHECKS))
     return int(any(FAILED in result.outcomes for result in results))
 
 
@@ -92,13 +99,13 @@ def _chosen(embedded: Embedded, options: CheckOptions) -> list[LLMConfig]:
         raise CannotServe(error.detail, 2) from error
 
 
-def _announce(chosen: Sequence[LLMConfig], checks: Sequence[ModelCheck]) -> None:
+def _announce(chosen: Sequence[LLMConfig], checks: Sequence[ModelCheck], say: Say) -> None:
     calls = sum(check.calls for check in checks)
-    print(f"{len(checks)} checks with some {calls} model calls for each model, with real tools in a temporary folder.")
+    say(f"{len(checks)} checks with some {calls} model calls for each model, with real tools in a temporary folder.")
     for config in chosen:
         cost = most(config, calls)
-        print(f"  {config.handle}: " + ("its price is not known" if cost is None else f"at most {cost:.2f} USD"))
-    print(f"Prices of {price_list().date}.", flush=True)
+        say(f"  {config.handle}: " + ("its price is not known" if cost is None else f"at most {cost:.2f} USD"))
+    say(f"Prices of {price_list().date}.")
 
 
 def most(config: LLMConfig, calls: int) -> Decimal | None:
@@ -109,18 +116,18 @@ def most(config: LLMConfig, calls: int) -> Decimal | None:
     return cost * calls if isinstance(cost, Decimal) else None
 
 
-def _agreed(terminal: TextIO) -> bool:
+def _agreed(terminal: TextIO, say: Say) -> bool:
     if not terminal.isatty():
         return False
-    print("Go on? [y/N] ", end="", flush=True)
+    say("Go on? [y/N] ", end="")
     return terminal.readline().strip().lower() in ("y", "yes")
 
 
-def _checked(embedded: Embedded, handle: str, checks: Sequence[ModelCheck]) -> ModelResult:
+def _checked(embedded: Embedded, handle: str, checks: Sequence[ModelCheck], say: Say) -> ModelResult:
     result = ModelResult(handle)
     for check in checks:
         agent = CheckedAgent(embedded, handle)
-        print(f"{handle}: {check.name} …", flush=True)
+        say(f"{handle}: {check.name} …")
         try:
             outcome, remark = OK, check.perform(agent)
         except CheckFailed as failure:
@@ -129,11 +136,27 @@ def _checked(embedded: Embedded, handle: str, checks: Sequence[ModelCheck]) -> M
             outcome, remark = (NOT_OFFERED if check.optional else FAILED), error.detail
         result.outcomes.append(outcome)
         if remark:
-            result.remarks.append(f"{check.name}: {remark}")
+            result.remarks[check.name] = remark
         for run in agent.used:
             result.calls += run.steps
             result.cost = None if result.cost is None or run.usage.cost is None else result.cost + Decimal(str(run.usage.cost))
     return result
+
+
+def _fields(result: ModelResult, checks: Sequence[ModelCheck]) -> JsonObject:
+    """The result as JSON: `cost` in USD, null if a price is unknown."""
+    done = [
+        {"check": check.name, "outcome": outcome.lower(), "remark": result.remarks.get(check.name)}
+        for check, outcome in zip(checks, result.outcomes, strict=True)
+    ]
+    cost = None if result.cost is None else float(result.cost)
+    return {
+        "model": result.handle,
+        "ok": FAILED not in result.outcomes,
+        "checks": done,
+        "model_calls": result.calls,
+        "cost": cost,
+    }
 
 
 def table(results: Sequence[ModelResult], checks: Sequence[ModelCheck]) -> str:
@@ -145,5 +168,9 @@ def table(results: Sequence[ModelResult], checks: Sequence[ModelCheck]) -> str:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, [first, *widths], strict=True)).rstrip() for row in rows]
     for result in results:
         cost = "cost unknown" if result.cost is None else f"{result.cost:.4f} USD"
-        lines += ["", f"{result.handle}: {result.calls} model calls, {cost}", *(f"  {remark}" for remark in result.remarks)]
+        lines += [
+            "",
+            f"{result.handle}: {result.calls} model calls, {cost}",
+            *(f"  {name}: {remark}" for name, remark in result.remarks.items()),
+        ]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
@@ -153,14 +154,14 @@ def cancelled(agent: CheckedAgent) -> str:
     agent.make()
     run_id = agent.begin("Count from one to three hundred in words.", stream_tokens=True)
     agent.wait_for_delta(run_id)
-    remark = ""
-    try:
+    with suppress(Conflict):  # it has ended
         agent.cancel()
-    except Conflict:
-        remark = "the reply was too quick to be cancelled"
-    agent.ended(run_id).ends(StopReason.END_TURN if remark else StopReason.CANCELLED)
+    run = agent.ended(run_id)
+    quick = run.run.stop_reason is StopReason.END_TURN  # a reply may be over when it is cancelled
+    if not quick:
+        run.ends(StopReason.CANCELLED)
     agent.send("Reply with the one word: ready").ends()
-    return remark
+    return "the reply was too quick to be cancelled" if quick else ""
 
 
 def warm_prefix(agent: CheckedAgent) -> str:

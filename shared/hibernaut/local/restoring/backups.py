@@ -7,9 +7,9 @@ from datetime import datetime
 from threading import Event
 from typing import Any
 
+from hibernaut.local.administration.stack_outputs import reason_of
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressReport
-from hibernaut.local.stack_outputs import reason_of
 
 LOOK = 10.0
 

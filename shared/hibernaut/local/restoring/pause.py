@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressReport
 
-CAGED = "run_tool"
-"""It knows neither table nor bucket."""
+CAGED = ("run_tool", "run_node")
+"""They know neither table nor bucket."""
 
 
 def reservations(place: DeployedResources) -> str:
@@ -17,7 +17,7 @@ def reservations(place: DeployedResources) -> str:
     found = {
         folder: place.client("lambda").get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
         for folder, name in place.functions.items()
-        if folder != CAGED
+        if folder not in CAGED
     }
     return json.dumps(found, sort_keys=True)
 
@@ -25,7 +25,7 @@ def reservations(place: DeployedResources) -> str:
 def pause(place: DeployedResources, report: ProgressReport) -> None:
     """Refuse every invocation, and stop all executions. Their runs are continued by the sweep."""
     for folder, name in place.functions.items():
-        if folder != CAGED:
+        if folder not in CAGED:
             place.client("lambda").put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
     client, machine, count = place.client("stepfunctions"), place.output("StateMachineArn"), 0
     for page in client.get_paginator("list_executions").paginate(stateMachineArn=machine, statusFilter="RUNNING"):

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from hibernaut.local.deployment import DeployedResources
+from hibernaut.local.administration.deployment import DeployedResources
+from hibernaut.local.administration.reindexing_deployed import build_anew, patient_lambda
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressReport
-from hibernaut.local.reindexing_deployed import build_anew, patient_lambda
 from hibernaut.local.restoring.backups import restored_name, restored_table
 from hibernaut.local.restoring.objects import brought_back, copied
 from hibernaut.local.restoring.pause import pause, reservations, resume
-from hibernaut.local.restoring.table_copy import CopyFailed, TableCopy, WireItem
+from hibernaut.local.restoring.table_copy import CopyFailed, Digest, TableCopy, WireItem
 
 KEYS = ("APIKEY#", "APIKEYS", "RATES", "RATE#")
 """Beginnings of the partition keys of API keys and of what belongs to them: their hashes are worth nothing under another KMS key."""
@@ -43,6 +43,15 @@ class Restore:
     keys: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore copied: the number of items of `table`, and the digest that both tables have, in hexadecimal."""
+
+    table: str
+    items: int
+    digest: str
+
+
 def restore(
     source: DeployedResources,
     target: DeployedResources,
@@ -51,7 +60,7 @@ def restore(
     *,
     wait: Callable[[float], object] | None = None,
     segments: int = 4,
-) -> None:
+) -> Restored:
     """Restore the records of `source` into `target`, which may be the same stack. Raises: CannotServe, errors of botocore."""
     dynamodb = target.client("dynamodb")
     own = target.output("TableName")
@@ -72,15 +81,16 @@ def restore(
         copy.remember(source=name, reserved=reservations(target), stage="empty")
         state = copy.state()
     pause(target, report)
-    _exchange(copy, state, report)
+    found = _exchange(copy, state, report)
     _bodies(source, target, asked, report)
     resume(target, state["reserved"], report)
     copy.forget()
     _index(target, report, wait)
     report.line(f"Done. {name} may be deleted when all is well. Dead letters of the pause: hibernaut redrive --env {target.env}")
+    return Restored(name, found.items, f"{found.sum:064x}")
 
 
-def _exchange(copy: TableCopy, state: dict[str, str], report: ProgressReport) -> None:
+def _exchange(copy: TableCopy, state: dict[str, str], report: ProgressReport) -> Digest:
     if state["stage"] == "empty":
         copy.empty(report)
         copy.remember(stage="copy")
@@ -93,6 +103,7 @@ def _exchange(copy: TableCopy, state: dict[str, str], report: ProgressReport) ->
         copy.begin_again()
         raise CannotServe(str(error)) from error
     report.line(f"{found.items:,} items are equal, digest {found.sum:064x}.")
+    return found
 
 
 def _bodies(source: DeployedResources, target: DeployedResources, asked: Restore, report: ProgressReport) -> None:

@@ -59,7 +59,9 @@ class AgentEnvironmentVariable(Schema):
 
 
 class StoredSecret(AgentEnvironmentVariable):
-    """A secret with its value, as stored in the table. Only `store.agents.agents` reads and writes it."""
+    """A secret as stored in the table: sealed in `value_enc`, and then `value` is empty. Older versions stored the value itself. `store.table.secret_vault`
+    seals and opens it.
+    """
 
     value: str
 
@@ -127,10 +129,6 @@ class StoredAgent(Stored, _AgentFields):
     explicit_model_settings: ModelSettings | None = None
     managed_group_id: str | None = Field(default=None, exclude=True)
     version: int = 1
-
-    def environment(self) -> dict[str, str]:
-        """The agent's secrets by name, for the environment of its tools."""
-        return {secret.key: secret.value for secret in self.secrets}
 
     @model_validator(mode="before")
     @classmethod

@@ -12,6 +12,8 @@ LARGEST_FILE = 50 * 1024 * 1024
 """The largest agent file in bytes. On AWS the body of a request is smaller."""
 MOST_AGENTS = 100
 """The largest number of agents in a file."""
+MOST_KEPT = 30
+"""The largest number of agents in a file whose ids are kept: one transaction reserves them."""
 MOST_PARTS = 2_000
 """The largest number of tools, blocks, folders, groups, skills or MCP servers in a file."""
 MOST_FILES = 10_000
@@ -20,6 +22,10 @@ LARGEST_SKILL = 4_000_000
 """The largest size of a skill's files, in bytes of JSON."""
 MOST_MESSAGES = 200_000
 """The largest number of messages in a file."""
+
+
+MOST_FILE_PASSAGES = 200_000
+"""The largest number of archival passages in a file."""
 
 
 class AgentFileSkill(Schema):
@@ -43,7 +49,8 @@ class AgentFileSkill(Schema):
 
 class AgentFileSchema(Schema):
     """An agent file. The ids in it are local: a kind and a number, such as `block-0`. An agent names its blocks, tools, folders and groups by
-    these ids. Docs: `agent-files.md`.
+    these ids. `hibernaut`, an extension that V1 ignores: archives with their passages, identities, and further conversations of the agents. Docs:
+    `agent-files.md`.
     """
 
     agents: list[JsonObject]
@@ -56,23 +63,38 @@ class AgentFileSchema(Schema):
     skills: list[JsonObject] = Field(default_factory=list)
     metadata: dict[str, str] = Field(default_factory=dict)
     created_at: Moment | None = None
+    hibernaut: JsonObject = Field(default_factory=dict)
 
 
 class ExportAgentRequest(Schema):
-    """The body of POST /v1/agents/{id}/export. `full_history`, an extension: the whole log, not only the messages in the window."""
+    """The body of POST /v1/agents/{id}/export. Extensions: `full_history`: the whole log, not only the messages in the window; `passages`, `conversations`
+    and `identities`: whether they are exported too; null: with `full_history`, and without `scrub_messages`.
+    """
 
     conversation_id: Name | None = None
     scrub_messages: bool = False
     skills: list[AgentFileSkill] = Field(default_factory=list, max_length=MOST_PARTS)
     full_history: bool = False
+    passages: bool | None = None
+    conversations: bool | None = None
+    identities: bool | None = None
+
+    def exports(self, what: Literal["passages", "conversations", "identities"]) -> bool:
+        """Whether these are exported."""
+        wanted: bool | None = getattr(self, what)
+        return wanted if wanted is not None else self.full_history and not self.scrub_messages
 
 
 class ImportOptions(Schema):
-    """The options of an import. `name`, `model` and `embedding` apply to every agent of the file; the handles replace those of the file."""
+    """The options of an import. `name`, `model` and `embedding` apply to every agent of the file; the handles replace those of the file.
+
+    `keep_ids`, an extension: records keep the ids of the file, and those that exist here stay as they are, so that a repeated import adds nothing.
+    """
 
     override_existing_tools: bool = True
     strip_messages: bool = False
     append_copy_suffix: bool = True
+    keep_ids: bool = False
     name: Name | None = None
     model: Name | None = None
     embedding: Name | None = None

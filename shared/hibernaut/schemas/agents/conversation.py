@@ -1,6 +1,6 @@
 """The head of a conversation: its owner, the end of its log, and its window (architecture, protocol of runs)."""
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.stored import Stored
@@ -71,3 +71,19 @@ class Head(Stored):
     calls_open: bool | None = None
     segments: list[Segment] = Field(default_factory=list)
     created_at: Moment
+    _resting: bool = PrivateAttr(default=False)
+    _packed_to: str = PrivateAttr(default="")
+
+    @property
+    def resting(self) -> bool:
+        """Whether the conversation is at rest: the next message brings the rows of its window back from their packs."""
+        return self._resting
+
+    @property
+    def packed_to(self) -> str:
+        """The id up to which the bodies of its rows are in packs; "": none are."""
+        return self._packed_to
+
+    def read_packs(self, *, resting: bool, packed_to: str) -> None:
+        """Set what the item says of packs. The body has none of it."""
+        self._resting, self._packed_to = resting, packed_to

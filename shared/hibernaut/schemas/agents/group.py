@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hibernaut.schemas.base import Schema, Whole
+from hibernaut.schemas.ids import GroupId
 from hibernaut.schemas.limits import Name, Names, Note
 from hibernaut.schemas.stored import Stored
 
@@ -202,8 +203,11 @@ ManagerConfigUpdate = Annotated[
 
 
 class GroupCreate(Schema):
-    """The body of POST /v1/groups/. The shared blocks are attached to all agents of the group."""
+    """The body of POST /v1/groups/. The shared blocks are attached to all agents of the group. `id`, an extension: a group that has this id already
+    is returned as it is.
+    """
 
+    id: GroupId | None = None
     agent_ids: Names
     description: Note
     manager_config: ManagerConfig = Field(default_factory=RoundRobinSettings)

@@ -12,6 +12,7 @@ from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.ids import AgentId, pattern
 from hibernaut.schemas.limits import Name, Small
 from hibernaut.schemas.messages.letta_message import MessageType
+from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.stored import Stored
 
 ScheduleId = Annotated[str, StringConstraints(pattern=pattern("schedule"))]
@@ -141,6 +142,13 @@ class ScheduleOutcome(Schema):
     error: OutcomeError | None = None
 
 
+class ShownOutcome(ScheduleOutcome):
+    """An outcome with what its run says when it is read: `run_status` and `stop_reason`; null: it has no run, the run was deleted, or it was not read."""
+
+    run_status: RunStatus | None = None
+    stop_reason: StopReason | None = None
+
+
 class StoredSchedule(Stored):
     """The record in the table: what is done, and when. `anchored_at`: the moment from which a rate counts."""
 
@@ -156,7 +164,9 @@ class StoredSchedule(Stored):
 
 
 class Schedule(Schema):
-    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first."""
+    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first. Lists read the run of the
+    newest one alone.
+    """
 
     id: ScheduleId
     agent_id: AgentId
@@ -167,7 +177,7 @@ class Schedule(Schema):
     group_id: str | None = None
     paused: bool
     paused_reason: PauseReason | None = None
-    outcomes: list[ScheduleOutcome]
+    outcomes: list[ShownOutcome]
     created_at: Moment
     updated_at: Moment
 

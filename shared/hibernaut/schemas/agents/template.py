@@ -90,8 +90,32 @@ class CreateTemplateAgents(Schema):
     tool_variables: Small[dict[str, str]] | None = None
 
 
+class MigrationFault(Schema):
+    """An agent that could not be migrated, and why."""
+
+    agent_id: str
+    error: str
+
+
+class MigrationStatus(Schema):
+    """How far the migration of a template's agents to `version` is. `agents`: their number at its begin; `skipped`: those that were deleted, or that the
+    version does not have. `fault`: why it was given up.
+    """
+
+    status: Literal["running", "completed", "failed"]
+    version: str
+    agents: int
+    migrated: int
+    skipped: int
+    failed: int
+    faults: list[MigrationFault] = Field(default_factory=list)
+    fault: str | None = None
+    began_at: Moment
+    over_at: Moment | None = None
+
+
 class Template(Schema):
-    """The wire form."""
+    """The wire form. `migration`, an extension: how far the migration is that the request began; null for other requests."""
 
     id: str
     name: str
@@ -101,6 +125,7 @@ class Template(Schema):
     template_deployment_slug: str
     updated_at: Moment
     description: str | None = None
+    migration: MigrationStatus | None = None
 
 
 class TemplateOutcome(Schema):
@@ -158,6 +183,41 @@ class StoredTemplate(Stored):
             updated_at=self.updated_at,
             description=self.latest.message,
         )
+
+
+class StoredMigration(Stored):
+    """A migration of the agents of a template to the version `number`. `prototypes`: their ids by those of the document; empty: not made yet.
+
+    `done_up_to`: the last agent that is done, in the order of ids. `current`: the agent that is changed now, which had the blocks `had` before.
+    `ending`: no agent is changed any more, and the prototypes are being deleted. `attempts`: those since the last agent that was done. `version` counts changes of the record.
+    """
+
+    template_id: str
+    number: int
+    how: SaveTemplate
+    user: str | None = None
+    key_id: str | None = None
+    prototypes: dict[str, str] = Field(default_factory=dict)
+    done_up_to: str = ""
+    current: str = ""
+    had: list[str] = Field(default_factory=list)
+    agents: int = 0
+    migrated: int = 0
+    skipped: int = 0
+    failed: int = 0
+    faults: list[MigrationFault] = Field(default_factory=list)
+    fault: str | None = None
+    ending: bool = False
+    attempts: int = 0
+    began_at: Moment
+    over_at: Moment | None = None
+    version: int = 0
+
+    def wire(self) -> MigrationStatus:
+        """The wire form."""
+        shown = {name: getattr(self, name) for name in MigrationStatus.model_fields if name not in ("status", "version")}
+        status = "running" if self.over_at is None else "completed" if self.fault is None else "failed"
+        return MigrationStatus.model_validate({**shown, "status": status, "version": str(self.number)})
 
 
 class TemplateDocument(Stored):

@@ -89,7 +89,9 @@ class CreateBlock(Schema):
 
 
 class BlockUpdate(Schema):
-    """The body of PATCH; absent and null fields change nothing (digest 2.10)."""
+    """The body of PATCH; absent and null fields change nothing (digest 2.10). `current_version`, an extension: the version on which the caller decided; if
+    the block has another one, the answer is 409.
+    """
 
     value: NewValue | None = None
     limit: Whole | None = None
@@ -107,3 +109,4 @@ class BlockUpdate(Schema):
     deployment_id: Name | None = None
     entity_id: Name | None = None
     preserve_on_migration: bool | None = None
+    current_version: int | None = Field(default=None, ge=1, le=2**53)

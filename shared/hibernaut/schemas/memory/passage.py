@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.ids import ArchiveId, PassageId
 from hibernaut.schemas.limits import Metadata, Name, Note, Small, Text
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.schemas.names import PassageTag
@@ -56,8 +57,11 @@ class StoredArchive(Stored, Archive):
 
 
 class CreateArchive(Schema):
-    """The body of POST /v1/archives/. Without an embedding, the deployment's default applies, if there is one."""
+    """The body of POST /v1/archives/. Without an embedding, the deployment's default applies, if there is one. `id`, an extension: an archive that
+    has this id already is returned as it is.
+    """
 
+    id: ArchiveId | None = None
     name: Name
     description: Note | None = None
     embedding: Name | None = None
@@ -80,10 +84,18 @@ class CreatePassage(Schema):
     created_at: Moment | None = None
 
 
+class IdentifiedPassage(CreatePassage):
+    """A passage of a batch. `id`, an extension: it begins with the milliseconds of `created_at`, by which passages are in order. A passage that has
+    this id already stays as it is, and one that was deleted is not brought back.
+    """
+
+    id: PassageId | None = None
+
+
 class CreatePassages(Schema):
     """The body of POST /v1/archives/{id}/passages/batch."""
 
-    passages: Annotated[list[CreatePassage], Field(max_length=MOST_PASSAGES)]
+    passages: Annotated[list[IdentifiedPassage], Field(max_length=MOST_PASSAGES)]
 
 
 def default_archive_id(agent_id: str) -> str:

@@ -104,10 +104,15 @@ class VersionDiff(Schema):
 
 
 class RunVersion(Schema):
-    """A version that a run wrote, and what it changed."""
+    """A version that a run wrote, and what it changed: of a block, of its agent's settings (`agent_id`), or of a passage that it inserted
+    (`archive_id`, `passage_id`). The ids of the other kinds are null.
+    """
 
-    block_id: str
+    block_id: str | None = None
     label: str | None = None
+    agent_id: str | None = None
+    archive_id: str | None = None
+    passage_id: str | None = None
     version: RecordVersion
     changes: list[FieldDiff] = Field(default_factory=list)
 
@@ -129,7 +134,10 @@ class NotedHead(Schema):
 
 
 class ChainReport(NotedHead):
-    """What an audit found of one record. `first`: the oldest version that is kept. `fault`: the first broken link; null: the chain holds."""
+    """What an audit found of one record. `first`: the oldest version that is kept. `fault`: the first broken link; null: the chain holds. `erasure`: the
+    erasure of a person by which the record went with its versions.
+    """
 
     first: int = 0
     fault: str | None = None
+    erasure: str | None = None

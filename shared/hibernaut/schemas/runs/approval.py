@@ -9,6 +9,7 @@ from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.messages.letta_message import WireToolReturn
 from hibernaut.schemas.runs.turn import JournaledCall
 from hibernaut.schemas.stored import Stored
+from hibernaut.schemas.tools.tool_policy import CallDecision
 
 DEFAULT_DEADLINE = 7 * 24 * 3600
 """The default deadline in seconds after which an unanswered approval is denied; the agent or the request may set another."""
@@ -20,12 +21,13 @@ How = Literal["answered", "interrupted", "deadline", "cancelled"]
 class PendingCall(JournaledCall):
     """A pending call of a reply. `held`: a person or the client must answer it; the other calls only wait with it.
 
-    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run.
+    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run. `decision`: that of a tool policy.
     """
 
     held: bool = False
     client: bool = False
     refusal: str | None = None
+    decision: CallDecision | None = None
 
 
 class PendingApproval(Stored):

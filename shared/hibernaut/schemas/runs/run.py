@@ -12,7 +12,7 @@ from hibernaut.schemas.runs.approval import Resolution
 from hibernaut.schemas.runs.send import ClientSkill, ClientTool, RequestConfig
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.stored import Stored
-from hibernaut.schemas.usage import Usage
+from hibernaut.schemas.usage import CalledUsage, Usage
 
 CompactionTrigger = Literal["context_window_limit", "context_window_exceeded"]
 """Why the window is compacted: it is too full by our count, or the provider refused the request as too long."""
@@ -83,7 +83,9 @@ class StoredRun(Stored, Run):
     `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
     `traceparent`: the span of the caller, if it named one. `sleeptime_group`: the group that counts the run as a turn of its agent, known from
     the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that its end has brought about.
-    `memory_versions`: the versions of blocks that the run wrote, as [first, last] pairs by block.
+    `memory_versions`: the versions of blocks and of its agent that the run wrote, as [first, last] pairs by id.
+    `called`: what the runs that answered the calls of a group have used; it is counted at those runs, and shown at the group's.
+    `cancelled_step`: the step in which the run was cancelled, if its calls of a group may have begun runs, which are to be cancelled too.
     """
 
     options: RunOptions
@@ -111,6 +113,8 @@ class StoredRun(Stored, Run):
     sleeptime_group: str | None = None
     sleeptime_run_ids: list[str] = Field(default_factory=list)
     memory_versions: dict[str, list[list[int]]] = Field(default_factory=dict)
+    called: CalledUsage | None = None
+    cancelled_step: int | None = None
 
     def wire(self) -> Run:
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})

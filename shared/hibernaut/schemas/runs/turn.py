@@ -10,7 +10,8 @@ from hibernaut.schemas.messages.native import NativeReply
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import FinishReason
 from hibernaut.schemas.runs.events import DeltaType
-from hibernaut.schemas.usage import Usage
+from hibernaut.schemas.tools.tool_policy import CallDecision
+from hibernaut.schemas.usage import CalledUsage, Usage
 
 
 class JournaledCall(Schema):
@@ -43,7 +44,7 @@ class Stamp(Schema):
 class Journal(Schema):
     """A reply with tool calls, written before the calls run. `mark` is the run's `journal` attribute while the journal is valid.
 
-    Times are in nanoseconds since 1970, durations in nanoseconds.
+    Times are in nanoseconds since 1970, durations in nanoseconds. `decisions`: what tool policies have decided about the calls.
     """
 
     mark: str
@@ -60,10 +61,11 @@ class Journal(Schema):
     step_start_ns: int = 0
     llm_start_ns: int = 0
     llm_ns: int = 0
+    decisions: list[CallDecision] = Field(default_factory=list)
 
 
 class ClaimedResult(Schema):
-    """The result of an outside call."""
+    """The result of an outside call. `used`: what the runs that answered a call of a group have used."""
 
     status: Literal["success", "error"]
     value: Json = None
@@ -71,6 +73,7 @@ class ClaimedResult(Schema):
     stdout: list[str] = Field(default_factory=list)
     stderr: list[str] = Field(default_factory=list)
     blocks: JsonObject = Field(default_factory=dict)
+    used: CalledUsage | None = None
 
 
 class AwaitedReply(Schema):

@@ -9,6 +9,7 @@ from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.json_schema import FunctionSchema, ParametersSchema
 from hibernaut.schemas.limits import Metadata, Name, Names, Note, Small
 from hibernaut.schemas.stored import Stored
+from hibernaut.schemas.tools.package_set import PackageSet
 
 DEFAULT_RETURN_LIMIT = 50_000
 """The longest return that the model sees, in characters."""
@@ -49,7 +50,9 @@ class NpmRequirement(Schema):
 
 
 class Tool(Schema):
-    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin_tools` makes them from the code."""
+    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin_tools` makes them from the code. `packages`: what was installed for
+    `pip_requirements`.
+    """
 
     id: str
     tool_type: ToolType = ToolType.CUSTOM
@@ -70,12 +73,14 @@ class Tool(Schema):
     metadata_: JsonObject | None = Field(default_factory=dict)
     project_id: str | None = None
     created_at: Moment | None = Field(default=None, exclude=True)
+    packages: PackageSet | None = Field(default=None, exclude=True)
 
 
 class StoredTool(Stored, Tool):
     """The stored record: the wire fields, internal fields, and `version`, which counts changes."""
 
     created_at: Moment | None = None
+    packages: PackageSet | None = None
     version: int = 1
 
 
@@ -93,6 +98,7 @@ class ToolCreate(StrictSchema):
     npm_requirements: Small[list[NpmRequirement]] | None = None
     default_requires_approval: bool | None = None
     enable_parallel_execution: bool | None = None
+    metadata_: Metadata | None = None
 
 
 class ToolUpdate(Schema):
@@ -125,12 +131,23 @@ class ToolRunFromSource(StrictSchema):
     json_schema: FunctionSchema | None = None
     pip_requirements: list[PipRequirement] | None = None
     npm_requirements: list[NpmRequirement] | None = None
+    metadata_: Metadata | None = None
 
 
 class ToolRunRequest(StrictSchema):
     """The body of POST /v1/agents/{id}/tools/{name}/run."""
 
     args: JsonObject = Field(default_factory=dict)
+
+
+class ToolSearchResult(Schema):
+    """A tool that a search found (digest 2.9). `embedded_text`: the text that was searched; `fts_rank` counts from 1."""
+
+    tool: Tool
+    embedded_text: str | None = None
+    fts_rank: int | None = None
+    vector_rank: int | None = None
+    combined_score: float = 0.0
 
 
 class ToolExecutionResult(Schema):

@@ -10,12 +10,15 @@ from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.identity import IdentityProvider, TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.request_rates import RequestRates
+from hibernaut.services.access.tool_tokens import ToolTokens
 from hibernaut.services.budgets.administration import Budgets
 from hibernaut.store.stores import Stores
 
 
 class Access:
-    """Authenticates requests, and administers the keys and the budgets of each tenant. Construction costs no I/O."""
+    """Authenticates requests, and administers the keys and the budgets of each tenant. Construction costs no I/O. `tools`: the tokens of tools that this
+    process runs.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,8 @@ class Access:
         """
         pepper = Pepper(stores, cipher)
         tokens = TokenPrincipals(identity, stores, clock) if identity is not None else None
-        self.authentication = Authentication(stores, pepper, clock, required=required, tokens=tokens)
+        self.tools = ToolTokens()
+        self.authentication = Authentication(stores, pepper, clock, required=required, tokens=tokens, tools=self.tools)
         self.rates = RequestRates(stores, clock, alone=alone)
         self._parts = AccessParts(stores, pepper, self.authentication, clock, ids)
         self._tenant_budget = tenant_budget

@@ -22,6 +22,9 @@ from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.identity import TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
+from hibernaut.services.access.signed_tool_tokens import PREFIX as SIGNED
+from hibernaut.services.access.signed_tool_tokens import SignedToolTokens
+from hibernaut.services.access.tool_tokens import ToolTokens
 from hibernaut.store.stores import Stores
 
 FRESH_SECONDS = 5.0
@@ -45,17 +48,25 @@ class Authentication:
     """Authenticates requests by API keys, and by tokens if the deployment has an identity provider. Thread-safe.
 
     `required`: a request needs a key even if no key was ever created. Otherwise a deployment with neither keys nor an identity provider serves
-    everybody as the default tenant. `tokens` None: there is no identity provider.
+    everybody as the default tenant. `tokens` None: there is no identity provider. `tools`: the tokens of running tools (None: there are none).
     """
 
     def __init__(
-        self, stores: Stores, pepper: Pepper, clock: Clock, *, required: bool, tokens: TokenPrincipals | None = None
+        self,
+        stores: Stores,
+        pepper: Pepper,
+        clock: Clock,
+        *,
+        required: bool,
+        tokens: TokenPrincipals | None = None,
+        tools: ToolTokens | SignedToolTokens | None = None,
     ) -> None:
         self._stores = stores
         self._pepper = pepper
         self._clock = clock
         self._required = required or tokens is not None
         self._tokens = tokens
+        self.tools = tools
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._no_keys_at: float | None = None
@@ -63,7 +74,11 @@ class Authentication:
 
     def remembered(self, presented: str | None) -> Principal | None:
         """The principal, if it follows from memory alone; None: call `authenticate`. Raises: Unauthenticated."""
+        if self.tools is not None and (tool := self.tools.principal(presented)) is not None:
+            return tool
         if self._tokens is not None and looks_like_token(presented or ""):
+            return None
+        if (presented or "").startswith(SIGNED):
             return None
         keyless = self._no_keys_at is not None and self._clock.monotonic() - self._no_keys_at < FRESH_SECONDS
         # A well-formed key is looked up all the same, so that the first key of a deployment works at once.
@@ -81,6 +96,8 @@ class Authentication:
         """
         if self._tokens is not None and presented is not None and looks_like_token(presented):
             return self._tokens.of(presented)
+        if self.tools is not None and (tool := self.tools.looked_up(presented)) is not None:
+            return tool
         if not self._pepper.exists():
             self._no_keys_at = self._clock.monotonic()
             return self._without_keys(presented)

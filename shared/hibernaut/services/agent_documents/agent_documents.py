@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.ports.model import Models
+from hibernaut.ports.packages import PackageInstaller
 from hibernaut.ports.uploads import Uploads
 from hibernaut.schemas.agents.agent_file import (
     LARGEST_FILE,
@@ -21,11 +22,14 @@ from hibernaut.schemas.errors import NotFound, NotImplementedHere, PayloadTooLar
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.file import UploadTicket
 from hibernaut.services.agent_documents.exporting import AgentExports
+from hibernaut.services.agent_documents.imported_packages import ImportInstaller
+from hibernaut.services.agent_documents.kept_ids import KeptIds
 from hibernaut.services.agent_documents.planning import ImportPlanning
 from hibernaut.services.imports.import_lines import joined
 from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
+from hibernaut.services.tools.tool_packages import ToolPackages
 from hibernaut.store.stores import TenantStores
 
 GOOD_FOR = timedelta(minutes=15)
@@ -37,15 +41,24 @@ class AgentDocuments:
     """Exports and imports the agents of one tenant."""
 
     def __init__(
-        self, stores: TenantStores, records: Records, *, models: Models, writer: ImportWriter, uploads: Uploads | None = None
+        self,
+        stores: TenantStores,
+        records: Records,
+        *,
+        models: Models,
+        writer: ImportWriter,
+        packages: PackageInstaller,
+        uploads: Uploads | None = None,
     ) -> None:
-        """`uploads` None: this deployment has no direct uploads."""
+        """`packages` installs what imported tools require. `uploads` None: this deployment has no direct uploads."""
+        self._tenant = stores.tenant
+        self._packages = packages
         self._imports = stores.imports
         self._uploads = uploads
         self._records = records
         self._models = models
         self._writer = writer
-        self._exports = AgentExports(records, stores.imports, FileViews(stores))
+        self._exports = AgentExports(records, stores.imports, FileViews(stores), stores.passages)
 
     def export(self, agent_id: str, asked: ExportAgentRequest | None = None) -> AgentFileSchema:
         """The file of an agent. Raises: NotFound (the agent, the conversation), OSError."""
@@ -64,16 +77,21 @@ class AgentDocuments:
         """Create the agents of a file. All of it is validated before anything is written. `document`: the parsed file, which is changed;
         `key_id`: the caller's API key; `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which `repeated` finds the import.
 
-        Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), ImportContinues, OSError, StoreUnavailable.
+        Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), Conflict (another import of an agent whose id is kept),
+        ImportContinues, OSError, StoreUnavailable.
         """
         notes = ImportNotes()
         if repaired:
             notes.add("repaired", "double_encoded", "", "The file was JSON text within a JSON text.")
-        planned = ImportPlanning(self._records, self._models, options or ImportOptions(), notes, user).planned(document)
+        wanted = options or ImportOptions()
+        kept = KeptIds(self._records, notes, self._writer.complete_reserved, wanted=wanted.keep_ids)
+        packages = ToolPackages(self._tenant, ImportInstaller(self._packages, self._records.clock))
+        planned = ImportPlanning(self._records, self._models, wanted, kept, packages, user=user).planned(document)
         planned.staged.key_id = key_id
-        agent_ids = [one.agent.id for one in planned.staged.agents]
-        self._writer.begin(joined(planned.staged, planned.lines), agent_ids, digest)
-        return ImportResult(agent_ids=agent_ids, notes=notes.all())
+        for each in planned.staged.agents:
+            self._records.secrets.seal(each.agent.id, each.agent.secrets)
+        self._writer.begin(joined(planned.staged, planned.lines), planned.agent_ids, digest, planned.staged.reserved)
+        return ImportResult(agent_ids=planned.agent_ids, notes=notes.all())
 
     def announce(self, asked: AnnounceAgentFile) -> AnnouncedAgentFile:
         """A ticket for the upload of a file. Raises: NotImplementedHere, PayloadTooLarge, OSError."""

@@ -22,10 +22,12 @@ from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequ
 from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import Message
+from hibernaut.services.agent_documents.exported_extension import ExtensionExports
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store.agents.imports import ImportStore
 from hibernaut.store.conversations.conversations import LoadedConversation
+from hibernaut.store.memory.passages import PassageStore
 
 
 @dataclass(slots=True)
@@ -44,7 +46,8 @@ class _Numbers:
 class AgentExports:
     """Exports agents."""
 
-    def __init__(self, records: Records, imports: ImportStore, views: FileViews) -> None:
+    def __init__(self, records: Records, imports: ImportStore, views: FileViews, passages: PassageStore) -> None:
+        self._extension = ExtensionExports(records, passages, self._messages)
         self._records = records
         self._imports = imports
         self._views = views
@@ -69,6 +72,7 @@ class AgentExports:
         for agent in agents:
             its_own = asked if agent is main else asked.model_copy(update={"conversation_id": None})
             document.agents.append(self._agent(agent, its_own, groups, numbers, document))
+        document.hibernaut = self._extension.export(agents, numbers.agents, numbers.blocks, numbers.messages, asked)
         return document
 
     def _together(self, main: StoredAgent, groups: Sequence[StoredGroup]) -> list[StoredAgent]:

@@ -70,6 +70,10 @@ class ImportModels:
         except (NotFound, InvalidArgument):
             return None
 
+    def serves(self, handle: str) -> bool:
+        """Whether the model is served here."""
+        return self._known(handle) is not None
+
     def embedding_config(self, raw: JsonObject, place: str) -> EmbeddingConfig | None:
         """The embedding of an agent or a folder; None if the file names none, or this deployment has none. Raises: NotFound (the handle of the
         request).

@@ -19,13 +19,14 @@ from hibernaut.ports.table import MAX_CHANGES
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent, StoredSecret
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.conversation import Window
-from hibernaut.schemas.agents.staged_import import StagedAgent
+from hibernaut.schemas.agents.staged_import import StagedAgent, StagedLog
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.tools.tool_rule import ToolRule
 from hibernaut.services.agent_documents.import_models import ImportModels
+from hibernaut.services.agent_documents.kept_ids import KeptIds
 from hibernaut.services.agents.agent_folders import tools_with
 from hibernaut.services.agents.agent_models import chosen_compaction
 from hibernaut.services.agents.agent_parts import checked_files_open
@@ -57,12 +58,16 @@ class AgentPlanning:
     user: str | None
     options: ImportOptions
     models: ImportModels
-    notes: ImportNotes
+    kept: KeptIds
+
+    @property
+    def notes(self) -> ImportNotes:
+        return self.kept.notes
 
     def agent(self, raw: JsonObject, parts: PlannedParts) -> StagedAgent:
         """The record of an agent; its log is planned by `log`. Raises: InvalidArgument, NotFound."""
         place = str(raw["id"])
-        agent_id = self.ids.new("agent")
+        agent_id = self.kept.of("agent", place)
         kind = self._type(raw, place)
         request = self._request(raw, place, kind)
         config = self.models.llm_config(raw, place)
@@ -77,8 +82,8 @@ class AgentPlanning:
             name=self._name(raw, agent_id, place),
             system=system,
             agent_type=kind,
-            created_at=self.now,
-            updated_at=self.now,
+            created_at=self.kept.time(raw, "created_at", self.now),
+            updated_at=self.kept.time(raw, "updated_at", self.now),
             created_by_id=self.user,
             last_updated_by_id=self.user,
             tool_rules=self._rules(raw, config, place),
@@ -182,16 +187,16 @@ class AgentPlanning:
             for key, value in values.items()
         ]
 
-    def log(self, raw: JsonObject, staged: StagedAgent, keep: Callable[[Message], None]) -> None:
-        """Read the agent's messages, pass each row of its log to `keep`, and plan its window. Raises: InvalidArgument."""
+    def log(self, raw: JsonObject, staged: StagedLog, agent: StoredAgent, keep: Callable[[Message], None]) -> None:
+        """Read the messages of one of the agent's conversations, pass each row of its log to `keep`, and plan its window. Raises: InvalidArgument."""
         messages = [] if self.options.strip_messages else raw["messages"]
         in_context = texts(raw.get("in_context_message_ids"))
         reading = LogReading(
-            agent_id=staged.agent.id,
+            agent_id=agent.id,
             system_id=staged.system_id,
             prompt=prompt_of(messages, in_context),
             now=self.now,
-            timezone=staged.agent.timezone,
+            timezone=agent.timezone,
             new_id=lambda last: self.ids.new("message", after=last),
         )
         reader = ImportedLog(reading, self.notes)

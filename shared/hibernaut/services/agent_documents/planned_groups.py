@@ -10,18 +10,18 @@ from pydantic import ValidationError
 from hibernaut.domain.agent_files.documents import texts
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.domain.agents.groups import check_lengths
-from hibernaut.ports.clock import Ids
 from hibernaut.schemas.agents.group import SLEEPING, GroupCreate, ManagerType, StoredGroup
 from hibernaut.schemas.agents.staged_import import StagedAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.services.agent_documents.kept_ids import KeptIds
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlanning:
     """Plans the groups of one file. `agents`, `blocks`: what they may refer to, by the ids of the file."""
 
-    ids: Ids
+    kept: KeptIds
     notes: ImportNotes
     agents: Mapping[str, StagedAgent]
     blocks: Mapping[str, str]
@@ -50,7 +50,7 @@ class GroupPlanning:
         config = request.manager_config.model_dump()
         return StoredGroup(
             **config,
-            id=self.ids.new("group"),
+            id=self.kept.of("group", place),
             agent_ids=list(dict.fromkeys(request.agent_ids)),
             description=request.description,
             project_id=self.project_id,

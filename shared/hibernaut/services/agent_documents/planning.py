@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agent_files.documents import checked_document, texts
-from hibernaut.domain.agent_files.notes import ImportNotes
-from hibernaut.domain.agent_files.parts import block, read_as, skills, tool
+from hibernaut.domain.agent_files.parts import block, read_as, skills
 from hibernaut.domain.files.file_texts import LONGEST_NAME, free_name, lines_of, parts_of, plain_name
-from hibernaut.domain.tools.builtin_tools import builtin_by_id
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.staged_import import StagedAgent, StagedImport
@@ -21,14 +19,17 @@ from hibernaut.schemas.memory.block import CreateBlock, StoredBlock
 from hibernaut.schemas.memory.file import FileStatus, OpenFile, StoredFile, TextPart
 from hibernaut.schemas.memory.folder import CreateFolder, StoredFolder
 from hibernaut.schemas.messages.message import Message
-from hibernaut.schemas.tools.tool import StoredTool, Tool
 from hibernaut.services.agent_documents.import_models import ImportModels
+from hibernaut.services.agent_documents.imported_packages import ImportedPackages
+from hibernaut.services.agent_documents.kept_ids import KeptIds
 from hibernaut.services.agent_documents.planned_agents import AgentPlanning, PlannedParts
+from hibernaut.services.agent_documents.planned_extension import ExtensionPlanning
 from hibernaut.services.agent_documents.planned_groups import GroupPlanning
+from hibernaut.services.agent_documents.planned_tools import ToolPlanning
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.imports.import_lines import line_of
 from hibernaut.services.records import Records
-from hibernaut.services.tools.tools import with_hash
+from hibernaut.services.tools.tool_packages import ToolPackages
 
 PLAIN = "text/plain"
 """The media type of files for which the agent file names none."""
@@ -36,37 +37,57 @@ PLAIN = "text/plain"
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """A planned import: its records, and the lines that follow them (`services.imports.import_lines`)."""
+    """A planned import: its records, the lines that follow them (`services.imports.import_lines`), and the ids of all agents of the file."""
 
     staged: StagedImport
     lines: list[bytes]
+    agent_ids: list[str]
 
 
 class ImportPlanning:
     """Plans one import."""
 
-    def __init__(self, records: Records, models: Models, options: ImportOptions, notes: ImportNotes, user: str | None) -> None:
+    def __init__(
+        self, records: Records, models: Models, options: ImportOptions, kept: KeptIds, packages: ToolPackages, *, user: str | None
+    ) -> None:
+        notes = kept.notes
+        self._kept = kept
         self._records = records
         self._options = options
         self._notes = notes
         self._user = user
         self._models = ImportModels(models, notes, options.model, options.embedding)
         self._now: datetime = records.clock.now()
+        self._tools = ToolPlanning(
+            records,
+            kept,
+            ImportedPackages(packages, notes),
+            now=self._now,
+            user=user,
+            override=options.override_existing_tools,
+        )
 
     def planned(self, value: Json) -> PlannedImport:
         """The plan for a document. Raises: InvalidArgument (the document, a name), NotFound (a handle of the options)."""
-        document = checked_document(value, self._notes)
+        document = checked_document(value, self._notes, without_agents=self._kept.wanted)
+        agent_ids = [str(raw["id"]) for raw in document["agents"]]
+        self._kept.settle(document)
         for entry in document["mcp_servers"]:
-            self._notes.add("left_out", "mcp_servers", str(entry["id"]), "MCP servers cannot be added here and were left out.")
-        tools, tool_ids = self._tools(document["tools"])
+            self._notes.add(
+                "left_out",
+                "mcp_servers",
+                str(entry["id"]),
+                "MCP servers were left out. Add them under their names, and their tools can be called.",
+            )
+        tools, tool_ids = self._tools.planned(document["tools"])
         folders = {str(raw["id"]): self._folder(raw) for raw in document["sources"]}
         files, file_texts = self._files(document["files"], folders)
         blocks, block_ids = self._blocks(document)
         folder_ids = {local: folder.id for local, folder in folders.items()}
         parts = PlannedParts(block_ids, tool_ids, folder_ids, self._named_tools)
-        planning = AgentPlanning(self._records.ids, self._now, self._user, self._options, self._models, self._notes)
+        planning = AgentPlanning(self._records.ids, self._now, self._user, self._options, self._models, self._kept)
         agents = {str(raw["id"]): planning.agent(raw, parts) for raw in document["agents"]}
-        groups = GroupPlanning(self._records.ids, self._notes, agents, block_ids, self._options.project_id)
+        groups = GroupPlanning(self._kept, self._notes, agents, block_ids, self._options.project_id)
         staged = StagedImport(
             groups=groups.groups(document["groups"]),
             agents=list(agents.values()),
@@ -76,6 +97,7 @@ class ImportPlanning:
             files=list(files.values()),
             skills=skills(document["skills"], self._notes),
             override_tools=self._options.override_existing_tools,
+            reserved=[one.agent.id for local, one in agents.items() if one.agent.id == local],
         )
         lines: list[bytes] = []
 
@@ -83,35 +105,13 @@ class ImportPlanning:
             lines.append(line_of(row))
 
         for raw, agent in zip(document["agents"], staged.agents, strict=True):
-            planning.log(raw, agent, keep)
-            self._desk(raw, agent, files)
-        return PlannedImport(staged, [*lines, *file_texts])
-
-    def _tools(self, raw: Sequence[JsonObject]) -> tuple[list[StoredTool], dict[str, str]]:
-        """The custom tools, and the ids of all by those of the file; "" for one that was left out."""
-        made: dict[str, StoredTool] = {}
-        ids: dict[str, str] = {}
-        for entry in raw:
-            local = str(entry["id"])
-            read = tool(entry, local, self._notes)
-            if read is None or builtin_by_id(read.id):
-                ids[local] = read.id if read else ""
-                continue
-            if read.name not in made:
-                made[str(read.name)] = self._tool(read)
-            ids[local] = made[str(read.name)].id
-        self._tell_existing(made)
-        return list(made.values()), ids
-
-    def _tool(self, read: Tool) -> StoredTool:
-        fields = {name: getattr(read, name) for name in Tool.model_fields}
-        own = {"id": self._records.ids.new("tool"), "created_at": self._now, "created_by_id": self._user}
-        return with_hash(StoredTool(**{**fields, **own, "last_updated_by_id": self._user}))
-
-    def _tell_existing(self, made: Mapping[str, StoredTool]) -> None:
-        for name in self._records.tools.by_name(made) if made else ():
-            done = "was overwritten by the one of the file" if self._options.override_existing_tools else "stays as it is"
-            self._notes.add("replaced", "tool_exists", made[name].id, f"There was a tool {name} here; it {done}.")
+            planning.log(raw, agent, agent.agent, keep)
+            self._desk(raw, agent, {**self._kept.files, **files})
+        extension = ExtensionPlanning(self._records, planning, self._models, self._options).planned(document, agents, block_ids)
+        staged.archives, staged.identities = extension.archives, extension.identities
+        staged.blocks += extension.blocks
+        ids = [agents[one].agent.id if one in agents else one for one in agent_ids]
+        return PlannedImport(staged, [*lines, *extension.messages, *file_texts, *extension.passages], ids)
 
     def _named_tools(self, names: list[str]) -> Mapping[str, str]:
         return {name: found.id for name, found in self._records.tools.by_name(names).items()}
@@ -129,7 +129,7 @@ class ImportPlanning:
         made: dict[str, StoredBlock] = {}
         for local, raw in entries.items():
             taken = {str(made[other].label) for other in together.get(local, ()) if other in made}
-            made[local] = new_block(self._records.ids.new("block"), block(raw, local, taken, self._notes), self._now)
+            made[local] = new_block(self._kept.of("block", local), block(raw, local, taken, self._notes), self._now)
             if raw.get("description") is None:
                 made[local].description = None  # only a new agent's block has a default description
         return list(made.values()), {local: one.id for local, one in made.items()}
@@ -140,7 +140,7 @@ class ImportPlanning:
         fields["metadata"] = raw.get("metadata", raw.get("metadata_"))
         request = read_as(CreateFolder, {"name": _folder_name(raw.get("name")), **fields}, local)
         return StoredFolder(
-            id=self._records.ids.new("source"),
+            id=self._kept.of("source", local),
             name=request.name,
             description=request.description,
             instructions=request.instructions,
@@ -158,6 +158,8 @@ class ImportPlanning:
         lines: list[bytes] = []
         names: dict[str, set[str]] = {}
         for entry in raw:
+            if entry["id"] in self._kept.files:
+                continue
             local, folder, text = str(entry["id"]), folders.get(str(entry.get("source_id"))), entry.get("content")
             if folder is None or not isinstance(text, str):
                 why = "Files without a folder in the file" if folder is None else "Files without their text"
@@ -178,7 +180,7 @@ class ImportPlanning:
             parts.append(TextPart(first_line=first, characters=len(part)))
             first += part.count("\n")
         return StoredFile(
-            id=self._records.ids.new("file"),
+            id=self._kept.of("file", str(raw["id"])),
             folder_id=folder_id,
             name=name,
             original_name=_file_name(raw),

@@ -73,7 +73,14 @@ class AgentForks:
         parts = AgentParts(blocks, blocks, kept_tools, kept_folders, kept_identities, archives)
         secrets = [
             secret.model_copy(
-                update={"id": records.ids.new("agent-env"), "agent_id": new_id, "created_at": now, "updated_at": now}
+                update={
+                    "id": records.ids.new("agent-env"),
+                    "agent_id": new_id,
+                    "value": records.secrets.value(agent_id, secret),
+                    "value_enc": None,
+                    "created_at": now,
+                    "updated_at": now,
+                }
             )
             for secret in source.secrets
         ]

@@ -30,7 +30,7 @@ def new_secrets(
     """The secrets of an agent. A secret whose key is in `before` keeps its id."""
     known = {secret.key: secret for secret in before}
     return [
-        known[key].model_copy(update={"value": value, "updated_at": now})
+        known[key].model_copy(update={"value": value, "value_enc": None, "updated_at": now})
         if key in known
         else StoredSecret(
             id=records.ids.new("agent-env"), key=key, value=value, agent_id=agent_id, created_at=now, updated_at=now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hibernaut.ports.table import ConditionFailed
+from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.agents.pause import AgentPause, PauseAgent, StoredPause
 from hibernaut.schemas.errors import NotFound
 from hibernaut.services.records import Records
@@ -35,8 +36,15 @@ class AgentPauses:
         return _shown(agent_id, made)
 
     def resume(self, agent_id: str) -> AgentPause:
-        """End the pause; does nothing if there is none. Raises: NotFound."""
+        """End the pause; does nothing if there is none. Raises: NotFound; ErasureRunning: the erasure of a person ends it."""
         self._records.agent(agent_id)
+        pause = self._pauses.get(agent_id)
+        if pause is not None and pause.erasure_id is not None:
+            raise ErasureRunning(
+                f"CONFLICT: Agent {agent_id} is paused until a person is erased from it; "
+                f"GET /v1/erasures/{pause.erasure_id} shows how far that is.",
+                pause.erasure_id,
+            )
         self._records.writer.write(self._pauses.resume(agent_id))
         return _shown(agent_id, None)
 

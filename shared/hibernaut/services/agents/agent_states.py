@@ -116,7 +116,7 @@ class AgentStates:
 
     def _state(self, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
         blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
-        secrets = _secrets(agent, shown)
+        secrets = self._secrets(agent, shown)
         group = found.groups.get(agent.managed_group_id or "")
         managed = group.wire() if group else None
         fields = {name: getattr(agent, name) for name in _SHARED}
@@ -153,13 +153,15 @@ class AgentStates:
             }
         )
 
-
-def _secrets(agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironmentVariable]:
-    """The agent's secrets, with their values only if those are shown."""
-    if "secrets" not in shown:
-        return []
-    hidden = {} if SECRET_VALUES in shown else {"value": None}
-    return [AgentEnvironmentVariable(**{**secret.model_dump(), **hidden}) for secret in agent.secrets]
+    def _secrets(self, agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironmentVariable]:
+        """The agent's secrets, with their values only if those are shown. Raises: SecretUnreadable, MasterKeyUnavailable."""
+        if "secrets" not in shown:
+            return []
+        values = self._records.secrets.values(agent.id, agent.secrets) if SECRET_VALUES in shown else {}
+        return [
+            AgentEnvironmentVariable(**{**secret.model_dump(), "value": values.get(secret.key), "value_enc": None})
+            for secret in agent.secrets
+        ]
 
 
 def handle_of(config: LLMConfig) -> str:

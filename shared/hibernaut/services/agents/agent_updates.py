@@ -141,7 +141,7 @@ class AgentUpdates:
                 return agent, []
             refuse_equal_labels([*self._records.blocks_of(agent), block])
             after, beside = self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
-            return after, [*beside, *sharing(self._records, agent, block_id, self._records.ids.token())]
+            return after, [*beside, *sharing(self._records, agent, block_id, by_key(key_id))]
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
@@ -200,16 +200,18 @@ class AgentUpdates:
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def lose_folder(self, agent_id: str, folder_id: str) -> None:
-        """Detach a folder that is being deleted. A deleted agent only loses the link row.
+    def lose_folder(self, agent_id: str, folder_id: str, *, key_id: str | None = None) -> None:
+        """Detach a folder that is being deleted. A deleted agent only loses the link row. `key_id`: the caller's API key.
 
         Raises: NotFound if the folder or the agent vanishes meanwhile.
         """
         if self._records.agents.get(agent_id) is not None:
-            self.detach_folder(agent_id, folder_id)
+            self.detach_folder(agent_id, folder_id, key_id=key_id)
         self._records.writer.write(self._records.folders.detach(folder_id, agent_id))
 
-    def attach_identity(self, agent_id: str, identity_id: str, *, user: str | None = None) -> StoredAgent:
+    def attach_identity(
+        self, agent_id: str, identity_id: str, *, user: str | None = None, key_id: str | None = None
+    ) -> StoredAgent:
         """Attach an identity; idempotent. Raises: NotFound."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -218,9 +220,11 @@ class AgentUpdates:
                 return agent, []
             return self._with(agent, {"identity_ids": [*agent.identity_ids, identity_id]})
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def detach_identity(self, agent_id: str, identity_id: str, *, user: str | None = None) -> StoredAgent:
+    def detach_identity(
+        self, agent_id: str, identity_id: str, *, user: str | None = None, key_id: str | None = None
+    ) -> StoredAgent:
         """Detach an identity, which may be deleted already; idempotent. Raises: NotFound for the agent."""
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
@@ -228,7 +232,7 @@ class AgentUpdates:
                 return agent, []
             return self._with(agent, {"identity_ids": [one for one in agent.identity_ids if one != identity_id]})
 
-        return self._records.change_agent(agent_id, decide, user)
+        return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
     def _with_folders(self, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
         changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}

@@ -31,7 +31,7 @@ class AgentWindows:
         self._prompts = prompts
 
     def reset(self, agent_id: str, *, opening: bool = False) -> StoredAgent:
-        """Reduce the window to a new system message, with `opening` also to the first messages of the agent's type.
+        """Reduce the window of an agent, or of a group, to a new system message, with `opening` also to the first messages of the agent's type.
 
         The messages stay in the log. Raises: NotFound, Busy, Conflict.
         """
@@ -39,7 +39,7 @@ class AgentWindows:
 
     def _reset(self, agent_id: str, opening: bool) -> StoredAgent:
         records = self._records
-        agent, head = records.agent(agent_id), self._free(agent_id)
+        agent, head = records.agent_or_group(agent_id), self._free(agent_id)
         system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
         said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
         after = head.model_copy(

@@ -7,25 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Change, Item
-from hibernaut.schemas.agents.agent import AgentState, StoredAgent
+from hibernaut.ports.table import Item
+from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.agent_marking import AgentMarking
 from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_deletion import AgentDeletion
 from hibernaut.services.agents.agent_states import LOADED, AgentStates
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
-from hibernaut.services.agents.sleeptime_pairs import parting, sleepers_of
-from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.prompt.file_views import FileViews
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_marks import Facet
 from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.agents.last_runs import LastRuns
-from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.table.row_lists import RowList
 
 MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
@@ -149,7 +147,7 @@ class Agents:
         termination: RunTermination,
     ) -> None:
         self._records = records
-        self._ends = ConversationDeletion(records, termination=termination)
+        self._deletion = AgentDeletion(records, termination=termination)
         self._marking = AgentMarking(records)
         self.creation = creation
         self.updates = updates
@@ -269,43 +267,12 @@ class Agents:
         tools = self._records.tools_of(self._records.agent(agent_id))
         return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
-    def delete(self, agent_id: str) -> None:
-        """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the records
-        under it.
+    def delete(self, agent_id: str, *, key_id: str | None = None) -> None:
+        """Delete an agent with all records under it. A second call resumes an interrupted deletion. `key_id`: the caller's API key.
 
-        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
+        Raises: NotFound, Conflict.
         """
-        if self._ends.go_on(agent_id):
-            return
-        for sleeper in sleepers_of(self._records, self._records.agent(agent_id)):
-            if sleeper.id != agent_id:
-                self.delete(sleeper.id)
-        self._ends.delete_all(agent_id)
-        self._records.until_settled(lambda: self._delete(agent_id))
-        self._ends.go_on(agent_id)
-
-    def _delete(self, agent_id: str) -> None:
-        records = self._records
-        agent = records.agent(agent_id)
-        agent = records.approach(agent, agent.model_copy(update={"tags": [], "identity_ids": []}))
-        self._ends.end_runs(agent_id)
-        head, token = records.conversations.head(agent_id), records.ids.token()
-        mark = records.deletion.tombstone(agent_id, DeletionTombstone(agent_id), records.clock.now())
-        parents = [*records.agents.delete(agent), *records.agent_marks.delete(agent), records.deletion.budget(agent_id), mark]
-        records.write(
-            [*_links(records, agent), *parting(records, agent, token)],
-            [*parents, records.deletion.head(head)] if head else parents,
-            token,
-        )
-
-
-def _links(records: Records, agent: StoredAgent) -> Sequence[Change]:
-    blocks = [records.blocks.detach(block_id, agent.id) for block_id in agent.block_ids]
-    tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tool_id, agent.id)]
-    held = records.archives.of_agent(agent.id)
-    archives = [change for archive_id in held for change in records.archives.detach(archive_id, agent.id)]
-    folders = [records.folders.detach(folder_id, agent.id) for folder_id in agent.source_ids]
-    return [*blocks, *tools, *folders, *archives]
+        self._deletion.delete(agent_id, by_key(key_id))
 
 
 def _id(row: Item) -> str:

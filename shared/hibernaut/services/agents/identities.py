@@ -56,15 +56,17 @@ class Identities:
         self._records = records
         self.links = links
 
-    def create(self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY) -> Identity:
-        """Create an identity and attach it to the agents and blocks of the request. Raises: NotFound (an agent or a block), Conflict (the key is
+    def create(
+        self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
+    ) -> Identity:
+        """Create an identity and attach it to the agents and blocks of the request. `key_id`: the caller's API key, here and below. Raises: NotFound (an agent or a block), Conflict (the key is
         taken), InvalidArgument.
         """
         self.links.check_there(request.agent_ids, request.block_ids)
         made = self._make(request)
         if made is None:
             raise _taken(request.identifier_key, request.project_id)
-        self.links.attach(made.id, request.agent_ids, request.block_ids)
+        self.links.attach(made.id, request.agent_ids, request.block_ids, key_id=key_id)
         return self._wire([made], shown)[0]
 
     def _make(self, request: CreateIdentity) -> StoredIdentity | None:
@@ -86,7 +88,9 @@ class Identities:
             return None
         return identity
 
-    def upsert(self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY) -> Identity:
+    def upsert(
+        self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
+    ) -> Identity:
         """Create the identity, or change the one that has the key in the project: properties, agents and blocks that the request names replace the
         former ones. Raises: NotFound (an agent or a block), Conflict, InvalidArgument.
         """
@@ -107,7 +111,7 @@ class Identities:
                 raise ConditionFailed({}) from None
 
         identity = self._records.until_settled(attempt)
-        self.links.replace(identity.id, request.agent_ids, request.block_ids)
+        self.links.replace(identity.id, request.agent_ids, request.block_ids, key_id=key_id)
         return self._wire([identity], shown)[0]
 
     def get(self, identity_id: str, shown: frozenset[IdentityRelation] = EVERY) -> Identity:
@@ -133,14 +137,21 @@ class Identities:
         """The number of identities."""
         return self._records.identities.listed().count()
 
-    def update(self, identity_id: str, request: UpdateIdentity, shown: frozenset[IdentityRelation] = EVERY) -> Identity:
+    def update(
+        self,
+        identity_id: str,
+        request: UpdateIdentity,
+        shown: frozenset[IdentityRelation] = EVERY,
+        *,
+        key_id: str | None = None,
+    ) -> Identity:
         """Apply the fields that are not null; properties, agents and blocks are added. Raises: NotFound, Conflict (the key is taken),
         InvalidArgument.
         """
         self._records.identity(identity_id)
         self.links.check_there(request.agent_ids, request.block_ids)
         identity = self._records.until_settled(lambda: self._change(identity_id, request, None))
-        self.links.attach(identity_id, request.agent_ids, request.block_ids)
+        self.links.attach(identity_id, request.agent_ids, request.block_ids, key_id=key_id)
         return self._wire([identity], shown)[0]
 
     def set_properties(self, identity_id: str, properties: Sequence[NewProperty]) -> Identity:
@@ -170,12 +181,12 @@ class Identities:
         self._records.writer.write(*self._records.identities.change(before, after, token), token=token)
         return after
 
-    def delete(self, identity_id: str) -> None:
+    def delete(self, identity_id: str, *, key_id: str | None = None) -> None:
         """Detach the identity from its agents and blocks, then delete it. While it exists, a second call resumes. Raises: NotFound, Conflict."""
         self._records.identity(identity_id)
-        self._clear(identity_id)
+        self._clear(identity_id, key_id)
         self._records.until_settled(lambda: self._delete(identity_id))
-        self._clear(identity_id)  # what was attached between the two; now nothing can be
+        self._clear(identity_id, key_id)  # what was attached between the two; now nothing can be
 
     def _delete(self, identity_id: str) -> None:
         identity = self._records.identities.get(identity_id)
@@ -183,8 +194,8 @@ class Identities:
             token = self._records.ids.token()
             self._records.writer.write(*self._records.identities.delete(identity), token=token)
 
-    def _clear(self, identity_id: str) -> None:
-        self.links.leave(identity_id, self.agents_of(identity_id), self.blocks_of(identity_id))
+    def _clear(self, identity_id: str, key_id: str | None) -> None:
+        self.links.leave(identity_id, self.agents_of(identity_id), self.blocks_of(identity_id), key_id=key_id)
 
     def agents_of(self, identity_id: str) -> Sequence[str]:
         """The ids of the agents of an identity, oldest first."""

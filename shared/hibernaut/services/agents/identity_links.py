@@ -13,7 +13,8 @@ from hibernaut.ports.table import Change
 from hibernaut.schemas.agents.identity import MOST_IDENTITIES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.services.agents.agent_updates import AgentUpdates
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
+from hibernaut.store.versions.version_store import Edit
 
 
 class IdentityLinks:
@@ -31,16 +32,16 @@ class IdentityLinks:
         """The ids of the blocks of an identity, oldest first."""
         return self._records.identities.blocks_of([identity_id])[identity_id]
 
-    def attach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None) -> None:
-        """Attach the identity to an agent; idempotent. Raises: NotFound, Conflict."""
-        self._updates.attach_identity(agent_id, identity_id, user=user)
+    def attach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None, key_id: str | None = None) -> None:
+        """Attach the identity to an agent; idempotent. `key_id`: the caller's API key, here and below. Raises: NotFound, Conflict."""
+        self._updates.attach_identity(agent_id, identity_id, user=user, key_id=key_id)
 
-    def detach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None) -> None:
+    def detach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None, key_id: str | None = None) -> None:
         """Detach the identity from an agent; idempotent. Raises: NotFound, Conflict."""
         self._records.identity(identity_id)
-        self._updates.detach_identity(agent_id, identity_id, user=user)
+        self._updates.detach_identity(agent_id, identity_id, user=user, key_id=key_id)
 
-    def attach_block(self, identity_id: str, block_id: str) -> None:
+    def attach_block(self, identity_id: str, block_id: str, *, key_id: str | None = None) -> None:
         """Attach the identity to a block; idempotent. Raises: NotFound, Conflict, InvalidArgument (the block has too many)."""
         store = self._records.identities
 
@@ -52,18 +53,21 @@ class IdentityLinks:
                 )
             return held if identity_id in held else [*held, identity_id]
 
-        self._change_block(block_id, more, store.there(identity_id), store.attach_block(identity_id, block_id))
+        beside = (store.there(identity_id), store.attach_block(identity_id, block_id))
+        self._change_block(block_id, more, by_key(key_id), beside)
 
-    def detach_block(self, identity_id: str, block_id: str) -> None:
+    def detach_block(self, identity_id: str, block_id: str, *, key_id: str | None = None) -> None:
         """Detach the identity from a block; idempotent. Raises: NotFound, Conflict."""
         self._records.identity(identity_id)
-        self._lose_block(identity_id, block_id)
+        self._lose_block(identity_id, block_id, by_key(key_id))
 
-    def _lose_block(self, identity_id: str, block_id: str) -> None:
+    def _lose_block(self, identity_id: str, block_id: str, edit: Edit) -> None:
         link = self._records.identities.detach_block(identity_id, block_id)
-        self._change_block(block_id, lambda held: [one for one in held if one != identity_id], link)
+        self._change_block(block_id, lambda held: [one for one in held if one != identity_id], edit, [link])
 
-    def _change_block(self, block_id: str, decide: Callable[[list[str]], list[str]], *beside: Change) -> None:
+    def _change_block(
+        self, block_id: str, decide: Callable[[list[str]], list[str]], edit: Edit, beside: Sequence[Change]
+    ) -> None:
         """Change the identities of a block. Nothing is written if `decide` returns what the block has."""
 
         def attempt() -> None:
@@ -72,7 +76,7 @@ class IdentityLinks:
             if held == before.identity_ids:
                 return
             after, token = before.model_copy(update={"identity_ids": held}), self._records.ids.token()
-            self._records.writer.write(*self._records.blocks.change(before, after, token), *beside, token=token)
+            self._records.writer.write(*self._records.blocks.change(before, after, token, edit), *beside, token=token)
 
         self._records.until_settled(attempt)
 
@@ -89,27 +93,41 @@ class IdentityLinks:
             if "label" not in rows.get(block_id, {}):
                 raise NotFound(f"Block with id '{block_id}' not found")
 
-    def attach(self, identity_id: str, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+    def attach(
+        self,
+        identity_id: str,
+        agent_ids: Sequence[str] | None,
+        block_ids: Sequence[str] | None,
+        *,
+        key_id: str | None = None,
+    ) -> None:
         """Attach the identity to several agents and blocks, each in a transaction of its own. Raises: NotFound, Conflict, InvalidArgument."""
         for agent_id in dict.fromkeys(agent_ids or ()):
-            self.attach_agent(identity_id, agent_id)
+            self.attach_agent(identity_id, agent_id, key_id=key_id)
         for block_id in dict.fromkeys(block_ids or ()):
-            self.attach_block(identity_id, block_id)
+            self.attach_block(identity_id, block_id, key_id=key_id)
 
-    def replace(self, identity_id: str, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+    def replace(
+        self,
+        identity_id: str,
+        agent_ids: Sequence[str] | None,
+        block_ids: Sequence[str] | None,
+        *,
+        key_id: str | None = None,
+    ) -> None:
         """Attach the identity to these agents and blocks, and detach it from all others; None leaves them. Raises: as `attach`."""
-        self.attach(identity_id, agent_ids, block_ids)
+        self.attach(identity_id, agent_ids, block_ids, key_id=key_id)
         lost = [one for one in self.agents_of(identity_id) if one not in agent_ids] if agent_ids is not None else []
         left = [one for one in self.blocks_of(identity_id) if one not in block_ids] if block_ids is not None else []
-        self.leave(identity_id, lost, left)
+        self.leave(identity_id, lost, left, key_id=key_id)
 
-    def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str]) -> None:
+    def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str], *, key_id: str | None = None) -> None:
         """Detach the identity from these agents and blocks. Of a deleted block the link row is removed."""
         for agent_id in agent_ids:
             with suppress(NotFound):  # the agent was deleted meanwhile, with its marks
-                self._updates.detach_identity(agent_id, identity_id)
+                self._updates.detach_identity(agent_id, identity_id, key_id=key_id)
         for block_id in block_ids:
             try:
-                self._lose_block(identity_id, block_id)
+                self._lose_block(identity_id, block_id, by_key(key_id))
             except NotFound:
                 self._records.writer.write(self._records.identities.detach_block(identity_id, block_id))

@@ -14,6 +14,7 @@ from hibernaut.schemas.agents.group import SLEEPING, HeardConversation, ManagerT
 from hibernaut.schemas.limits import LONGEST_NAME
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.services.records import Records
+from hibernaut.store.versions.version_store import Edit
 
 EVERY = 5
 """After how many turns a new sleep-time agent works."""
@@ -80,18 +81,18 @@ def sleepers_of(records: Records, agent: StoredAgent) -> Sequence[StoredAgent]:
     return [found[each] for each in group.agent_ids if each in found and found[each].agent_type in SLEEPERS] if group else []
 
 
-def sharing(records: Records, agent: StoredAgent, block_id: str, token: str) -> list[Change]:
-    """The changes that attach a block of the agent to its sleep-time agents too, as far as they lack it."""
-    changes: list[Change] = []
+def sharing(records: Records, agent: StoredAgent, block_id: str, edit: Edit) -> list[Change]:
+    """The changes that attach a block of the agent to its sleep-time agents too, as far as they lack it. `edit`: who attaches it."""
+    changes, token = list[Change](), records.ids.token()
     for sleeper in sleepers_of(records, agent):
         if block_id not in sleeper.block_ids and sleeper.agent_type is AgentType.SLEEPTIME:
             after = sleeper.model_copy(update={"block_ids": [*sleeper.block_ids, block_id], "updated_at": records.clock.now()})
-            changes += [*records.agents.change(sleeper, after, token), records.blocks.attach(block_id, sleeper.id)]
+            changes += [*records.agents.change(sleeper, after, token, edit), records.blocks.attach(block_id, sleeper.id)]
     return changes
 
 
-def parting(records: Records, agent: StoredAgent, token: str) -> list[Change]:
-    """The changes of the sleep-time groups of an agent that is deleted.
+def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> list[Change]:
+    """The changes of the sleep-time groups of an agent that is deleted. `edit`: who deletes it.
 
     The group goes with its manager, and with the last agent that works for it; then the manager has no sleep-time agent any more.
     """
@@ -107,11 +108,11 @@ def parting(records: Records, agent: StoredAgent, token: str) -> list[Change]:
             continue
         changes += records.groups.delete(group)
         if group.manager_agent_id != agent.id:
-            changes += unmanaged(records, group, token, enable_sleeptime=False)
+            changes += unmanaged(records, group, token, edit, enable_sleeptime=False)
     return changes
 
 
-def unmanaged(records: Records, group: StoredGroup, token: str, **fields: object) -> list[Change]:
+def unmanaged(records: Records, group: StoredGroup, token: str, edit: Edit, **fields: object) -> list[Change]:
     """The change of a group's manager when the group goes; empty if it is deleted, or shows another group. `fields`: further changes of it."""
     manager = records.agents.get(group.manager_agent_id or "")
     if manager is None or manager.managed_group_id != group.id:
@@ -119,4 +120,4 @@ def unmanaged(records: Records, group: StoredGroup, token: str, **fields: object
     others = records.groups.get_many([each for each in records.groups.managed_by(manager.id) if each != group.id])
     asleep = [each.id for each in others.values() if each.manager_type in SLEEPING]
     after = manager.model_copy(update={"managed_group_id": max(asleep or others, default=None), **fields})
-    return [*records.agents.change(manager, after, token)]
+    return [*records.agents.change(manager, after, token, edit)]

@@ -66,8 +66,8 @@ class BudgetChecks:
                 slots.append(RunSlot(subject=subject, limit=limit))
         return RunBudgets(subjects=[each.budget.subject for each in standings], slots=slots)
 
-    def admit_call(self, agent_id: str, key_id: str | None) -> RunBudgets | None:
-        """The budgets of a model call without a run; None: there are none. Raises: BudgetExceeded."""
+    def admit_call(self, agent_id: str | None, key_id: str | None) -> RunBudgets | None:
+        """The budgets of a model call without a run, which may be no agent's; None: there are none. Raises: BudgetExceeded."""
         standings = self.reading(subjects_of(agent_id, key_id)).standings()
         for standing in standings:
             self._check(standing, slots=False)
@@ -118,6 +118,6 @@ class BudgetChecks:
         )
 
 
-def subjects_of(agent_id: str, key_id: str | None) -> list[str]:
-    """The subjects whose budgets bound a run."""
-    return [TENANT, *([key_id] if key_id is not None else []), agent_id]
+def subjects_of(agent_id: str | None, key_id: str | None) -> list[str]:
+    """The subjects whose budgets bound a run, or a call without one."""
+    return [TENANT, *(subject for subject in (key_id, agent_id) if subject is not None)]

@@ -116,15 +116,16 @@ class Folders:
 
         return self._records.until_settled(attempt)
 
-    def delete(self, folder_id: str) -> None:
-        """Detach the folder from its agents, delete its files, then the folder. While it is listed, a second call resumes.
+    def delete(self, folder_id: str, *, key_id: str | None = None) -> None:
+        """Detach the folder from its agents, delete its files, then the folder. While it is listed, a second call resumes. `key_id`: the
+        caller's API key.
 
         Raises: NotFound, Conflict.
         """
         self._records.folder(folder_id)
-        self._clear(folder_id)
+        self._clear(folder_id, key_id)
         self._records.until_settled(lambda: self._delete(folder_id))
-        self._clear(folder_id)
+        self._clear(folder_id, key_id)
 
     def _delete(self, folder_id: str) -> None:
         folder = self._records.folders.get(folder_id)
@@ -132,9 +133,9 @@ class Folders:
             token = self._records.ids.token()
             self._records.writer.write(*self._records.folders.delete(folder), token=token)
 
-    def _clear(self, folder_id: str) -> None:
+    def _clear(self, folder_id: str, key_id: str | None) -> None:
         for agent_id in self._records.folders.agents_of(folder_id):
-            self._agents.lose_folder(agent_id, folder_id)
+            self._agents.lose_folder(agent_id, folder_id, key_id=key_id)
         self._files.delete_all(folder_id)
 
 

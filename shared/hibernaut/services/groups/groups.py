@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.domain.agents.groups import check_lengths
 from hibernaut.domain.agents.sleeptime import untold
 from hibernaut.domain.wire.listing import Page
@@ -26,8 +27,11 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.services.agents.agent_parts import refuse_equal_labels
 from hibernaut.services.agents.sleeptime_pairs import unmanaged
-from hibernaut.services.records import Records, each_key_once
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
+from hibernaut.services.records import Records, by_key, each_key_once
+from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.versions.version_store import UNKNOWN, Edit
 
 MOST_AGENTS = 100
 """The largest number of agents in a group."""
@@ -55,21 +59,28 @@ class GroupFilter:
 class Groups:
     """The use cases of groups."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, ends: ConversationDeletion) -> None:
+        """`ends`: ends the conversation of a group that is deleted."""
         self._records = records
+        self._ends = ends
         self._groups = records.groups
 
-    def create(self, request: GroupCreate) -> StoredGroup:
-        """Create a group, and attach the shared blocks to its agents and its manager.
+    def create(self, request: GroupCreate, *, key_id: str | None = None) -> StoredGroup:
+        """Create a group, and attach the shared blocks to its agents and its manager. One that has the id of the request is returned as it is.
+        `key_id`: the caller's API key.
 
         Raises: NotFound (an agent or a block), InvalidArgument, Conflict (an agent has another block with the label of a shared one).
         """
 
         def attempt() -> StoredGroup:
+            if request.id is not None and (there := self._groups.get(request.id)) is not None:
+                return there
             group, token = self._new(request), self._records.ids.token()
             agents = self._agents(group)
             changed = self._managing(group, agents, self._sharing(group, agents))
-            self._records.write([*self._changes(agents, changed, token)], self._groups.create(group, token), token)
+            self._records.write(
+                [*self._changes(agents, changed, token, by_key(key_id))], self._groups.create(group, token), token
+            )
             return group
 
         return self._records.until_settled(attempt)
@@ -80,7 +91,7 @@ class Groups:
         counts = bool(config.get("sleeptime_agent_frequency"))
         return StoredGroup(
             **config,
-            id=self._records.ids.new("group"),
+            id=request.id or self._records.ids.new("group"),
             agent_ids=request.agent_ids,
             description=request.description,
             project_id=request.project_id,
@@ -99,7 +110,7 @@ class Groups:
     def members(self, group: StoredGroup) -> Sequence[StoredAgent]:
         """The agents of a group in their order, and its manager, if it has one, as the last. Raises: NotFound that names each deleted agent."""
         ids = [*group.agent_ids, *([group.manager_agent_id] if group.manager_agent_id else [])]
-        found = self._records.agents.get_many(list(dict.fromkeys(ids)))
+        found = self._records.agents.get_many([agent_id for agent_id in dict.fromkeys(ids) if not is_group(agent_id)])
         if missing := [agent_id for agent_id in ids if agent_id not in found]:
             raise NotFound(f"These agents of the group do not exist, or not any more: {', '.join(missing)}")
         return [found[agent_id] for agent_id in ids]
@@ -121,8 +132,8 @@ class Groups:
     def count(self) -> int:
         return self._groups.listed().count()
 
-    def update(self, group_id: str, request: GroupUpdate) -> StoredGroup:
-        """Apply the fields that are not null. The blocks of the agents stay as they are.
+    def update(self, group_id: str, request: GroupUpdate, *, key_id: str | None = None) -> StoredGroup:
+        """Apply the fields that are not null. The blocks of the agents stay as they are. `key_id`: the caller's API key.
 
         Raises: NotFound, InvalidArgument (another manager type), Conflict.
         """
@@ -135,7 +146,7 @@ class Groups:
                 self._records.block(block_id)
             return before.model_copy(update=given)
 
-        return self._changed(group_id, decide)
+        return self._changed(group_id, decide, by_key(key_id))
 
     def _settings(self, before: StoredGroup, config: ManagerConfigUpdate) -> JsonObject:
         if config.manager_type != before.manager_type:
@@ -159,18 +170,33 @@ class Groups:
         self._records.block(block_id)
         self._changed(group_id, lambda group: _with_blocks(group, [one for one in group.shared_block_ids if one != block_id]))
 
-    def delete(self, group_id: str) -> None:
-        """Delete a group; its agents stay. What waits to be done for it is dropped. Raises: NotFound, Conflict."""
+    def delete(self, group_id: str, *, key_id: str | None = None) -> None:
+        """Delete a group with its conversation; its agents stay. What waits to be done for it is dropped. `key_id`: the caller's API key.
+
+        A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
+        """
 
         def attempt() -> None:
             group, token = self.retrieve(group_id), self._records.ids.token()
-            changes = unmanaged(self._records, group, token) if group.manager_agent_id else []
+            changes = unmanaged(self._records, group, token, by_key(key_id)) if group.manager_agent_id else []
             idle = self._records.sleeptime_triggers.not_idle(group.id)
-            self._records.write([*changes, idle], self._groups.delete(group), token)
+            self._records.write([*changes, idle], [*self._groups.delete(group), *self._silenced(group)], token)
 
-        self._records.until_settled(attempt)
+        if not self._ends.go_on(group_id):
+            self._records.until_settled(attempt)
+            self._ends.go_on(group_id)
 
-    def _changed(self, group_id: str, decide: Callable[[StoredGroup], StoredGroup]) -> StoredGroup:
+    def _silenced(self, group: StoredGroup) -> Sequence[Change]:
+        """The changes that delete the conversation of a group, whose runs end first; none if nothing was ever sent to it."""
+        self._ends.end_runs(group.id)
+        records, deletion = self._records, self._records.deletion
+        agent, head = records.agents.get(group.id), records.conversations.head(group.id)
+        if agent is None or head is None:
+            return []
+        mark = deletion.tombstone(group.id, DeletionTombstone(group.id), records.clock.now())
+        return [records.agents.delete_unlisted(agent), deletion.head(head), mark]
+
+    def _changed(self, group_id: str, decide: Callable[[StoredGroup], StoredGroup], edit: Edit = UNKNOWN) -> StoredGroup:
         def attempt() -> StoredGroup:
             before = self.retrieve(group_id)
             after, token = decide(before), self._records.ids.token()
@@ -179,9 +205,9 @@ class Groups:
             changes: list[Change] = [*self._idle(before, after)]
             if (after.agent_ids, after.manager_agent_id) != (before.agent_ids, before.manager_agent_id):
                 agents = self._agents(after)
-                changes += self._changes(agents, self._managing(after, agents, {}), token)
+                changes += self._changes(agents, self._managing(after, agents, {}), token, edit)
             if before.manager_agent_id and after.manager_agent_id != before.manager_agent_id:
-                changes += unmanaged(self._records, before, token)
+                changes += unmanaged(self._records, before, token, edit)
             self._records.write(each_key_once(changes), self._groups.change(before, after, token), token)
             return after
 
@@ -241,7 +267,9 @@ class Groups:
             return dict(changed)
         return {**changed, manager.id: manager.model_copy(update={"managed_group_id": group.id})}
 
-    def _changes(self, agents: Mapping[str, StoredAgent], changed: Mapping[str, StoredAgent], token: str) -> Sequence[Change]:
+    def _changes(
+        self, agents: Mapping[str, StoredAgent], changed: Mapping[str, StoredAgent], token: str, edit: Edit
+    ) -> Sequence[Change]:
         """The changes of the agents. Those that do not change must exist. The shared blocks must, too."""
         records = self._records
         new = {
@@ -251,7 +279,7 @@ class Groups:
         return [
             *(records.blocks.there(block_id) for block_id in dict.fromkeys(each for ids in new.values() for each in ids)),
             *(records.blocks.attach(block_id, agent_id) for agent_id, ids in new.items() for block_id in ids),
-            *(each for one in changed.values() for each in records.agents.change(agents[one.id], one, token)),
+            *(each for one in changed.values() for each in records.agents.change(agents[one.id], one, token, edit)),
             *(records.agents.there(agent_id) for agent_id in agents if agent_id not in changed),
         ]
 

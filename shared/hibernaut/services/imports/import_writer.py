@@ -5,8 +5,8 @@ request or by the sweep. Steps in their order:
 
 1. the messages, in transactions that also count them;
 2. the tools, each looked up by its name: another request may have made it meanwhile;
-3. folders, files, blocks and groups, as far as they do not exist yet;
-4. of each agent its links, then the agent with its conversation, in one transaction that makes it visible;
+3. folders, files, blocks, archives with their passages (counted as messages are), identities and groups, as far as they do not exist yet;
+4. of each agent its links, then the agent with its conversation, in one transaction that makes it visible, then its further conversations;
 5. the end: the item is deleted, then its blob.
 
 All ids are in the plan. Each transaction has the condition that this worker's attempt is the newest, so two workers never write one import, and a
@@ -19,23 +19,29 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 
+from hibernaut.domain.tools.mcp_tools import is_same
 from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
+from hibernaut.schemas.agents.identity import StoredIdentity
 from hibernaut.schemas.agents.staged_import import AgentSkills, StagedAgent
-from hibernaut.schemas.errors import ImportContinues
+from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.errors import Conflict, ImportContinues
 from hibernaut.schemas.memory.file import Desk
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.host import Host
 from hibernaut.services.imports.import_lines import ImportLines
+from hibernaut.services.imports.staged_logs import head_of, logs_of, page_of
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import by_key, records_over, size_of_change
 from hibernaut.store.agents.imports import ImportMark, ImportState
+from hibernaut.store.memory.archives import in_archive
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.versions.version_store import Edit
 
@@ -80,16 +86,23 @@ class ImportWriter:
         self._records = records_over(stores, host.clock, host.ids)
         self._prompts = SystemMessages(stores, host.clock, host.system_prompt)
 
-    def begin(self, data: bytes, agent_ids: Sequence[str], digest: str) -> None:
-        """Store a plan (`import_lines.joined`) and carry it out. `digest`: that of the request; "": it cannot be repeated.
+    def begin(self, data: bytes, agent_ids: Sequence[str], digest: str, reserved: Sequence[str] = ()) -> None:
+        """Store a plan (`import_lines.joined`) and carry it out. `digest`: that of the request; "": it cannot be repeated. `reserved`: the agents
+        whose ids are kept: no other import may write them.
 
-        Raises: OSError, StoreUnavailable. Once the plan is stored, the sweep completes an import that fails. ImportContinues if
-        it has taken it over.
+        Raises: OSError, StoreUnavailable, Conflict (another import has reserved such an agent). Once the plan is stored, the sweep completes an import
+        that fails. ImportContinues if it has taken it over.
         """
         import_id, token = self._host.ids.new("import"), self._host.ids.token()
         state, change = self._imports.create(import_id, data, self._due_ms(), token)
         mark = self._imports.mark(ImportMark(digest, import_id, tuple(agent_ids)), self._host.clock.now())
-        self._stores.writer.write(change, *([mark] if digest else []), token=token)
+        mine = [each for agent_id in reserved for each in self._imports.reserve(agent_id, import_id)]
+        try:
+            self._stores.writer.write(change, *([mark] if digest else []), *mine, token=token)
+        except ConditionFailed:
+            raise Conflict(
+                f"CONFLICT: Another import writes {', '.join(reserved)} at this moment, or deleted agents of these ids are still being removed; try again."
+            ) from None
         try:
             self._carry_out(_Progress(state, ImportLines.of(data)))
         except _TakenOver:
@@ -106,6 +119,11 @@ class ImportWriter:
             return ()
         self.go_on(mark.import_id)
         return mark.agent_ids
+
+    def complete_reserved(self, agent_ids: Sequence[str]) -> None:
+        """Complete the imports that have reserved these agents. Raises: OSError, StoreUnavailable."""
+        for import_id in self._imports.reserved_by(agent_ids):
+            self.go_on(import_id)
 
     def go_on(self, import_id: str) -> None:
         """Continue an import that its worker has left. Raises: OSError, StoreUnavailable; the sweep comes again then."""
@@ -129,9 +147,12 @@ class ImportWriter:
         self._write_folders(job)
         self._write_files(job)
         self._write_blocks(job)
+        self._write_archives(job)
+        named = {**tools, **self._write_identities(job)}
         self._write_groups(job)
         for staged in job.agents:
-            self._records.until_settled(partial(self._write_agent, job, staged, tools))
+            self._records.until_settled(partial(self._write_agent, job, staged, named))
+            self._write_conversations(job, staged)
         self._write(job, last=True)
         for file in job.lines.staged.files:
             self._host.ingest.start(self._stores.tenant, file.id)
@@ -154,11 +175,10 @@ class ImportWriter:
 
     def _write_rows(self, job: _Progress) -> None:
         rows, begin = job.lines.rows(job.state.rows), 0
-        for staged in job.agents:
-            head = Head(id=staged.agent.id, agent_id=staged.agent.id, created_at=staged.agent.created_at)
-            begin += staged.rows
-            while page := list(islice(rows, min(ROWS, begin - job.state.rows))):
-                self._write(job, *self._stores.conversations.put_rows(head, page), rows=job.state.rows + len(page))
+        for head, log in logs_of(job.agents):
+            begin += log.rows
+            while page := list(islice(rows, max(0, min(ROWS, begin - job.state.rows)))):
+                self._write(job, *self._stores.conversations.put_texts(head, page), rows=job.state.rows + len(page))
 
     def _write_tools(self, job: _Progress) -> dict[str, str]:
         """Write the tools that do not exist as they are; returns the ids of all by those of the plan. Raises: ConditionFailed if one is changed
@@ -174,7 +194,7 @@ class ImportWriter:
         if there is None:
             return self._records.tools.create(tool, token)
         after = tool.model_copy(update={name: getattr(there, name) for name in _OF_A_TOOL})
-        if not override or after == there:
+        if not override or after == there or is_same(there, tool):
             return []
         return self._records.tools.change(there, after, token)
 
@@ -211,6 +231,35 @@ class ImportWriter:
             job, [self._records.blocks.create(block, token, job.edit) for block in blocks if block.id not in there], token
         )
 
+    def _write_archives(self, job: _Progress) -> None:
+        """Write the archives, and their passages in pages, which the import counts behind the messages."""
+        planned = job.lines.staged.archives
+        there = self._records.archives.get_many([one.archive.id for one in planned]) if planned else {}
+        end = job.lines.messages
+        for staged in planned:
+            archive, token = staged.archive, self._host.ids.token()
+            end += staged.passages
+            if archive.id not in there:
+                self._write(job, *self._stores.passages.make(archive, token), token=token)
+            while job.state.rows < end:
+                left = islice(job.lines.passages(job.state.rows - job.lines.messages), end - job.state.rows)
+                page = [in_archive(passage, archive) for passage in page_of(left)]
+                token = self._host.ids.token()
+                changes = self._records.archives.put(archive.id, page, token, job.edit.by)
+                self._write(job, *changes, rows=job.state.rows + len(page), token=token)
+
+    def _write_identities(self, job: _Progress) -> dict[str, str]:
+        """Write the identities whose keys are free; returns the ids of all by those of the plan."""
+        known = self._records.identities
+
+        def written(identity: StoredIdentity) -> str:
+            there, token = known.with_key(identity.identifier_key, identity.project_id), self._host.ids.token()
+            if there is None:
+                self._write(job, *known.create(identity, token), token=token)
+            return there or identity.id
+
+        return {one.id: self._records.until_settled(partial(written, one)) for one in job.lines.staged.identities}
+
     def _write_groups(self, job: _Progress) -> None:
         """Write the groups before their agents: a pair of agents must not miss its first turn."""
         groups = job.lines.staged.groups
@@ -230,11 +279,13 @@ class ImportWriter:
         if waiting:
             self._write(job, *waiting, token=token)
 
-    def _write_agent(self, job: _Progress, staged: StagedAgent, tools: dict[str, str]) -> None:
-        """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags."""
+    def _write_agent(self, job: _Progress, staged: StagedAgent, ids: dict[str, str]) -> None:
+        """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags. `ids`: those of tools and
+        identities by those of the plan.
+        """
         planned = staged.agent
-        named = {"tool_ids": [tools.get(one, one) for one in planned.tool_ids], "managed_group_id": staged.managed_group_id}
-        agent = planned.model_copy(update=named)
+        named = {name: [ids.get(one, one) for one in getattr(planned, name)] for name in ("tool_ids", "identity_ids")}
+        agent = planned.model_copy(update={**named, "managed_group_id": staged.managed_group_id})
         written = self._records.agents.get(agent.id)
         if written is None:
             self._write_together(job, ([link] for link in self._links(job, staged, agent)), self._host.ids.token())
@@ -253,6 +304,8 @@ class ImportWriter:
             yield from records.tools.attach(tool_id, agent.id)
         for folder_id in agent.source_ids:
             yield records.folders.attach(folder_id, agent.id)
+        for place, archive_id in enumerate(staged.archive_ids):  # their times are their order
+            yield from records.archives.attach(archive_id, agent.id, agent.created_at + timedelta(microseconds=place))
         if (staged.open_files or staged.closed_files) and not records.files.desk(agent.id).version:
             desk = Desk(open=staged.open_files, seen=staged.closed_files)
             yield records.files.put_desk(agent.id, Desk(), desk, self._host.ids.token())
@@ -270,25 +323,40 @@ class ImportWriter:
             *records.agent_marks.put(first),
             records.conversations.create_head(head, token),
             records.conversations.put_message(agent.id, system),
+            *([self._imports.release(agent.id)] if agent.id in job.lines.staged.reserved else []),
             token=token,
         )
         return first
 
     def _conversation(self, staged: StagedAgent, agent: StoredAgent) -> tuple[Head, Message]:
-        head = Head(
-            id=agent.id,
-            agent_id=agent.id,
-            window=staged.window,
-            version=1,
-            last_message=staged.last,
-            newest=staged.newest,
-            messages=1 + staged.rows,
-            calls_open=False,
-            created_at=agent.created_at,
-        )
+        head = head_of(Head(id=agent.id, agent_id=agent.id, created_at=agent.created_at), staged)
         compiled = self._prompts.compiled(agent, head, in_window=staged.in_window)
         row = system_row(staged.system_id, agent, compiled, agent.created_at)
         return head.model_copy(update={"compiled": compiled.source}), row
+
+    def _write_conversations(self, job: _Progress, staged: StagedAgent) -> None:
+        """Write the further conversations of an agent that do not exist yet."""
+        if not staged.conversations:
+            return
+        there = self._records.conversation_records.get_many([one.record.id for one in staged.conversations])
+        agent = self._records.agents.get(staged.agent.id)
+        for one in staged.conversations:
+            if one.record.id in there or agent is None:
+                continue
+            record, token = one.record, self._host.ids.token()
+            head = head_of(Head(id=record.id, agent_id=agent.id, created_at=record.created_at), one)
+            wanted = [record.isolated.get(block_id, block_id) for block_id in agent.block_ids]
+            found = self._records.blocks.get_many([block_id for block_id in wanted if block_id])
+            blocks = [found[block_id] for block_id in wanted if block_id in found]
+            compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=one.in_window)
+            system = system_row(one.system_id, agent, compiled, record.created_at, record.id)
+            self._write(
+                job,
+                *self._records.conversation_records.create(record, token, wire_time(one.sent) if one.sent else ""),
+                self._records.conversations.create_head(head.model_copy(update={"compiled": compiled.source}), token),
+                self._records.conversations.put_message(record.id, system),
+                token=token,
+            )
 
     def _due_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000) + LEASE_MS

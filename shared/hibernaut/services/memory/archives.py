@@ -13,7 +13,7 @@ from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
 from hibernaut.ports.table import ConditionFailed, Item
 from hibernaut.schemas.agents.agent import AgentState
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.schemas.memory.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agents import Agents
@@ -38,10 +38,13 @@ class Archives:
         self._agents = agents
 
     def create(self, request: CreateArchive, *, user: str | None = None) -> Archive:
-        """Create an archive. Its embedding configuration cannot be changed later. Raises: NotFound (the embedding's handle)."""
-        now, token = self._records.clock.now(), self._records.ids.token()
+        """Create an archive. Its embedding configuration cannot be changed later. An archive that has the id of the request is returned as it is.
+
+        Raises: NotFound (the embedding's handle), Conflict (an archive with the id was deleted a short time ago).
+        """
+        now = self._records.clock.now()
         archive = StoredArchive(
-            id=self._records.ids.new("archive"),
+            id=request.id or self._records.ids.new("archive"),
             name=request.name,
             description=request.description,
             embedding_config=self._embedding(request),
@@ -50,8 +53,17 @@ class Archives:
             created_by_id=user,
             last_updated_by_id=user,
         )
-        self._records.writer.write(*self._stores.passages.make(archive, token), token=token)
-        return archive
+
+        def attempt() -> Archive:
+            if request.id is not None and (there := self._archives.get(request.id)) is not None:
+                return there
+            if request.id is not None and request.id in self._stores.passages.archive_records([request.id]):
+                raise Conflict(f"CONFLICT: The archive {request.id} was deleted here, and its id is not free yet.")
+            token = self._records.ids.token()
+            self._records.writer.write(*self._stores.passages.make(archive, token), token=token)
+            return archive
+
+        return self._records.until_settled(attempt)
 
     def _embedding(self, request: CreateArchive) -> EmbeddingConfig | None:
         if request.embedding is None and request.embedding_config is not None:
@@ -134,22 +146,28 @@ class Archives:
 
         A second call resumes an interrupted deletion. Raises: NotFound.
         """
-        if (archive := self._archives.get(archive_id)) is not None:
-            with suppress(ConditionFailed):  # closed already, by an earlier attempt or another request
-                self._records.writer.write(*self._archives.close(archive, self._records.clock.now()))
-        elif not self._archives.left(archive_id):
-            raise no_archive(archive_id)
-        for agent_id in self._archives.agents_of(archive_id):
-            self._records.writer.write(*self._archives.detach(archive_id, agent_id))
-        while tags := self._archives.tags(archive_id, limit=DELETED_AT_ONCE):
-            self._records.writer.write(*self._archives.forget_tags(tags))
-        while items := self._stores.passages.items(archive_id, limit=DELETED_AT_ONCE):
-            ids = [keys.last_part(str(item["sk"])) for item in items]
-            self._records.writer.write(*self._stores.passages.remove(archive_id, ids, there=False))
-            self._records.deletion.forget_blobs(items)
-        while items := self._stores.passages.ended_versions(archive_id, limit=DELETED_AT_ONCE):
-            self._records.writer.write(*self._stores.passages.forget_versions(items))
-            self._records.deletion.forget_blobs(items)
+        delete_archive(self._stores, self._records, archive_id)
+
+
+def delete_archive(stores: TenantStores, records: Records, archive_id: str) -> None:
+    """Delete an archive, as `Archives.delete`. Raises: NotFound."""
+    archives, passages = stores.archives, stores.passages
+    if (archive := archives.get(archive_id)) is not None:
+        with suppress(ConditionFailed):  # closed already, by an earlier attempt or another request
+            records.writer.write(*archives.close(archive, records.clock.now()))
+    elif not archives.left(archive_id):
+        raise no_archive(archive_id)
+    for agent_id in archives.agents_of(archive_id):
+        records.writer.write(*archives.detach(archive_id, agent_id))
+    while tags := archives.tags(archive_id, limit=DELETED_AT_ONCE):
+        records.writer.write(*archives.forget_tags(tags))
+    while items := passages.items(archive_id, limit=DELETED_AT_ONCE):
+        ids = [keys.last_part(str(item["sk"])) for item in items]
+        records.writer.write(*passages.remove(archive_id, ids, there=False))
+        records.deletion.forget_blobs(items)
+    while items := passages.ended_versions(archive_id, limit=DELETED_AT_ONCE):
+        records.writer.write(*passages.forget_versions(items))
+        records.deletion.forget_blobs(items)
 
 
 def _id(row: Item) -> str:

@@ -1,26 +1,23 @@
-"""The history of blocks: versions, differences, the value at a time, rollbacks, and what a run changed.
+"""The history of blocks: versions, differences, the value at a time, and rollbacks.
 
 A rollback is a change like any other: it writes a version of its own, and nothing is erased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from hibernaut.domain.memory import versions
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.block import StoredBlock
-from hibernaut.schemas.memory.version import Author, BlockVersion, Rollback, RunVersion, VersionDiff
-from hibernaut.schemas.memory.version_faults import VersionConflict, VersionExpired
-from hibernaut.services.memory.blocks import Blocks
+from hibernaut.schemas.memory.version import Author, BlockVersion, Rollback, VersionDiff
+from hibernaut.services.memory.blocks import Blocks, check_version
 from hibernaut.services.records import Records
 from hibernaut.store.memory.blocks import state_of
-from hibernaut.store.runs.runs import RunStore
 from hibernaut.store.versions.history import History, VersionState, shown_state
 from hibernaut.store.versions.version_store import Edit
 
@@ -41,10 +38,9 @@ class VersionPage:
 class BlockHistory:
     """The use cases of the versions of blocks."""
 
-    def __init__(self, records: Records, blocks: Blocks, runs: RunStore) -> None:
+    def __init__(self, records: Records, blocks: Blocks) -> None:
         self._records = records
         self._blocks = blocks
-        self._runs = runs
 
     def _of(self, block_id: str, block: StoredBlock | None) -> History:
         return History(self._records.versions, self._records.blocks.history(block_id), state_of(block) if block else None)
@@ -87,11 +83,7 @@ class BlockHistory:
         """
 
         def decide(block: StoredBlock) -> JsonObject:
-            if request.current_version not in (None, block.version):
-                raise VersionConflict(
-                    f"CONFLICT: Block {block_id} has version {block.version}, not {request.current_version}: it was changed since.",
-                    block.version,
-                )
+            check_version(block, request.current_version)
             content = self._of(block_id, block).state(request.version).content
             if content is None:
                 raise InvalidArgument(f"INVALID_ARGUMENT: Version {request.version} deleted the block, so it has no values.")
@@ -101,44 +93,6 @@ class BlockHistory:
         by = Author(source="api", key_id=key_id)
         block = self._blocks.change(block_id, decide, Edit(by, "rolled_back", request.version), user=user)
         return _shown(block_id, self._of(block_id, block).state(block.version))
-
-    def versions_of_run(self, run_id: str, *, after: str | None = None, limit: int = 50) -> Sequence[RunVersion]:
-        """What a run changed in blocks, by block and version, with the differences. Expired versions are left out.
-
-        `after`: `block-…:number` of the last entry of the page before. Raises: NotFound, InvalidArgument.
-        """
-        state = self._runs.get(run_id) if is_id(run_id, "run") else None
-        if state is None:
-            raise NotFound(f"Run with ID {run_id} not found")
-        return list(islice(self._written(state.run.memory_versions, _place(after)), limit))
-
-    def _written(self, ranges: dict[str, list[list[int]]], after: tuple[str, int]) -> Iterator[RunVersion]:
-        for block_id in sorted(ranges):
-            numbers = [number for first, last in ranges[block_id] for number in range(first, last + 1)]
-            wanted = [number for number in numbers if (block_id, number) > after]
-            history = self._history(block_id) if wanted else None
-            for number in wanted:
-                if history is not None and (found := self._of_version(history, block_id, number)) is not None:
-                    yield found
-
-    def _of_version(self, history: History, block_id: str, number: int) -> RunVersion | None:
-        stored, before, left = self._records.versions.pair(self._records.blocks.history(block_id), number)
-        if stored is None:
-            return None
-        try:
-            content = left if left is not None else history.state(number).content or {}
-        except (NotFound, VersionExpired):
-            return None
-        shown = shown_state(VersionState(number, content, stored))
-        label = content.get("label") or (before or {}).get("label")
-        return RunVersion(block_id=block_id, label=label, version=shown, changes=versions.differences(before or {}, content))
-
-
-def _place(after: str | None) -> tuple[str, int]:
-    block_id, _, number = (after or ":0").rpartition(":")
-    if not number.isdecimal() or len(number) > 15:
-        raise InvalidArgument("INVALID_ARGUMENT: `after` must be a block's id, a colon, and a version, such as block-…:3.")
-    return block_id, int(number)
 
 
 def _shown(block_id: str, state: VersionState) -> BlockVersion:

@@ -17,6 +17,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
+from hibernaut.schemas.memory.version_faults import VersionConflict
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import identities_match, tags_match
 from hibernaut.services.records import Records, by_key
@@ -151,12 +152,18 @@ class Blocks:
     ) -> StoredBlock:
         """Apply the fields that are not null. `agent_id`: the agent whose route was used. `key_id`: the caller's API key.
 
-        Raises: NotFound, Conflict if an agent has another block with the new label.
+        Raises: NotFound, Conflict if an agent has another block with the new label; VersionConflict if the block's version is not the
+        `current_version` of the request.
         """
         changes = given(request)
         if not changes:
             return self._records.block(block_id)
-        return self.change(block_id, lambda _: changes, by_key(key_id), user=user, agent_id=agent_id)
+
+        def decide(block: StoredBlock) -> JsonObject:
+            check_version(block, request.current_version)
+            return changes
+
+        return self.change(block_id, decide, by_key(key_id), user=user, agent_id=agent_id)
 
     def change(
         self,
@@ -220,23 +227,35 @@ class Blocks:
             self._records.writer.write(*deleted, *event, token=token)
             return block
 
+        def without(agent: StoredAgent) -> JsonObject:
+            return {"block_ids": [one for one in agent.block_ids if one != block_id]}
+
         block = self._records.until_settled(attempt)
         for agent_id in self._records.blocks.agents_of(block_id):
-            leave(self._records, agent_id, lambda agent: {"block_ids": [one for one in agent.block_ids if one != block_id]})
+            leave(self._records, agent_id, without, by_key(key_id))
             self._records.writer.write(self._records.blocks.detach(block_id, agent_id))
         for identity_id in block.identity_ids:
             self._records.writer.write(self._records.identities.detach_block(identity_id, block_id))
 
 
-def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject]) -> None:
-    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part."""
+def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject], edit: Edit) -> None:
+    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part; `edit`: who deletes it."""
     if records.agents.get(agent_id) is not None:
-        records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None)
+        records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None, edit)
 
 
 def given(request: BlockUpdate) -> JsonObject:
     """The fields that an update sets: those present and not null."""
-    return {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
+    names = request.model_fields_set - {"current_version"}
+    return {name: value for name in names if (value := getattr(request, name)) is not None}
+
+
+def check_version(block: StoredBlock, expected: int | None) -> None:
+    """Raises: VersionConflict if the caller decided on another version of the block. None: on whichever it has."""
+    if expected not in (None, block.version):
+        raise VersionConflict(
+            f"CONFLICT: Block {block.id} has version {block.version}, not {expected}: it was changed since.", block.version
+        )
 
 
 def contains(text: object, part: str | None) -> bool:

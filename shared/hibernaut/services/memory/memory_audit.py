@@ -49,7 +49,17 @@ class MemoryAudit:
         if agent_id is None:
             yield from self._passages(heads)
             for head in heads.values():
-                yield self._settled(_Record(head.kind, self._place(head), None), head)
+                yield self._erased(head) or self._settled(_Record(head.kind, self._place(head), None), head)
+
+    def _erased(self, head: NotedHead) -> ChainReport | None:
+        """The report of a record that went with a person: its chain ended where the tombstone says, and the noted head is a part of it."""
+        found = self._stores.versions.erased(head.subject)
+        if found is None:
+            return None
+        erasure, version, digest = found
+        other = version < head.version or (version == head.version and digest != head.hash)
+        fault = f"version {head.version}: it was noted, and the record was erased at version {version}" if other else None
+        return ChainReport(kind=head.kind, subject=head.subject, version=version, hash=digest, fault=fault, erasure=erasure)
 
     def _place(self, head: NotedHead) -> VersionPlace:
         of = self._stores.agents.history if head.kind == "agent" else self._stores.blocks.history

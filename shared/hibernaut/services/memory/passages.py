@@ -7,7 +7,7 @@ cursor.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain.search.passage_texts import checked
@@ -15,7 +15,7 @@ from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.ports.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
-from hibernaut.schemas.memory.passage import Archive, CreatePassage, Passage
+from hibernaut.schemas.memory.passage import Archive, CreatePassage, IdentifiedPassage, Passage
 from hibernaut.schemas.memory.version import Author
 from hibernaut.services.memory.archives import Archives
 from hibernaut.services.records import Records, by_key
@@ -57,20 +57,30 @@ class Passages:
     ) -> list[Passage]:
         """Insert passages into an archive. Everything is checked before the first write.
 
-        Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order.
-        Raises: NotFound, InvalidArgument, Conflict.
+        Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order. Passages whose chosen ids
+        the archive has are returned as they are; those with the ids of deleted ones are left out. Raises: NotFound, InvalidArgument, Conflict.
         """
         archive = self._archives.retrieve(archive_id)
         made = [archives.in_archive(self._made(one, user), archive) for one in given]
+        chosen = {one.id for one in given if isinstance(one, IdentifiedPassage) and one.id is not None}
         for some in _pages(made):
-            self._add(archive, some, by_key(key_id).by)
-        return made
+            self._add(archive, some, by_key(key_id).by, chosen)
+        if not chosen:
+            return made
+        stored = {one.id: one for one in self._stores.passages.get_many(archive_id, list(dict.fromkeys(one.id for one in made)))}
+        return [stored[one.id] for one in made if one.id in stored]
 
-    def _add(self, archive: Archive, passages: Sequence[Passage], by: Author) -> None:
+    def _add(self, archive: Archive, passages: Sequence[Passage], by: Author, chosen: Collection[str]) -> None:
+        """Add passages; those with chosen ids only if the archive has never had them."""
+        once = list({one.id: one for one in passages}.values())
+
         def attempt() -> None:
             self._archives.retrieve(archive.id)
-            token = self._records.ids.token()
-            self._records.writer.write(*self._stores.archives.put(archive.id, passages, token, by), token=token)
+            wanted = [one.id for one in once if one.id in chosen]
+            used = self._stores.passages.used(archive.id, wanted) if wanted else set()
+            if new := [one for one in once if one.id not in used]:
+                token = self._records.ids.token()
+                self._records.writer.write(*self._stores.archives.put(archive.id, new, token, by), token=token)
 
         self._records.until_settled(attempt)
 
@@ -93,9 +103,15 @@ class Passages:
     def _made(self, given: CreatePassage, user: str | None) -> Passage:
         """The passage of a request, without its archive. Raises: InvalidArgument."""
         text, tags = checked(given.text, given.tags)
-        now, fresh = self._records.clock.now(), self._records.ids.new("passage")
+        now, chosen = self._records.clock.now(), given.id if isinstance(given, IdentifiedPassage) else None
+        fresh = chosen or self._records.ids.new("passage")
+        timed = fresh if given.created_at is None else as_of(fresh, given.created_at)
+        if chosen is not None and (given.created_at is None or timed != chosen):
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: The id {chosen} does not begin with the milliseconds of the passage's created_at."
+            )
         return Passage(
-            id=fresh if given.created_at is None else as_of(fresh, given.created_at),
+            id=timed,
             text=text,
             metadata=given.metadata or {},
             tags=tags,

@@ -1,5 +1,5 @@
 """Messages from agent to agent: the tools `send_message_to_agent_async`, `send_message_to_agent_and_wait_for_reply` and
-`send_message_to_agents_matching_tags` (run-time digest 5.6, decision 44).
+`send_message_to_agents_matching_tags` (run-time digest 5.6, decision 44), and the calls of groups (decision 47).
 
 A message is an ordinary request, accepted by `Sending`, with an otid that is derived from the calling run, step and call: a repeated call
 attaches to the runs of the first one. The claim of the call names the runs whose replies it waits for. While one of them has not ended,
@@ -12,9 +12,19 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from hibernaut.domain.agents import agent_calls
-from hibernaut.domain.agents.agent_calls import AND_WAIT, AT_ONCE, MATCHING_TAGS, MOST_AGENTS, MOST_CALLERS, MOST_SENT
+from hibernaut.domain.agents.agent_calls import (
+    AND_WAIT,
+    AT_ONCE,
+    GROUP_TURN,
+    MATCHING_TAGS,
+    MOST_AGENTS,
+    MOST_CALLERS,
+    MOST_SENT,
+)
+from hibernaut.domain.agents.group_turns import used_by
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tracing import run_context
@@ -22,16 +32,18 @@ from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import Conflict, HibernautError, Unavailable
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.runs.run import StoredRun
-from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
+from hibernaut.schemas.runs.send import InputMessage, LettaRequest, MessageCreate
 from hibernaut.schemas.runs.turn import AwaitedReply, Claim, ClaimedResult
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
+from hibernaut.services.runs import group_calls
 from hibernaut.services.runs.agent_replies import AgentReplies
+from hibernaut.services.runs.group_calls import GroupCalls, is_of_group
 from hibernaut.services.runs.sending import Sending, SendRequest, body_digest
 from hibernaut.services.runs.tagged_agents import TaggedAgents
 from hibernaut.services.steps.step_lease import check_held
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.services.tool_calls.agent_calls import RepliesPending
+from hibernaut.services.tool_calls.agent_calls import CallRefused, RepliesPending
 from hibernaut.store.runs.agent_calls import ClaimedCall
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
@@ -42,10 +54,6 @@ SENT = "Successfully sent message"
 logger = logging.getLogger(__name__)
 Reach = Callable[[str | None, Sequence[str]], set[str]]
 """The agents among these that an API key reaches."""
-
-
-class CallRefused(Exception):
-    """The call cannot be made; the text says why, and nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class AgentMessages:
         self._sending = sending
         self._tagged = TaggedAgents(stores)
         self._replies = AgentReplies(stores)
+        self._of_group = GroupCalls(stores, self._replies)
         self._reach = reach
         self._reply_time = timedelta(seconds=reply_seconds)
         self._clock = host.clock
@@ -86,7 +95,7 @@ class AgentMessages:
         """As `AgentCalls.call`."""
         claimed = self._calls.claimed(work.state, call.id)
         try:
-            asked = _Asked(work, call, _text(call, "message"))
+            asked = _Asked(work, call, "" if call.name == GROUP_TURN else _text(call, "message"))
             claimed = claimed or self._begun(asked, self._targets(asked))
         except CallRefused as refusal:
             return ClaimedResult(status="error", error=str(refusal))
@@ -108,13 +117,18 @@ class AgentMessages:
             raise CallRefused(
                 f"Nothing was sent: at most {MOST_CALLERS} agents may call each other in a row. Answer without a further call."
             )
+        if is_of_group(asked.call):
+            wanted = self._of_group.targets(asked.run, asked.call)
+            found = self._reached(asked, wanted)
+            if asked.call.name == GROUP_TURN and not found:
+                raise CallRefused(f"Nothing was sent: there is no agent with the id {wanted[0]}.")
+            return found
         if asked.call.name == MATCHING_TAGS:
             found = self._tagged.ids(_texts(asked.call, "match_all"), _texts(asked.call, "match_some"), most=MOST_AGENTS + 2)
             others = [agent_id for agent_id in found if agent_id != asked.run.agent_id]
             if len(others) > MOST_AGENTS:
                 raise CallRefused(f"Nothing was sent: more than {MOST_AGENTS} agents have these tags. Name further tags.")
-            reached = self._reach(asked.run.key_id, others)
-            return [agent_id for agent_id in others if agent_id in reached]
+            return self._reached(asked, others)
         agent_id = _text(asked.call, "other_agent_id")
         if agent_id == asked.run.agent_id:
             raise CallRefused("Nothing was sent: this is your own id. An agent cannot send a message to itself.")
@@ -122,6 +136,11 @@ class AgentMessages:
         if not known or not self._reach(asked.run.key_id, [agent_id]):
             raise CallRefused(f"Nothing was sent: there is no agent with the id {agent_id[:100]}.")
         return [agent_id]
+
+    def _reached(self, asked: _Asked, agent_ids: Sequence[str]) -> list[str]:
+        """Those among the agents that the API key of the run reaches."""
+        reached = self._reach(asked.run.key_id, agent_ids)
+        return [agent_id for agent_id in agent_ids if agent_id in reached]
 
     def _begun(self, asked: _Asked, targets: Sequence[str]) -> ClaimedCall:
         """Claim the call; the first agents are asked from here on, so that other callers see the wait. Raises: CallRefused, LeaseLost."""
@@ -170,25 +189,34 @@ class AgentMessages:
     def _accepted(self, asked: _Asked, agent_id: str) -> str:
         run = asked.run
         otid = agent_calls.message_otid(run.id, run.steps, asked.call.id, agent_id)
-        text = agent_calls.message_text(run.agent_id, asked.message, waits=asked.waits)
-        body = LettaRequest(messages=[MessageCreate(role="system", content=text, otid=otid, sender_id=run.agent_id)])
+        of_group = is_of_group(asked.call)
+        body = LettaRequest(messages=list(self._messages(asked, agent_id, otid)))
         place = run_context(run.id, run.traceparent)[0]
         accepted = self._sending.accept(
             SendRequest(
                 agent_id,
                 body,
-                agent_calls.RUN_TYPE,
+                group_calls.RUN_TYPE if of_group else agent_calls.RUN_TYPE,
                 body_digest(agent_id, otid.encode()),
                 background=True,
                 key_id=run.key_id,
                 traceparent=f"00-{place.trace_id}-{place.span_id}-01",
-                links=agent_calls.links(run, waits=asked.waits),
+                links=self._of_group.links(run, asked.call) if of_group else agent_calls.links(run, waits=asked.waits),
             )
         )
         if not accepted.attached and not accepted.waits:
             self._sending.start(accepted.run_id)
         logger.info("agent message sent", extra={"run_id": run.id, "called_run_id": accepted.run_id, "awaited": asked.waits})
         return accepted.run_id
+
+    def _messages(self, asked: _Asked, agent_id: str, otid: str) -> Sequence[InputMessage]:
+        """The messages of the request; the first one has the otid."""
+        run, call = asked.run, asked.call
+        if call.name == GROUP_TURN:
+            more = partial(agent_calls.message_otid, run.id, run.steps, call.id)
+            return self._of_group.messages(asked.work, call, lambda place: more(f"{agent_id} {place}") if place else otid)
+        text = agent_calls.message_text(run.agent_id, asked.message, waits=asked.waits)
+        return [MessageCreate(role="system", content=text, otid=otid, sender_id=run.agent_id)]
 
     # waiting
 
@@ -244,12 +272,19 @@ class AgentMessages:
 
     def _result(self, asked: _Asked, awaits: Sequence[AwaitedReply], runs: dict[str, RunState]) -> ClaimedResult:
         missing = f"no reply within {self._reply_time.total_seconds():.0f} seconds; the message stays delivered"
+        unasked = "not asked: the time for replies was over"
+        if is_of_group(asked.call):
+            outcomes = [
+                (one.agent_id, one.error or (None if one.run_id else unasked), runs.get(one.run_id or "")) for one in awaits
+            ]
+            told = self._of_group.result(asked.call, outcomes, missing)
+            return ClaimedResult(status="success", value=told, used=used_by(state.run for state in runs.values()))
         replies: list[Json] = []
         for reply in awaits:
             state = runs.get(reply.run_id or "")
             error, texts = reply.error, list[str]()
             if error is None and reply.run_id is None:
-                error = "not asked: the time for replies was over"
+                error = unasked
             elif error is None:
                 error, texts = self._replies.of(state, missing)
             if asked.call.name == AND_WAIT and error is not None:

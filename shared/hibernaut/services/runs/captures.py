@@ -13,7 +13,7 @@ from hibernaut.schemas.errors import Busy, Conflict, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.capture import Captured, CaptureMessages
 from hibernaut.services.host import Host
-from hibernaut.services.runs.sending import refuse_paused
+from hibernaut.services.runs.refusals import refuse_paused
 from hibernaut.store.runs.transactions import grown
 from hibernaut.store.stores import TenantStores
 

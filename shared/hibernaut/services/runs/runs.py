@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.wire.listing import FilteredPage, Page, page, sought
 from hibernaut.domain.wire.run_trace import spans
@@ -118,7 +119,7 @@ class Runs:
         NotFound.
         """
         run = self._stored(run_id)
-        shown = RunUsage.of(run.usage)
+        shown = RunUsage.of(shown_usage(run).usage)
         if run.aws is not None:
             shown.aws, shown.aws_cost, shown.aws_price_list_date = run.aws, cost_of(run.aws), PRICES_DATE
         shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None

@@ -19,10 +19,9 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.table import Change, ConditionFailed
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
-from hibernaut.schemas.agents.pause import StoredPause
-from hibernaut.schemas.base import JsonObject, wire_time
+from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.budget import RunBudgets
-from hibernaut.schemas.errors import AgentPaused, ApprovalPending, Busy, Conflict, NotFound
+from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
@@ -30,6 +29,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.budgets.budget_checks import BudgetChecks, subjects_of
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
+from hibernaut.services.runs.refusals import refuse_erased, refuse_paused
 from hibernaut.services.steps.aws_charges import AwsCharges
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import InterruptingRun
@@ -133,7 +133,7 @@ class Sending:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; AgentPaused; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
+        full; AgentPaused; ErasureRunning; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model and not request.model_checked:
@@ -142,7 +142,7 @@ class Sending:
         for attempt in range(TRIES):
             conversation = request.conversation_id or request.agent_id
             budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
-            pause = self._stores.pauses.reading(request.agent_id)
+            pause = self._stores.pauses.reading(request.agent_id, (one.sender_id for one in inputs.messages))
             head, known = self._stores.resends.look(
                 conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events, pause=pause
             )
@@ -159,6 +159,7 @@ class Sending:
             if known.run_id is not None:
                 continue
             refuse_paused(request.agent_id, pause.pause)
+            refuse_erased(pause.erasure_id)
             # The owner that a message interrupts gives its slot to the new run; if it has none, the second attempt is refused.
             interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
             admitted = self._budgets.admit(budgets, replaces=interrupts)
@@ -171,10 +172,18 @@ class Sending:
                 accepted, overtaken = None, failure if isinstance(failure, BesideFailed) else None
             if accepted := accepted or self._made(arrival):
                 self._charges.accepted(arrival.run)
+                self._wake(head)
                 return accepted
             if overtaken is not None:
                 raise overtaken
         raise Conflict("The conversation is too busy to take the message; try again.")
+
+    def _wake(self, head: Head) -> None:
+        """Bring the window of a resting conversation back, now that its run will be certain."""
+        if head.resting:
+            from hibernaut.services.resting.resting import Resting  # few requests meet a resting agent
+
+            Resting(self._stores, self._host.clock).wake(head)
 
     def _same(self, run_id: str, inputs: RequestInputs) -> bool:
         """Whether the run accepted messages with these otids and the same content. Messages that no longer exist count as the
@@ -361,16 +370,6 @@ _PENDING = (
     "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call. "
     "Please approve or deny the pending request before continuing."
 )
-
-
-def refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
-    """Raises: AgentPaused, if the agent is."""
-    if pause is not None:
-        why = f" ({pause.reason})" if pause.reason else ""
-        raise AgentPaused(
-            f"CONFLICT: Agent {agent_id} is paused since {wire_time(pause.paused_at)}{why}. "
-            f"POST /v1/agents/{agent_id}/resume lets it accept messages again."
-        )
 
 
 def options_of(body: LettaRequest) -> RunOptions:

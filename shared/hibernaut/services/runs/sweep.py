@@ -16,9 +16,12 @@ from itertools import zip_longest
 from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.services.host import Host
+from hibernaut.services.resting.idle_agents import IdleAgents
+from hibernaut.services.resting.old_messages import OldMessages
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.services.runs.workers import in_parallel
 from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.agents.erasure_keys import ERASURE
 from hibernaut.store.agents.import_keys import IMPORT
 from hibernaut.store.due_index import DueItem
 from hibernaut.store.runs.batch_keys import BATCH
@@ -31,8 +34,8 @@ PAGE = 100
 """The largest number of items of a shard that the sweep reads at a time."""
 POSTPONED_MS = 30_000
 """Milliseconds by which an item is postponed that nothing could be done about: less than the time between two sweeps."""
-SLOW = (keys.GONE, BUILD, BATCH, IMPORT)
-"""The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, and imports."""
+SLOW = (keys.GONE, BUILD, BATCH, IMPORT, ERASURE)
+"""The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, imports, and erasures of persons."""
 Act = Callable[[TenantSweep, DueItem], Took]
 TimeLeft = Callable[[], float]
 logger = logging.getLogger(__name__)
@@ -46,6 +49,9 @@ class Sweep:
         self._due = stores.due
         self._blob_collector = stores.blob_collector
         self._host = host
+        idle = IdleAgents(stores, host.clock, host.rest_after) if host.rest_after else None
+        old = OldMessages(stores, host.clock, host.retention) if host.retention else None
+        self._rounds = [one for one in (idle, old) if one is not None]
         self.of = of
 
     def run(self, *, everything: bool = False, time_left: TimeLeft | None = None) -> SweepResult:
@@ -73,6 +79,8 @@ class Sweep:
         self._each(_clear_up, [item for item in took["ended"] if item.key.sk in SLOW], time_left)
         if not _is_short(time_left):
             self._collect()
+            for one in self._rounds:
+                self._go_round(one, time_left)
         started, closed = len(took["started"]), len(took["closed"])
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
@@ -126,6 +134,14 @@ class Sweep:
         except Exception as error:  # noqa: BLE001  a failed collection of blobs must not stop the sweep of runs
             fields = {"error": type(error).__qualname__, "place": place_of(error)}
             logger.error("blobs could not be collected", extra=fields)
+
+    def _go_round(self, work: IdleAgents | OldMessages, time_left: TimeLeft | None) -> None:
+        """Put idle agents to rest, or pack or delete what is old, as far as time permits. An error is logged, not raised."""
+        try:
+            work.go_on(lambda: _is_short(time_left))
+        except Exception as error:  # noqa: BLE001  a failed round must not stop the sweep of runs
+            fields = {"round": type(work).__name__, "error": type(error).__qualname__, "place": place_of(error)}
+            logger.error("round of the sweep failed", extra=fields)
 
     def _now_ms(self) -> int:
         return int(self._host.clock.now().timestamp() * 1000)

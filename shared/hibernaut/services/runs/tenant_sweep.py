@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from hibernaut.ports.table import ConditionFailed, Key
 from hibernaut.ports.workflow import RunRef
@@ -26,9 +26,11 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
+from hibernaut.store.agents.erasure_keys import ERASURE
 from hibernaut.store.agents.group_keys import is_sleeptime_work
 from hibernaut.store.agents.import_keys import IMPORT
 from hibernaut.store.agents.schedule_keys import is_schedule
+from hibernaut.store.agents.template_keys import MIGRATION
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.runs.batch_keys import BATCH
 from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState
@@ -64,6 +66,21 @@ class SweepResult(NamedTuple):
     closed: int
 
 
+class Continued(Protocol):
+    """Goes on with one piece of work."""
+
+    def go_on(self, identifier: str, /) -> None:
+        """Continue the work, as far as this attempt gets."""
+
+
+class LongWork(NamedTuple):
+    """What goes on with work that takes several sweeps: with batches of messages, migrations of templates, and erasures of persons."""
+
+    batches: Callable[[], Batches]
+    migrations: Callable[[], Continued]
+    erasures: Callable[[], Continued]
+
+
 class TenantSweep:
     """Restarts or closes the overdue items of one tenant."""
 
@@ -74,16 +91,16 @@ class TenantSweep:
         termination: RunTermination,
         approvals: ApprovalAnswers,
         sleeptime: Callable[[], SleeptimeTriggers],
-        batches: Callable[[], Batches],
+        work: LongWork,
     ) -> None:
-        """`sleeptime` returns what sets sleep-time agents to work, `batches` what goes on with batches of messages."""
+        """`sleeptime` returns what sets sleep-time agents to work."""
         self._tenant = stores.tenant
         self._stores = stores
         self._host = host
         self._termination = termination
         self._approvals = approvals
         self._sleeptime = sleeptime
-        self._batches = batches
+        self._work = work
         self._callbacks = Callbacks(stores, host)
         self._wake_up = CallerWakeUp(stores, host)
         records = records_over(stores, host.clock, host.ids)
@@ -109,19 +126,24 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run and wake the run that waits for it, complete an import, continue the deletion of what a deleted
-        conversation or agent has left, go on with a batch of messages, or mark agents of older data.
+        """Make the callback of an ended run, wake the run that waits for it and cancel those that it waited for, complete an import, continue the deletion of what a deleted
+        conversation or agent has left, go on with a batch of messages or the migration of a template, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == BUILD:
             self._marking.sweep()
         elif place.sk == BATCH:
-            self._batches().go_on(identifier)
+            self._work.batches().go_on(identifier)
+        elif place.sk == MIGRATION:
+            self._work.migrations().go_on(identifier)
+        elif place.sk == ERASURE:
+            self._work.erasures().go_on(identifier)
         elif place.sk == IMPORT:
             ImportWriter(self._stores, self._host).go_on(identifier)
         elif _is_gone(place):
             self._ends.go_on(identifier)
         else:
+            self._termination.pass_on(identifier, last=True)
             self._callbacks.send(identifier)
             self._wake_up.tell(identifier)
         return "left"
@@ -140,7 +162,7 @@ class TenantSweep:
             return self._sleeptime().take_up(place)
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
-        if _is_gone(place) or place.sk in (BATCH, BUILD, IMPORT):
+        if _is_gone(place) or place.sk in (BATCH, BUILD, ERASURE, IMPORT, MIGRATION):
             return "ended"
         state = self._stores.runs.get(run_id)
         if state is not None and state.ended:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,12 +13,14 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.agents.schedule import (
+    MOST_OUTCOMES,
     CreatedSchedule,
     CreateSchedule,
     Schedule,
     ScheduleList,
     ScheduleMessages,
     ScheduleOutcome,
+    ShownOutcome,
     StoredSchedule,
     UpdateSchedule,
 )
@@ -28,6 +30,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.schedules.alarms import alarm_of
 from hibernaut.services.schedules.firing import ScheduleFiring
 from hibernaut.store.agents.schedules import ScheduleState, ScheduleStore
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.row_lists import RowList
 
@@ -94,7 +97,8 @@ class Schedules:
 
     def retrieve(self, schedule_id: str, agent_id: str) -> Schedule:
         """The schedule. Raises: NotFound."""
-        return shown(self._stored(schedule_id, agent_id))
+        (one,) = self._shown([self._stored(schedule_id, agent_id)], MOST_OUTCOMES)
+        return one
 
     def page(self, query: ScheduleQuery) -> ScheduleList:
         """A page of schedules, oldest first. Raises: NotFound for an unknown agent or cursor."""
@@ -104,7 +108,13 @@ class Schedules:
         limit = min(query.limit, MOST_SHOWN)
         found = [rows.id_of(row) for row in rows.page(Page(limit=limit + 1, after=query.after))]
         states = self._store.get_many(found[:limit], self._clock.now())
-        return ScheduleList(scheduled_messages=[shown(state) for state in states], has_next_page=len(found) > limit)
+        return ScheduleList(scheduled_messages=self._shown(states, 1), has_next_page=len(found) > limit)
+
+    def _shown(self, states: Sequence[ScheduleState], newest: int) -> list[Schedule]:
+        """The schedules, with the runs of so many of each one's newest outcomes."""
+        wanted = [one.run_id for state in states for one in state.outcomes[:newest] if one.run_id]
+        runs = self._stores.runs.get_many(list(dict.fromkeys(wanted))) if wanted else {}
+        return [shown(state, runs) for state in states]
 
     def update(self, schedule_id: str, agent_id: str, request: UpdateSchedule, key_id: str | None) -> Schedule:
         """Apply the fields that were sent. A new time also ends an earlier end. From now on the schedule acts for the key. Raises: NotFound, Unprocessable, Conflict."""
@@ -124,7 +134,8 @@ class Schedules:
             outside = before.outside and self._scheduler.takes(alarm_of(record, first))
             return replace(before, record=record, key_id=key_id, outside=outside, next_ms=None if before.paused else first)
 
-        return shown(self._changed(schedule_id, agent_id, after))
+        (one,) = self._shown([self._changed(schedule_id, agent_id, after)], MOST_OUTCOMES)
+        return one
 
     def pause(self, schedule_id: str, agent_id: str) -> Schedule:
         """Pause a schedule: what falls into the pause is not made good. Raises: NotFound, Conflict if it is over."""
@@ -134,7 +145,8 @@ class Schedules:
                 raise Conflict(f"CONFLICT: The schedule {schedule_id} is over; there is nothing to pause.")
             return before if before.paused else replace(before, next_ms=None, paused="request")
 
-        return shown(self._changed(schedule_id, agent_id, after))
+        (one,) = self._shown([self._changed(schedule_id, agent_id, after)], MOST_OUTCOMES)
+        return one
 
     def resume(self, schedule_id: str, agent_id: str, key_id: str | None) -> Schedule:
         """Resume a paused schedule, which acts for the key from now on. Raises: NotFound; Unprocessable if its only time has passed; Conflict."""
@@ -150,7 +162,8 @@ class Schedules:
                 )
             return replace(before, next_ms=next_ms, paused=None, key_id=key_id)
 
-        return shown(self._changed(schedule_id, agent_id, after))
+        (one,) = self._shown([self._changed(schedule_id, agent_id, after)], MOST_OUTCOMES)
+        return one
 
     def run(self, schedule_id: str, agent_id: str, key_id: str | None, *, retry: int = 0) -> ScheduleOutcome:
         """Do now what the schedule does, for the caller's key; its times stay. Raises: NotFound, and what the action raises."""
@@ -229,8 +242,8 @@ class Schedules:
                 self._stores.writer.write(*change, token=token)
 
 
-def shown(state: ScheduleState) -> Schedule:
-    """A schedule as the API shows it."""
+def shown(state: ScheduleState, runs: Mapping[str, RunState]) -> Schedule:
+    """A schedule as the API shows it. `runs`: those of its outcomes, as far as they were read."""
     record = state.record
     return Schedule(
         id=record.id,
@@ -242,10 +255,16 @@ def shown(state: ScheduleState) -> Schedule:
         group_id=record.group_id,
         paused=state.paused is not None,
         paused_reason=state.paused,
-        outcomes=list(state.outcomes),
+        outcomes=[_ended(outcome, runs.get(outcome.run_id or "")) for outcome in state.outcomes],
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
+
+
+def _ended(outcome: ScheduleOutcome, state: RunState | None) -> ShownOutcome:
+    """An outcome with how its run is, or how it ended."""
+    ended = {"run_status": state.run.status, "stop_reason": state.run.stop_reason} if state else {}
+    return ShownOutcome.model_validate({**dict(outcome), **ended})
 
 
 def _check_action(request: CreateSchedule) -> None:

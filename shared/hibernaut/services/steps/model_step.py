@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
+from hibernaut.domain.agents.group_turns import is_group, next_reply
 from hibernaut.domain.models import retries
 from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
-from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replied, Turn
+from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replayed, Replied, Turn
 from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.ports.clock import Clock
@@ -24,6 +25,7 @@ from hibernaut.schemas.errors import (
     InvalidModelResponse,
     ModelCredits,
     ModelError,
+    NotFound,
 )
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.runs.run import RunError
@@ -82,11 +84,13 @@ class ModelStep:
         """The model's reply with the ids of its rows, or the failure; and the work with the log's next event number and the model
         that replied. `seconds`: the time that the worker has left for the call.
 
-        Raises: LeaseLost if the run has ended or another attempt holds the step.
+        Raises: LeaseLost if the run has ended or another attempt holds the step; NotFound if it is the run of a deleted group.
         """
         began = self._clock.monotonic()
         timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
         stamp = self._stamp(work)
+        if is_group(work.agent.id):
+            return work, Replied(self._of_group(work, turn), stamp)
         hearing = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
         deadline = began + seconds
         try:
@@ -102,6 +106,15 @@ class ModelStep:
         shown = sorted(hearing.telling.shown) if hearing.telling else []
         stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
         return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
+
+    def _of_group(self, work: StepWork, turn: Turn) -> ModelReply:
+        """The next step of a group, which no model decides. Raises: NotFound if the group does not exist any more."""
+        group = self._stores.groups.get(work.agent.id)
+        if group is None:
+            raise NotFound(f"Group with ID {work.agent.id} not found")
+        named = self._stores.agents.get_many(group.agent_ids) if group.manager_agent_id else {}
+        names = {agent_id: agent.name for agent_id, agent in named.items()}
+        return next_reply(group, names, turn.messages, work.state.run.id)
 
     def _trace(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, call: TracedCall) -> None:
         asked = turn if hearing.speaker is None else replace(turn, actor=replace(turn.actor, config=hearing.speaker))
@@ -217,7 +230,13 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
         step_start_ns=timing.started_ns,
         llm_start_ns=timing.llm_start_ns,
         llm_ns=timing.llm_ns,
+        decisions=[call.decision for call in asked.calls if call.decision is not None],
     )
+
+
+def replayed(journal: Journal) -> Replayed:
+    """The journaled reply as an outcome."""
+    return Replayed(reply_of(journal), journal.stamp, tuple(journal.decisions))
 
 
 def reply_of(journal: Journal) -> ModelReply:

@@ -50,6 +50,7 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     run.sleeptime_group = triggered_by(work.agent)
     run.steps += int(asked)
     run.usage = run.usage.plus(stepped.usage)
+    run.called = work.effects.used.plus(run.called) if work.effects.used else run.called
     run.logprobs = stepped.logprobs if asked else run.logprobs
     run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens
     run.tool_history = [*run.tool_history, *stepped.called]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hibernaut.domain.agents import group_turns
+from hibernaut.domain.agents.agent_calls import group_of
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.budgets import BudgetStanding
 from hibernaut.domain.memory.system_prompt import skills_section
 from hibernaut.domain.models.tokens import count
+from hibernaut.domain.tools.builtin_tools import builtin_by_id
 from hibernaut.domain.turn import approvals, model_requests, sent_messages, window
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.turn_values import Turn
@@ -23,6 +26,7 @@ from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.tools.tool import Tool, ToolType
+from hibernaut.schemas.usage import CalledUsage
 from hibernaut.services.budgets.budget_checks import BudgetChecks
 from hibernaut.services.models.conversation_model import agent_in
 from hibernaut.services.prompt.system_messages import SystemMessages, overlaid
@@ -43,12 +47,14 @@ class DeskChange:
 class ToolEffects:
     """The changes that a step's tools make within the step's transaction. `blocks` is the agent's core memory after the tools; a
     block that a tool created has no id yet. `editors`: pairs of a block's id (of its label, if it has none yet) and a tool that changed it.
+    `used`: what the runs that answered the calls of a group have used.
     """
 
     blocks: tuple[Block, ...]
     passages: tuple[Passage, ...] = ()
     desk: DeskChange | None = None
     editors: tuple[tuple[str, str], ...] = ()
+    used: CalledUsage | None = None
 
     def with_blocks(self, blocks: Sequence[Block], tool: str) -> ToolEffects:
         """The effects with core memory as a call of `tool` left it."""
@@ -99,6 +105,8 @@ class StepLoader:
         self._records = stores.conversation_records
         self._agents = stores.agents
         self._reads = stores.step_reads
+        self._policies = stores.tool_policies
+        self._sandboxes = stores.sandboxes
         self._prompts = prompts
         self._models = models
         self._budgets = budgets
@@ -121,11 +129,14 @@ class StepLoader:
         agent, archive_ids = read
         block_ids = overlaid(agent.block_ids, record.isolated if record else {})
         budgets = self._budgets.of_run(run.budgets)
-        found, tools = self._reads.parts(block_ids, agent.tool_ids, budgets)
+        policies = self._policies.now.reading()
+        custom = any(builtin_by_id(tool_id) is None for tool_id in agent.tool_ids)
+        sandbox = self._sandboxes.now.reading() if custom else None
+        found, tools = self._reads.parts(block_ids, agent.tool_ids, budgets, policies, sandbox)
         standings = tuple(budgets.standings()) if budgets else ()
         blocks = [found[block_id] for block_id in block_ids if block_id in found]
         met = agent_in(agent, record, self._models)
-        actor = self._actor(met, state, tools)
+        actor = replace(self._actor(met, state, tools), policies=policies.value)
         window.measured(loaded.messages)
         head, system = self._system(met, state, loaded, blocks, archive_ids)
         messages = (system, *loaded.messages[1:]) if system else loaded.messages
@@ -224,6 +235,10 @@ class StepLoader:
             for tool in options.client_tools or ()
         }
         attached = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
+        if group_turns.is_group(agent.id):
+            attached = [group_turns.tool_of_turns()]
+        elif group_turns.supervises(state.run):
+            attached.append(group_turns.tool_of_supervisor())
         return Actor(
             agent_id=agent.id,
             conversation_id=state.run.conversation_id,
@@ -234,4 +249,6 @@ class StepLoader:
             tools=(*(tool for tool in attached if tool.name not in clients), *clients.values()),
             client_tools=frozenset(clients),
             timezone=agent.timezone,
+            group_id=group_of(state.run),
+            tags=tuple(agent.tags),
         )

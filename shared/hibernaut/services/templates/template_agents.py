@@ -10,7 +10,7 @@ from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.template import CreateTemplateAgents, InitialMessage, StoredTemplate, TemplateAgents
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
 
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
 
@@ -23,7 +23,13 @@ class TemplateAgentsFactory:
         self._documents = documents
 
     def make(
-        self, template: StoredTemplate, document: JsonObject, request: CreateTemplateAgents, *, user: str | None
+        self,
+        template: StoredTemplate,
+        document: JsonObject,
+        request: CreateTemplateAgents,
+        *,
+        user: str | None,
+        key_id: str | None,
     ) -> TemplateAgents:
         """Make the agents of a document, which is changed. Raises: NotFound (an identity), InvalidArgument."""
         identities = self._records.identities_there(request.identity_ids or ())
@@ -39,7 +45,7 @@ class TemplateAgentsFactory:
             secrets=request.tool_variables,
         )
         local_ids = [str(agent["id"]) for agent in document["agents"]]
-        made = self._documents.import_(document, options, user=user).agent_ids
+        made = self._documents.import_(document, options, user=user, key_id=key_id).agent_ids
         deployment = self._records.ids.new("deployment")
 
         def told(agent: StoredAgent, entity: str) -> StoredAgent:
@@ -56,7 +62,7 @@ class TemplateAgentsFactory:
 
         links = [self._records.identities.there(one) for one in identities]
         for agent_id, entity in zip(made, local_ids, strict=True):
-            self._records.change_agent(agent_id, lambda agent, entity=entity: (told(agent, entity), links), user)  # type: ignore[misc]
+            self._records.change_agent(agent_id, lambda agent, entity=entity: (told(agent, entity), links), user, by_key(key_id))  # type: ignore[misc]
         return TemplateAgents(agent_ids=made, deployment_id=deployment)
 
 

@@ -1,146 +1,183 @@
-"""Migrates the agents of a template to a version: settings, tools, blocks, variables and folders (Letta V1 API, digest 2.17).
+"""Migrates the agents of a template to a version, some at a time, so that a crash at any point leaves the rest to the sweep.
 
-The version is imported once as hidden prototypes, so that tools, models and folders are resolved as for new agents. Each agent of the template takes over
-what its prototype has. The prototypes are deleted at the end, and those that a dead worker has left by a later migration. Messages stay.
+The transaction that saves the version stores the migration too, in the index DUE. From then on it is carried out, by the request for `AT_ONCE` agents and
+by the sweep for the others. Steps in their order:
+
+1. the prototypes of the version are made (`template_prototypes`), and their ids stored;
+2. each agent, in the order of ids, changes after its prototype; before it, the blocks that it has are stored, so that a repeated step deletes the same
+   ones of them;
+3. the prototypes are deleted, and the migration leaves the index DUE. Its record remains for `KEPT`.
+
+Each write of the record has the condition that it is as this worker read it, so an overtaken worker writes no further record. An agent that cannot be changed
+is counted and told, and does not stop the others. A later migration replaces an earlier one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Mapping
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass
 from datetime import timedelta
 
-from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
-from hibernaut.schemas.agents.agent_file import ImportOptions
-from hibernaut.schemas.agents.template import SaveTemplate, StoredTemplate
-from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import NotFound
-from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
-from hibernaut.services.agent_documents.agent_documents import AgentDocuments
-from hibernaut.services.agents.agents import Agents
-from hibernaut.services.memory.blocks import Blocks
-from hibernaut.services.records import Records
-
-LEFT_BEHIND = timedelta(hours=1)
-"""The age from which a prototype belongs to a worker that is dead."""
-_TAKEN_OVER = (
-    "system",
-    "tool_rules",
-    "llm_config",
-    "explicit_model_settings",
-    "compaction_settings",
-    "response_format",
-    "description",
-    "fallback_models",
+from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.schemas.agents.template import (
+    MigrationFault,
+    SaveTemplate,
+    StoredMigration,
+    StoredTemplate,
 )
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import Conflict, HibernautError, ImportContinues, InvalidArgument, NotFound, StoreUnavailable
+from hibernaut.services.records import Records
+from hibernaut.services.templates.template_prototypes import MigrationChoice, Prototype, TemplatePrototypes
+from hibernaut.store.agents.templates import TemplateStore
 
-
-@dataclass(frozen=True, slots=True)
-class Prototype:
-    """An agent as a version describes it, with its blocks."""
-
-    agent: StoredAgent
-    blocks: Sequence[StoredBlock]
+AT_ONCE = 25
+"""The largest number of agents that one attempt migrates: some seconds of writes."""
+LEASE_MS = 60_000
+"""Milliseconds after the last write of a worker from which the sweep continues its migration."""
+MOST_ATTEMPTS = 50
+"""Attempts without an agent migrated after which a migration is given up."""
+MOST_FAULTS = 20
+"""The largest number of agents whose faults are told."""
+KEPT = timedelta(days=7)
+"""The retention of the record of a migration that is over."""
+logger = logging.getLogger(__name__)
 
 
 class TemplateMigration:
-    """Migrates agents."""
+    """Migrates the agents of the templates of one tenant."""
 
-    def __init__(self, records: Records, documents: AgentDocuments, agents: Agents, blocks: Blocks) -> None:
+    def __init__(self, records: Records, store: TemplateStore, prototypes: TemplatePrototypes) -> None:
         self._records = records
-        self._documents = documents
-        self._agents = agents
-        self._blocks = blocks
+        self._store = store
+        self._prototypes = prototypes
 
-    def migrate(self, template: StoredTemplate, document: JsonObject, how: SaveTemplate, *, user: str | None) -> None:
-        """Migrate every agent of a template. Raises: InvalidArgument (the file), Conflict."""
-        agents = self._records.agent_marks.agents_of("BASE", [template.id])[template.id]
-        if not agents:
-            return
-        mark = f"prototype-of:{template.id}"
-        self._clear(mark)
-        copied = deepcopy(document)
-        for each in copied["agents"]:
-            each |= {"hidden": True, "tags": [mark]}
-        local_ids = [str(each["id"]) for each in copied["agents"]]
-        options = ImportOptions(append_copy_suffix=False, override_existing_tools=template.update_existing_tools)
-        made = self._documents.import_(copied, options, user=user).agent_ids
-        try:
-            prototypes = {local: self._prototype(agent_id) for local, agent_id in zip(local_ids, made, strict=True)}
-            for agent_id in agents:
-                with suppress(NotFound):  # it was deleted meanwhile
-                    self._one(agent_id, prototypes, how, user)
-        finally:
-            for agent_id in made:
-                self._discard(agent_id)
-
-    def _prototype(self, agent_id: str) -> Prototype:
-        agent = self._records.agent(agent_id)
-        return Prototype(agent, self._records.blocks_of(agent))
-
-    def _clear(self, mark: str) -> None:
-        """Delete the prototypes that dead workers have left."""
-        before = self._records.clock.now() - LEFT_BEHIND
-        left = self._records.agents.get_many(self._records.agent_marks.agents_of("TAG", [mark])[mark])
-        for agent in left.values():
-            if agent.created_at < before:
-                self._discard(agent.id)
-
-    def _one(self, agent_id: str, prototypes: Mapping[str, Prototype], how: SaveTemplate, user: str | None) -> None:
-        agent = self._records.agent(agent_id)
-        found = prototypes.get(agent.entity_id or "")
-        if found is None:
-            return  # this version has no such agent
-        prototype = found.agent
-        folders = list(dict.fromkeys([*agent.source_ids, *prototype.source_ids]))
-        request = UpdateAgent(
-            tool_ids=prototype.tool_ids,
-            block_ids=self._memory(agent, found.blocks, how, user),
-            folder_ids=folders if how.preserve_sources_on_migration else prototype.source_ids,
-            secrets=None if how.preserve_environment_variables_on_migration else prototype.environment(),
+    def begun(self, template: StoredTemplate, how: SaveTemplate, *, user: str | None, key_id: str | None, token: str) -> Change:
+        """The change that stores the migration to the latest version of a template, in place of an earlier one."""
+        earlier = self._store.migration(template.id)
+        made = StoredMigration(
+            template_id=template.id,
+            number=template.latest.number,
+            how=how,
+            user=user,
+            key_id=key_id,
+            agents=self._records.agent_marks.count("BASE", template.id, hidden=True),
+            began_at=self._records.clock.now(),
+            version=earlier.version if earlier else 0,
         )
-        self._agents.updates.update(agent_id, request, user=user)
-        taken = {name: getattr(prototype, name) for name in _TAKEN_OVER}
-        self._records.change_agent(agent_id, lambda now: (now.model_copy(update=taken), ()), user)
-        self._delete_left(agent)
+        return self._store.put_migration(earlier, made, self._due_ms(), token)
 
-    def _memory(self, agent: StoredAgent, blocks: Sequence[StoredBlock], how: SaveTemplate, user: str | None) -> list[str]:
-        """The blocks that the agent has then."""
-        held = {str(block.label): block for block in self._records.blocks_of(agent)}
-        wanted = {str(block.label): block for block in blocks}
-        kept = [
-            block.id
-            for label, block in held.items()
-            if label in wanted or how.block_reconciliation_strategy == "preserve-deleted"
-        ]
-        for label, block in wanted.items():
-            if label not in held:
-                kept.append(self._blocks.create(_like(block)).id)
-                continue
-            changes = {"description": block.description, "limit": block.limit, "read_only": block.read_only}
-            if not how.preserve_core_memories_on_migration:
-                changes["value"] = block.value
-            self._blocks.update(held[label].id, BlockUpdate.model_validate(changes), user=user)
-        return kept
+    def status(self, template: StoredTemplate) -> StoredMigration:
+        """The newest migration of a template. Raises: NotFound."""
+        found = self._store.migration(template.id)
+        if found is None or (found.over_at is not None and found.over_at + KEPT <= self._records.clock.now()):
+            raise NotFound(f"Template '{template.name}' has had no migration in the last {KEPT.days} days.")
+        return found
 
-    def _delete_left(self, before: StoredAgent) -> None:
-        """Delete the blocks that only this agent had, and that it has no more."""
-        now = set(self._records.agent(before.id).block_ids)
-        for block_id in before.block_ids:
-            if block_id not in now and not self._records.blocks.agents_of(block_id):
-                with suppress(NotFound):
-                    self._blocks.delete(block_id)
+    def first(self, template: StoredTemplate) -> StoredMigration:
+        """Migrate the first agents, for the request that saved the version. Returns how far that came. Raises: InvalidArgument (the file)."""
+        with suppress(StoreUnavailable, OSError, Conflict):  # the migration is stored: the sweep continues it
+            self.go_on(template.id)
+        done = self.status(template)
+        if done.fault is not None:
+            raise InvalidArgument(done.fault)
+        return done
 
-    def _discard(self, agent_id: str) -> None:
-        with suppress(NotFound):
-            prototype = self._records.agent(agent_id)
-            self._agents.delete(agent_id)
-            for block_id in prototype.block_ids:
-                with suppress(NotFound):
-                    self._blocks.delete(block_id)
+    def forget(self, template_id: str) -> None:
+        """Delete the record of a deleted template's migration, unless the sweep has still to delete its prototypes."""
+        job = self._store.migration(template_id)
+        if job is not None and job.over_at is not None:
+            with suppress(ConditionFailed):
+                self._records.writer.write(self._store.forget_migration(job))
 
+    def go_on(self, template_id: str) -> None:
+        """Take the migration and migrate at most `AT_ONCE` agents. Raises: OSError, StoreUnavailable; the sweep comes again then."""
+        job = self._store.migration(template_id)
+        if job is None or job.over_at is not None:
+            return
+        with suppress(ConditionFailed):
+            job = self._write(job, attempts=job.attempts + 1)
+            if job.ending:
+                self._end(job, job.fault)
+                return
+            template = self._store.get(template_id)
+            if template is None or job.attempts > MOST_ATTEMPTS:
+                self._end(job, "The template was deleted." if template is None else "The migration does not get ahead.")
+                return
+            with suppress(ImportContinues):
+                self._carry_out(job, template)
 
-def _like(block: StoredBlock) -> CreateBlock:
-    return CreateBlock.model_validate(block.model_dump(include=set(CreateBlock.model_fields)))
+    def _carry_out(self, job: StoredMigration, template: StoredTemplate) -> None:
+        by = MigrationChoice(job.how, job.user, job.key_id)
+        ids = self._records.agent_marks.next_agents("BASE", template.id, job.done_up_to, AT_ONCE)
+        if not ids:
+            self._end(job, None)
+            return
+        if not job.prototypes:
+            found = self._store.document(template.id, job.number)
+            if found is None:
+                self._end(job, "The template was deleted.")
+                return
+            try:
+                made = self._prototypes.make(template, found.document, by, f"{template.id} {job.number} {job.began_at}")
+            except InvalidArgument as refused:
+                self._end(job, refused.detail)
+                return
+            job = self._write(job, prototypes=made)
+        try:
+            prototypes = self._prototypes.read(job.prototypes)
+        except NotFound:  # somebody has deleted one: the next attempt makes them anew
+            self._write(job, prototypes={}, due_ms=self._now_ms())
+            return
+        for agent_id in ids:
+            job = self._one(job, agent_id, prototypes, by)
+        if len(ids) < AT_ONCE:
+            self._end(job, None)
+        else:
+            self._write(job, due_ms=self._now_ms())
+
+    def _one(
+        self, job: StoredMigration, agent_id: str, prototypes: Mapping[str, Prototype], by: MigrationChoice
+    ) -> StoredMigration:
+        """Migrate one agent. Returns the migration with its outcome, which the next write stores."""
+        if job.current != agent_id:
+            agent = self._records.agents.get(agent_id)
+            job = self._write(job, current=agent_id, had=agent.block_ids if agent else [])
+        done: JsonObject = {"done_up_to": agent_id, "attempts": 0}
+        try:
+            changed = self._prototypes.apply(agent_id, prototypes, by)
+            if changed:
+                self._prototypes.delete_left(agent_id, job.had, by.key_id)
+        except StoreUnavailable:
+            raise
+        except NotFound:  # it was deleted meanwhile
+            return job.model_copy(update={**done, "skipped": job.skipped + 1})
+        except HibernautError as refused:
+            faults = [*job.faults, MigrationFault(agent_id=agent_id, error=refused.detail[:500])][:MOST_FAULTS]
+            return job.model_copy(update={**done, "failed": job.failed + 1, "faults": faults})
+        counted = {"migrated": job.migrated + 1} if changed else {"skipped": job.skipped + 1}
+        return job.model_copy(update={**done, **counted})
+
+    def _end(self, job: StoredMigration, fault: str | None) -> None:
+        """Delete the prototypes, then take the migration out of the index DUE. From the first write on, no agent is changed any more."""
+        job = self._write(job, ending=True, fault=fault, current="", had=[], prototypes={})
+        self._prototypes.discard(job.template_id)
+        self._write(job, over_at=self._records.clock.now())
+        fields = {"template_id": job.template_id, "migrated": job.migrated, "failed": job.failed}
+        logger.info("template migrated" if fault is None else "template migration given up", extra=fields)
+
+    def _write(self, job: StoredMigration, *, due_ms: int = 0, **changes: object) -> StoredMigration:
+        """Store the migration; returns it as stored. `due_ms` 0: a lease from now. Raises: ConditionFailed if another worker has it."""
+        token, after = self._records.ids.token(), job.model_copy(update=changes)
+        over = after.over_at is not None
+        due = None if over else due_ms or self._due_ms()
+        ttl = int((self._records.clock.now() + KEPT).timestamp()) if over else None
+        self._records.writer.write(self._store.put_migration(job, after, due, token, ttl=ttl), token=token)
+        return after.model_copy(update={"version": job.version + 1})
+
+    def _now_ms(self) -> int:
+        return int(self._records.clock.now().timestamp() * 1000)
+
+    def _due_ms(self) -> int:
+        return self._now_ms() + LEASE_MS

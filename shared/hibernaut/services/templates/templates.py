@@ -14,6 +14,7 @@ from hibernaut.schemas.agents.template import (
     CURRENT,
     MOST_VERSIONS,
     CreateTemplateAgents,
+    MigrationStatus,
     RollbackTemplate,
     SaveTemplate,
     StoredTemplate,
@@ -27,8 +28,6 @@ from hibernaut.schemas.agents.template import (
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
-from hibernaut.services.agents.agents import Agents
-from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.records import Records
 from hibernaut.services.templates.template_agents import TemplateAgentsFactory
 from hibernaut.services.templates.template_migration import TemplateMigration
@@ -64,9 +63,9 @@ class Templates:
         if isinstance(request, TemplateFromAgent):
             asked = ExportAgentRequest(scrub_messages=True)
             document = self._documents.export(request.agent_id, asked).model_dump(mode="json")
-            replaces = False
+            replaces, source = False, request.agent_id
         else:
-            document, replaces = request.agent_file, request.update_existing_tools
+            document, replaces, source = request.agent_file, request.update_existing_tools, ""
         document = without_messages(document)
         now, template_id = self._records.clock.now(), self._records.ids.new("template")
         template = StoredTemplate(
@@ -80,7 +79,7 @@ class Templates:
         )
         token = self._records.ids.token()
         try:
-            self._records.writer.write(*self._store.create(template, document, token), token=token)
+            self._records.writer.write(*self._store.create(template, document, token, source), token=token)
         except ConditionFailed:
             raise Conflict(f"CONFLICT: A template called '{template.name}' already exists.") from None
         return template.wire()
@@ -92,25 +91,33 @@ class Templates:
             self.save(name, SaveTemplate())
         self._set_current(name, document, {"changed": True, "update_existing_tools": request.update_existing_tools})
 
-    def save(self, name: str, request: SaveTemplate, *, user: str | None = None) -> Template:
-        """Make the current document the next version, and migrate the agents of the template if the request says so. Raises: NotFound, Conflict,
-        InvalidArgument (too many versions).
+    def save(self, name: str, request: SaveTemplate, *, user: str | None = None, key_id: str | None = None) -> Template:
+        """Make the current document the next version, and migrate the agents of the template if the request says so: the first ones at once, the
+        others in the background. `key_id`: the caller's API key. Raises: NotFound, Conflict, InvalidArgument (too many versions; the document).
         """
 
-        def attempt() -> tuple[StoredTemplate, JsonObject]:
+        def attempt() -> StoredTemplate:
             before = self._named(name)
             if len(before.versions) >= MOST_VERSIONS:
                 raise InvalidArgument(f"INVALID_ARGUMENT: A template has at most {MOST_VERSIONS} versions; {name} has as many.")
             document = self._document(before, CURRENT)
             made = TemplateVersion(number=before.latest.number + 1, message=request.message, created_at=self._records.clock.now())
             changes = {"versions": [*before.versions, made], "changed": False}
-            self._write(before, changes, self._store.add_version(before.id, made.number, document))
-            return before.model_copy(update=changes), document
+            after, token = before.model_copy(update=changes), self._records.ids.token()
+            beside: list[Change] = [self._store.add_version(before.id, made.number, document)]
+            if request.migrate_agents:
+                beside.append(self._migration.begun(after, request, user=user, key_id=key_id, token=token))
+            self._write(before, changes, *beside, token=token)
+            return after
 
-        template, document = self._records.until_settled(attempt)
-        if request.migrate_agents:
-            self._migration.migrate(template, document, request, user=user)
-        return template.wire()
+        template = self._records.until_settled(attempt)
+        if not request.migrate_agents:
+            return template.wire()
+        return template.wire().model_copy(update={"migration": self._migration.first(template).wire()})
+
+    def migration(self, name: str) -> MigrationStatus:
+        """How far the newest migration of a template's agents is. Raises: NotFound."""
+        return self._migration.status(self._named(name)).wire()
 
     def roll_back(self, name: str, request: RollbackTemplate) -> None:
         """Make the document of a version the current one. Raises: NotFound (the template, the version), InvalidArgument, Conflict."""
@@ -129,9 +136,9 @@ class Templates:
 
         self._records.until_settled(attempt)
 
-    def _write(self, before: StoredTemplate, changes: JsonObject, *beside: Change) -> None:
+    def _write(self, before: StoredTemplate, changes: JsonObject, *beside: Change, token: str = "") -> None:
         after = before.model_copy(update={**changes, "updated_at": self._records.clock.now()})
-        token = self._records.ids.token()
+        token = token or self._records.ids.token()
         self._records.writer.write(self._store.change(before, after, token), *beside, token=token)
 
     def delete(self, name: str) -> None:
@@ -142,18 +149,22 @@ class Templates:
             self._records.writer.write(*self._store.delete(template))
             return template
 
-        gone = self._store.documents(self._records.until_settled(attempt).id)
+        template_id = self._records.until_settled(attempt).id
+        self._migration.forget(template_id)
+        gone = self._store.documents(template_id)
         for start in range(0, len(gone), MAX_CHANGES):
             self._records.writer.write(*gone[start : start + MAX_CHANGES])
 
-    def create_agents(self, version: str, request: CreateTemplateAgents, *, user: str | None = None) -> TemplateAgents:
-        """Make the agents of a version, `name:version` or `name` for the latest one. Raises: NotFound (the template, the version, an identity),
+    def create_agents(
+        self, version: str, request: CreateTemplateAgents, *, user: str | None = None, key_id: str | None = None
+    ) -> TemplateAgents:
+        """Make the agents of a version, `name:version` or `name` for the latest one. `key_id`: the caller's API key. Raises: NotFound (the template, the version, an identity),
         InvalidArgument.
         """
         name, _, wanted = version.partition(":")
         template = self._named(name)
         document = self._document(template, self._number(template, wanted or "latest"))
-        return self._factory.make(template, deepcopy(document), request, user=user)
+        return self._factory.make(template, deepcopy(document), request, user=user, key_id=key_id)
 
     def _named(self, name: str) -> StoredTemplate:
         template = self._store.named(name)
@@ -193,7 +204,7 @@ def without_messages(document: JsonObject) -> JsonObject:
 
 
 def templates_over(
-    stores: TenantStores, records: Records, documents: AgentDocuments, *, agents: Agents, blocks: Blocks
+    stores: TenantStores, records: Records, documents: AgentDocuments, *, migration: TemplateMigration
 ) -> Templates:
     """The use cases of templates of one tenant."""
     return Templates(
@@ -201,5 +212,5 @@ def templates_over(
         stores.templates,
         documents,
         factory=TemplateAgentsFactory(records, documents),
-        migration=TemplateMigration(records, documents, agents, blocks),
+        migration=migration,
     )

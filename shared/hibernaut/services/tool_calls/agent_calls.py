@@ -18,6 +18,10 @@ class RepliesPending(Exception):
         super().__init__(f"replies are awaited until {until.isoformat()}")
 
 
+class CallRefused(Exception):
+    """The call cannot be made; the text says why, and nothing was sent."""
+
+
 class AgentCalls(Protocol):
     """Performs calls to other agents."""
 

@@ -23,7 +23,7 @@ _EDITABLE = ("value", "label", "description")
 
 
 class MemoryEdits(NamedTuple):
-    """The changes of a step beside the log, each with its own condition, what events tell of them, and the versions of blocks that they write."""
+    """The changes of a step beside the log, each with its own condition, what events tell of them, and the versions of blocks and of the agent that they write."""
 
     changes: list[Change]
     facts: tuple[MemoryChanged, ...]
@@ -68,7 +68,10 @@ class MemoryChanges:
         made = self._made(work, now)
         facts += [_fact(work, block, "created") for block in made] + [_fact(work, before[each], "detached") for each in gone]
         changes += [*self._links(work, written, made=made, gone=gone), *self._desk(work, token)]
-        return MemoryEdits(changes, tuple(facts), (*versions, *((block.id, block.version) for block in made)))
+        versions += [(block.id, block.version) for block in made]
+        if made or any(block_id in work.agent.block_ids for block_id in gone):
+            versions.append((work.agent.id, work.agent.version + 1))
+        return MemoryEdits(changes, tuple(facts), tuple(versions))
 
     def _desk(self, work: StepWork, token: str) -> list[Change]:
         """The change of the agent's open files; empty if the step did not change them."""

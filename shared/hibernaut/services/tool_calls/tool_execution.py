@@ -5,33 +5,43 @@ claim (invariant 5).
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from hibernaut.domain.agents.agent_calls import AGENT_CALLS
+from hibernaut.domain.agents.agent_calls import ALL_CALLS, AT_ONCE
 from hibernaut.domain.memory import memory_edits
+from hibernaut.domain.tools.builtin_online_schemas import UNAVAILABLE
+from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import NO_RESULT
 from hibernaut.domain.turn.open_calls import INTERRUPTED
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
-from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import place_of
+from hibernaut.ports.tool_runner import ToolOutcome, ToolRunner
+from hibernaut.schemas.base import Json
+from hibernaut.schemas.errors import MasterKeyUnavailable, place_of
 from hibernaut.schemas.runs.turn import Claim, ClaimedResult
+from hibernaut.schemas.secret_errors import SecretUnreadable
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.spans import tool_span
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_work import StepWork, ToolEffects
-from hibernaut.services.tool_calls.online_tools import ONLINE_TYPES, OnlineTools
+from hibernaut.services.tool_calls.agent_calls import RepliesPending
+from hibernaut.services.tool_calls.call_policies import CallPolicies, is_limited
+from hibernaut.services.tool_calls.custom_tools import CustomTools, longest_output
+from hibernaut.services.tool_calls.parallel_calls import Made, at_once, beside
 from hibernaut.store.stores import TenantStores
 
 if TYPE_CHECKING:
     from hibernaut.services.tool_calls.agent_calls import AgentCalls
     from hibernaut.services.tool_calls.file_tools import FileTools
+    from hibernaut.services.tool_calls.mcp_calls import McpCalls
     from hibernaut.services.tool_calls.memory_tools import MemoryTools
+    from hibernaut.services.tool_calls.online_tools import OnlineTools
 
 MARGIN = timedelta(seconds=15)
 """The time between a tool's own time limit and the deadline of its claim."""
@@ -43,9 +53,11 @@ MEMORY_REFUSED = "The call was made, but what it changed in memory is not allowe
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
-_IN_OUR_STORES = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
-_UNCLAIMED = (*_IN_OUR_STORES, *ONLINE_TYPES)
+LONGEST_ONLINE = 30.0
+"""The longest time limit in seconds of a page and of a search."""
+_UNCLAIMED = (ToolType.LETTA_CORE, ToolType.LETTA_FILES_CORE)
 """The types of tools that have no effect outside the step's transaction."""
+_ONLINE_TYPES = (ToolType.LETTA_BUILTIN, ToolType.LETTA_VOICE_SLEEPTIME_CORE)
 _MEMORY_TYPES = (ToolType.LETTA_CORE, ToolType.LETTA_MEMORY_CORE, ToolType.LETTA_SLEEPTIME_CORE)
 
 
@@ -69,7 +81,7 @@ class ToolLimits:
 
 
 class LookupTools(Protocol):
-    """The tools beside memory and custom ones: they read this server's stores and the web, or write to other agents. A call reads the property
+    """The tools beside memory and custom ones: they read this server's stores, the web and MCP servers, or write to other agents. A call reads the property
     of its kind, so that what no call needs may stay unbuilt.
     """
 
@@ -84,6 +96,9 @@ class LookupTools(Protocol):
 
     @property
     def agents(self) -> AgentCalls: ...
+
+    @property
+    def mcp(self) -> McpCalls: ...
 
 
 class ToolExecution:
@@ -101,22 +116,47 @@ class ToolExecution:
         self._transactions = stores.transactions
         self._writer = stores.writer
         self._lookups = lookups
-        self._runner = runner
+        self._policies = CallPolicies(stores, host)
+        self.custom = CustomTools(stores, host, runner, limits)
         self._host = host
         self._clock = host.clock
         self._ids = host.ids
         self.limits = limits
 
     def run(self, work: StepWork, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
-        """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result.
+        """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result. Calls that may be made
+        beside each other are made at once (decision 57).
 
-        Raises: LeaseLost; ClaimHeld if another attempt may still be running a call; RepliesPending if a call waits for other agents.
+        Calls to other agents that follow each other wait together. Raises: LeaseLost; ClaimHeld if another attempt may still be running a call;
+        RepliesPending if a call waits for other agents.
         """
-        effects, results = work.effects, []
-        for call in calls:
-            result, effects = self._one(work, call, effects)
+        effects, results, made = work.effects, [], dict[int, Made]()
+        for place, call in enumerate(calls):
+            if place not in made:
+                group = beside(work.turn.actor, calls, place, lambda call: is_outside(work, call) and not is_limited(call))
+                made |= at_once({one: partial(self._outside, work, calls[one], effects) for one in group})
+            try:
+                result, effects = given(call, made[place].result(), effects) if place in made else self._one(work, call, effects)
+            except RepliesPending as first:
+                raise self._all_pending(work, calls[place + 1 :], first) from None
             results.append(result)
         return tuple(results), effects
+
+    def _all_pending(self, work: StepWork, later: Sequence[Call], first: RepliesPending) -> RepliesPending:
+        """Begin the calls to other agents that follow a waiting one directly, at most `AT_ONCE` in all. Each has its own claim, so a repeated step
+        begins none of them again. A call of another kind is made when those before it have returned.
+        """
+        waiting = [first]
+        for call in later:
+            tool = work.turn.actor.tool(call.name)
+            ours = call.refusal is None and tool is not None and tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE
+            if not ours or is_limited(call) or len(waiting) == AT_ONCE:
+                break
+            try:
+                self._lookups.agents.call(work, call)
+            except RepliesPending as pending:
+                waiting.append(pending)
+        return min(waiting, key=lambda one: one.until)
 
     def unwritten(self, work: StepWork, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
         """The results of a step whose transaction is too large. Calls whose changes were part of the transaction get error
@@ -137,14 +177,17 @@ class ToolExecution:
             return self._refused(work, call, effects)
         if call.name in work.turn.actor.client_tools:
             return _error(call, NO_RESULT), effects
+        limit = self._policies.limited(work, call)
+        if limit is not None:
+            return replace(_error(call, limit), limited=True), effects
         if tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE:
             return given(call, self._lookups.agents.call(work, call), effects)
+        if _is_unavailable(tool, call):
+            return _error(call, UNAVAILABLE[call.name]), effects
         if is_outside(work, call):
-            return self._outside(work, call, tool, effects)
+            return given(call, self._outside(work, call, effects), effects)
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
-        if tool.tool_type in ONLINE_TYPES:
-            return self._lookups.online.call(call), effects
         if tool.tool_type == ToolType.LETTA_FILES_CORE:
             return self._in_files(replace(work, effects=effects), call)
         return self._core(work, call, effects)
@@ -179,43 +222,59 @@ class ToolExecution:
         theirs = self._runs.claim(work.state, call.id) if again else None
         if theirs is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
-        if theirs.name in AGENT_CALLS:
+        if theirs.name in ALL_CALLS:
             return given(call, self._lookups.agents.call(work, call), effects)
-        return self._of_claim(call, theirs, effects)
+        return given(call, self._of_claim(theirs), effects)
 
-    def _outside(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
-        deadline = self._clock.now() + timedelta(seconds=self.limits.timeout) + MARGIN
+    def _outside(self, work: StepWork, call: Call, effects: ToolEffects) -> ClaimedResult:
+        """Claim an outside call, make it, and record its result; or the result of another attempt's claim. Raises: LeaseLost, ClaimHeld."""
+        tool = work.turn.actor.tool(call.name)
+        assert tool is not None  # noqa: S101 -- it is an outside call
+        deadline = self._clock.now() + timedelta(seconds=max(self.limits.timeout, LONGEST_ONLINE)) + MARGIN
         claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
         token = self._ids.token()
         theirs = self._claim(work, claim, token)
         if theirs is not None:
-            return self._of_claim(call, theirs, effects)
-        result = self._called(self._job(work, call, tool, effects))
+            return self._of_claim(theirs)
+        result = self.performed(replace(work, effects=effects), call, tool)
         self._record(work, claim.model_copy(update={"result": result}), token)
-        return given(call, result, effects)
+        return result
 
-    def _of_claim(self, call: Call, theirs: Claim, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
+    def _of_claim(self, theirs: Claim) -> ClaimedResult:
         """The recorded result of another attempt's call; without one, an error that says that the call may have been made.
 
         Raises: ClaimHeld.
         """
         if theirs.result is None:
             self._still_held(theirs)
-            return _error(call, INTERRUPTED), effects
-        return given(call, theirs.result, effects)
+            return ClaimedResult(status="error", error=INTERRUPTED)
+        return theirs.result
 
-    def _called(self, job: ToolJob) -> ClaimedResult:
+    def performed(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
+        """Make an outside call of a custom tool, a tool of an MCP server, or a built-in tool that reaches outside, once and without a claim."""
         began = self._clock.monotonic()
         try:
-            with self._host.tracer.span(tool_span(job.name)) as span:
-                result = _claimed(self._runner.run(job))
+            with self._host.tracer.span(tool_span(call.name)) as span:
+                result = self._called(work, call, tool)
                 span.error = "" if result.status == "success" else "tool_error"
         except OSError as error:
-            logger.error("tool could not be started", extra={"tool": job.name, "place": place_of(error)})
+            logger.error("tool could not be started", extra={"tool": call.name, "place": place_of(error)})
             return ClaimedResult(status="error", error=NOT_STARTED)
+        except (SecretUnreadable, MasterKeyUnavailable) as error:
+            logger.warning("secret cannot be read", extra={"tool": call.name, "code": error.code})
+            return ClaimedResult(status="error", error=f"{NOT_STARTED} {error.detail}")
         spent = int((self._clock.monotonic() - began) * 1000)
-        logger.info("tool called", extra={"tool": job.name, "tool_status": result.status, "tool_ms": spent})
+        logger.info("tool called", extra={"tool": call.name, "tool_status": result.status, "tool_ms": spent})
         return result
+
+    def _called(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
+        if tool.tool_type is ToolType.LETTA_BUILTIN:
+            return self._lookups.online.perform(work, call, longest_output(tool))
+        if tool.tool_type is ToolType.EXTERNAL_MCP:
+            return self._lookups.mcp.perform(
+                work, call, tool, seconds=seconds_of(tool.metadata_, self.limits.timeout), limit=longest_output(tool)
+            )
+        return _claimed(self.custom.run(work, call, tool, output_limit=longest_output(tool)))
 
     def _claim(self, work: StepWork, claim: Claim, token: str) -> Claim | None:
         """Claim the call. Returns None on success, else the existing claim of another attempt. Raises: LeaseLost."""
@@ -243,45 +302,19 @@ class ToolExecution:
         """Write the result to the claim, even if the attempt has lost its lease meanwhile."""
         self._writer.write(self._runs.finish_claim(work.state, claim, token))
 
-    def _job(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> ToolJob:
-        environment = work.agent.environment()
-        environment |= {"LETTA_AGENT_ID": work.agent.id, "LETTA_TOOL_ID": tool.id}
-        if work.agent.project_id:
-            environment["LETTA_PROJECT_ID"] = work.agent.project_id
-        return ToolJob(
-            name=call.name,
-            source_code=tool.source_code or "",
-            args=call.args,
-            json_schema=tool.json_schema,
-            source_type=tool.source_type,
-            environment=environment,
-            agent_id=work.agent.id,
-            agent_state=snapshot(work, effects),
-            timeout=self.limits.timeout,
-            memory=self.limits.memory,
-            output_limit=max(tool.return_char_limit * 2, 10_000),
-        )
-
-
-def snapshot(work: StepWork, effects: ToolEffects) -> JsonObject:
-    """The agent's state for a custom tool: without tools, rules and secrets."""
-    agent = work.agent
-    blocks = [{"id": block.id, "label": block.label, "value": block.value, "limit": block.limit} for block in effects.blocks]
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "agent_type": agent.agent_type.value,
-        "tags": agent.tags,
-        "memory": {"blocks": blocks},
-    }
-
 
 def is_outside(work: StepWork, call: Call) -> bool:
     """Whether the call has effects outside the step's transaction, so that it must be claimed first."""
     tool = work.turn.actor.tool(call.name)
     if tool is None or call.refusal is not None or call.needs_approval or tool.tool_type in _UNCLAIMED:
         return False
+    if _is_unavailable(tool, call):
+        return False
     return call.name not in memory_edits.MEMORY_TOOLS or tool.tool_type not in _MEMORY_TYPES
+
+
+def _is_unavailable(tool: Tool, call: Call) -> bool:
+    return tool.tool_type in _ONLINE_TYPES and call.name in UNAVAILABLE
 
 
 def _is_ours(work: StepWork, result: CallResult) -> bool:
@@ -308,6 +341,8 @@ def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[Call
     """The result of an outside call, and the effects with its edits of core memory. Edits that memory does not allow make the
     result an error, and are discarded.
     """
+    if result.used is not None:
+        effects = replace(effects, used=result.used.plus(effects.used))
     edits = memory_edits.written_over(result.blocks, effects.blocks)
     if edits.status == "error":
         refused = result.model_copy(update={"status": "error"})

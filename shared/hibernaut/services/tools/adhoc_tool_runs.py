@@ -1,4 +1,4 @@
-"""Executes a tool on request of the API, not of a model. Writes nothing to a log, and applies no tool rule or approval.
+"""Executes a tool on request of the API, not of a model. Writes nothing to a log, and applies tool policies, but no tool rule or approval.
 
 A built-in tool has the same effects as in a step, in one transaction of its own; a custom tool runs in the sandbox. Sources:
 Letta V1 API, digest 2.6 and 3; run-time digest 10.7.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hibernaut.domain.memory import memory_edits
-from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools import time_limits, tool_sources
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
@@ -21,11 +21,16 @@ from hibernaut.schemas.tools.tool import StoredTool, ToolExecutionResult, ToolRu
 from hibernaut.services.host import Host
 from hibernaut.services.records import Records
 from hibernaut.services.steps.step_work import StepLoader, StepWork, ToolEffects
+from hibernaut.services.tool_calls.call_policies import CallPolicies
+from hibernaut.services.tool_calls.custom_tools import packages_of, unrunnable
 from hibernaut.services.tool_calls.memory_changes import ARCHIVAL_INSERT, MemoryChanges, author_of
-from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution, snapshot
+from hibernaut.services.tool_calls.tool_execution import MEMORY_REFUSED, ToolExecution
+from hibernaut.services.tools.tool_packages import ToolPackages
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
+UNCUT = 1_000_000
+"""The characters of output that are kept of a run that the API asked for: V1 does not cut it to the tool's limit (run-time digest 10.6)."""
 NO_CALL = "null"
 """The placeholder of ids: there is no message, call or run to name."""
 
@@ -36,12 +41,19 @@ class AdhocToolRuns:
     def __init__(
         self, stores: TenantStores, host: Host, records: Records, *, loader: StepLoader, calls: ToolExecution, runner: ToolRunner
     ) -> None:
+        self._tenant = stores.tenant
+        self._packages = ToolPackages(stores.tenant, host.packages)
         self._archives = stores.archives
         self._memory = MemoryChanges(stores, host)
+        self.policies = CallPolicies(stores, host)
         self._records = records
         self._loader = loader
         self._calls = calls
         self._runner = runner
+
+    def refusal(self, source_type: str | None) -> str | None:
+        """Why tools of this source type cannot be run here; None if they can."""
+        return self._runner.refusal(source_type)
 
     def run_attached(self, agent_id: str, name: str, args: JsonObject, *, key_id: str | None = None) -> ToolExecutionResult:
         """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error". `key_id`: the caller's
@@ -53,8 +65,13 @@ class AdhocToolRuns:
         tool = next((tool for tool in self._records.tools_of(agent) if tool.name == name), None)
         if tool is None:
             raise NotFound(f"Tool '{name}' not found or not attached to agent '{agent_id}'")
+        refusal = self.policies.direct(tool, name, args, agent, key_id)
+        if refusal is not None:
+            return ToolExecutionResult(status="error", stdout=[], stderr=[refusal])
         if tool.tool_type is ToolType.CUSTOM:
             return self._custom(agent_id, tool, args, key_id)
+        if tool.tool_type in (ToolType.LETTA_BUILTIN, ToolType.EXTERNAL_MCP):
+            return self._online(agent_id, tool, args, key_id)
         return self._records.until_settled(lambda: self._builtin(agent_id, name, args, key_id))
 
     def _builtin(self, agent_id: str, name: str, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
@@ -65,26 +82,18 @@ class AdhocToolRuns:
             return ToolExecutionResult(status="error", stdout=[], stderr=[as_text(result.message)])
         return ToolExecutionResult(status="success", func_return=result.message, stdout=[], stderr=[])
 
+    def _online(self, agent_id: str, tool: StoredTool, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
+        """A built-in tool that reaches outside, or a tool of an MCP server, changes nothing here, so that there is nothing to commit."""
+        call = Call(id=NO_CALL, name=tool.name or "", args=args)
+        result = self._calls.performed(self._work(agent_id, key_id), call, tool)
+        if result.status == "error":
+            return ToolExecutionResult(status="error", stdout=[], stderr=[result.error or ""])
+        return ToolExecutionResult(status="success", func_return=result.value, stdout=[], stderr=[])
+
     def _custom(self, agent_id: str, tool: StoredTool, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
         work = self._work(agent_id, key_id)
-        agent, limits = work.agent, self._calls.limits
-        environment = agent.environment()
-        environment |= {"LETTA_AGENT_ID": agent.id, "LETTA_TOOL_ID": tool.id}
-        if agent.project_id:
-            environment["LETTA_PROJECT_ID"] = agent.project_id
-        outcome = self._runner.run(
-            ToolJob(
-                name=tool.name or "",
-                source_code=tool.source_code or "",
-                args=args,
-                json_schema=tool.json_schema,
-                environment=environment,
-                agent_id=agent.id,
-                agent_state=snapshot(work, work.effects),
-                timeout=limits.timeout,
-                memory=limits.memory,
-            )
-        )
+        call = Call(id=NO_CALL, name=tool.name or "", args=args)
+        outcome = self._calls.custom.run(work, call, tool, output_limit=UNCUT)
         if outcome.blocks:
             outcome = self._records.until_settled(
                 lambda: self._keep_blocks(self._work(agent_id, key_id), tool.name or "", outcome)
@@ -120,20 +129,41 @@ class AdhocToolRuns:
         run = StoredRun(id=NO_CALL, agent_id=agent_id, created_at=now, options=RunOptions(max_steps=1), key_id=key_id)
         return self._loader.load(RunState(run=run))
 
-    def run_source(self, request: ToolRunFromSource) -> ToolReturnMessage:
-        """Execute a source once, without an agent; stores nothing. Raises: InvalidToolSource if the source cannot be parsed."""
-        limits = self._calls.limits
+    def run_source(self, request: ToolRunFromSource, *, key_id: str | None = None) -> ToolReturnMessage:
+        """Execute a source once, without an agent; stores nothing.
+
+        Raises: InvalidToolSource if the source cannot be parsed; InvalidArgument for a source that cannot be run here; PackagesRefused, Unavailable
+        (packages).
+        """
+        why = unrunnable(request.npm_requirements) or self.refusal(request.source_type)
+        if why is not None:
+            raise InvalidArgument(f"INVALID_ARGUMENT: {why}.")
+        time_limits.check(request.metadata_)
+        limits, kind = self._calls.limits, request.source_type
+        name = request.name or tool_sources.function_name(request.source_code, kind)
+        refusal = self.policies.direct(None, name, request.args, None, key_id)
+        if refusal is not None:
+            return self._returned(ToolOutcome("error", error=refusal))
+        packages = self._packages.of(request.pip_requirements, kind)
         outcome = self._runner.run(
             ToolJob(
-                name=request.name or tool_schema.function_name(request.source_code),
+                name=name,
                 source_code=request.source_code,
+                source_type=kind,
                 args=request.args,
                 json_schema=request.json_schema or _schema(request),
-                environment=request.env_vars or {},
-                timeout=limits.timeout,
+                args_json_schema=request.args_json_schema,
+                environment={**self._calls.custom.environments.shared(), **(request.env_vars or {})},
+                tenant=self._tenant,
+                packages=packages_of(packages),
+                timeout=time_limits.seconds_of(request.metadata_, limits.timeout),
                 memory=limits.memory,
+                output_limit=UNCUT,
             )
         )
+        return self._returned(outcome)
+
+    def _returned(self, outcome: ToolOutcome) -> ToolReturnMessage:
         return ToolReturnMessage(
             id=NO_CALL,
             date=message_date(self._records.clock.now()),
@@ -156,8 +186,8 @@ def _told(outcome: ToolOutcome) -> list[str]:
 def _schema(request: ToolRunFromSource) -> JsonObject | None:
     """The schema of a source, given or derived; None if it cannot be derived, because a single execution does not need one."""
     if request.args_json_schema is not None:
-        return tool_schema.schema_from_args(request.source_code, request.args_json_schema)
+        return tool_sources.schema_from_args(request.source_code, request.source_type, request.args_json_schema)
     try:
-        return tool_schema.derive_schema(request.source_code, request.name)
+        return tool_sources.derive_schema(request.source_code, request.source_type, request.name)
     except InvalidArgument:
         return None

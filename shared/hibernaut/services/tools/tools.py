@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools import time_limits, tool_sources
 from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.table import Item
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import InvalidArgument, NameTaken, Unprocessable
-from hibernaut.schemas.tools.tool import MAX_NAME, StoredTool, ToolCreate, ToolType, ToolUpdate
+from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable
+from hibernaut.schemas.tools.tool import MAX_NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains, leave
-from hibernaut.services.records import Records
+from hibernaut.services.records import Records, by_key
+from hibernaut.services.tool_calls.custom_tools import unrunnable
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
+from hibernaut.services.tools.tool_packages import ToolPackages
 from hibernaut.store.agents.tools import OVERRIDABLE
 
 _OF_CODE = (
@@ -71,10 +74,11 @@ class ToolFilter:
 
 
 class Tools:
-    """The use cases of tools. `runs` executes them."""
+    """The use cases of tools. `runs` executes them, `packages` installs what they require."""
 
-    def __init__(self, records: Records, *, runs: AdhocToolRuns) -> None:
+    def __init__(self, records: Records, *, runs: AdhocToolRuns, packages: ToolPackages) -> None:
         self._records = records
+        self._packages = packages
         self.runs = runs
 
     def retrieve(self, tool_id: str) -> StoredTool:
@@ -118,6 +122,10 @@ class Tools:
         names = [wanted.name] if wanted.name is not None else wanted.names
         return self._records.tools.rows_of((), names) if names else None
 
+    def known(self, tool_ids: Sequence[str]) -> Mapping[str, StoredTool]:
+        """Those of the tools that exist, by id."""
+        return self._records.tools.get_many(tool_ids)
+
     def builtin(self) -> Sequence[StoredTool]:
         """All built-in tools. They always exist; nothing is written to create them."""
         return list(self._records.tools.by_name(builtin_tools()).values())
@@ -125,16 +133,23 @@ class Tools:
     def save(self, request: ToolCreate, *, user: str | None = None) -> StoredTool:
         """Create the tool, or change the one that has its name.
 
-        Raises: InvalidArgument (also as InvalidToolSource or NameTaken), Unprocessable, Conflict.
+        Raises: InvalidArgument (also as InvalidToolSource, NameTaken or PackagesRefused), Unprocessable, Unavailable (packages), Conflict.
         """
+        self._refuse_unrunnable(request.source_type, request.npm_requirements)
+        time_limits.check(request.metadata_)
         schema = schema_of(request)
         name = str(schema["name"])
         if name in builtin_tools():
             raise NameTaken(f"INVALID_ARGUMENT: '{name}' is the name of a built-in tool.")
 
+        def there() -> StoredTool | None:
+            return self._records.tools.by_name([name]).get(name)
+
+        packages = self._packages.of(request.pip_requirements, request.source_type, there)
+
         def attempt() -> StoredTool:
-            before = self._records.tools.by_name([name]).get(name)
-            tool = self._saved(request, schema, before, user)
+            before = there()
+            tool = self._saved(request, schema, before, user).model_copy(update={"packages": packages})
             token = self._records.ids.token()
             stores = self._records.tools
             changes = stores.create(tool, token) if before is None else stores.change(before, tool, token)
@@ -142,6 +157,12 @@ class Tools:
             return tool
 
         return self._records.until_settled(attempt)
+
+    def _refuse_unrunnable(self, source_type: str | None, packages: Sequence[NpmRequirement] | None) -> None:
+        """Raises: InvalidArgument for a tool that this server could never run."""
+        why = unrunnable(packages) or self.runs.refusal(source_type)
+        if why is not None:
+            raise InvalidArgument(f"INVALID_ARGUMENT: {why}.")
 
     def _saved(self, request: ToolCreate, schema: JsonObject, before: StoredTool | None, user: str | None) -> StoredTool:
         now = self._records.clock.now()
@@ -163,14 +184,16 @@ class Tools:
             npm_requirements=request.npm_requirements,
             default_requires_approval=request.default_requires_approval,
             enable_parallel_execution=bool(request.enable_parallel_execution),
+            metadata_=request.metadata_ if request.metadata_ is not None else (before.metadata_ if before else {}),
             last_updated_by_id=user,
         )
         return with_hash(tool)
 
     def update(self, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
-        """Apply the fields that are not null. Raises: NotFound, InvalidArgument, NameTaken, Conflict."""
+        """Apply the fields that are not null. Raises: NotFound, InvalidArgument, NameTaken, PackagesRefused, Unavailable (packages), Conflict."""
         changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
-        if builtin := builtin_by_id(tool_id):
+        builtin = builtin_by_id(tool_id)
+        if builtin is not None:
             fixed = [name for name in _OF_CODE if name in changes and changes[name] != getattr(builtin, name)]
             if fixed:
                 raise InvalidArgument(
@@ -179,6 +202,14 @@ class Tools:
             changes = {name: value for name, value in changes.items() if name in OVERRIDABLE}
         if request.json_schema is not None and request.args_json_schema is not None:
             raise InvalidArgument("INVALID_ARGUMENT: Give json_schema or args_json_schema, not both.")
+
+        time_limits.check(changes.get("metadata_"))
+        if "source_type" in changes or "npm_requirements" in changes:
+            self._refuse_unrunnable(request.source_type, request.npm_requirements)
+        if "pip_requirements" in changes and builtin is None:
+            there = self._records.tool(tool_id)
+            kind = request.source_type or there.source_type
+            changes["packages"] = self._packages.of(request.pip_requirements, kind, lambda: there)
 
         def attempt() -> StoredTool:
             before = self._records.tool(tool_id)
@@ -195,8 +226,8 @@ class Tools:
         if self._records.tools.by_name([name]):
             raise NameTaken(f"INVALID_ARGUMENT: Tool name {name} already exists")
 
-    def delete(self, tool_id: str) -> None:
-        """Delete the tool first, so that it cannot be attached any more, then detach it from its agents.
+    def delete(self, tool_id: str, *, key_id: str | None = None) -> None:
+        """Delete the tool first, so that it cannot be attached any more, then detach it from its agents. `key_id`: the caller's API key.
 
         Raises: NotFound, InvalidArgument (a built-in tool), Conflict.
         """
@@ -207,9 +238,12 @@ class Tools:
             tool = self._records.tool(tool_id)
             self._records.writer.write(*self._records.tools.delete(tool))
 
+        def without(agent: StoredAgent) -> JsonObject:
+            return {"tool_ids": [one for one in agent.tool_ids if one != tool_id]}
+
         self._records.until_settled(attempt)
         for agent_id in self._records.tools.agents_of(tool_id):
-            leave(self._records, agent_id, lambda agent: {"tool_ids": [one for one in agent.tool_ids if one != tool_id]})
+            leave(self._records, agent_id, without, by_key(key_id))
             self._records.writer.write(*self._records.tools.detach(tool_id, agent_id))
 
 
@@ -220,17 +254,24 @@ def _id(row: Item) -> str:
 def schema_of(request: ToolCreate) -> JsonObject:
     """The schema of a tool: the given one, else built from `args_json_schema`, else derived from the source.
 
-    Raises: InvalidToolSource (with the line), InvalidArgument, Unprocessable (TypeScript requires an explicit schema).
+    Raises: InvalidToolSource (with the place), InvalidArgument, Unprocessable (TypeScript from which no schema can be derived).
     """
+    source, kind = request.source_code, request.source_type
     if request.json_schema is not None:
-        if request.source_type in (None, "python"):
-            tool_schema.function_name(request.source_code)
-        return checked_schema(request.json_schema)
-    if request.source_type == "typescript":
-        raise Unprocessable("TypeScript tools require an explicit json_schema: their source is not read.")
+        schema = checked_schema(request.json_schema)
+        tool_sources.check(source, kind, str(schema["name"]))
+        return schema
     if request.args_json_schema is not None:
-        return tool_schema.schema_from_args(request.source_code, request.args_json_schema)
-    return tool_schema.derive_schema(request.source_code)
+        return tool_sources.schema_from_args(source, kind, request.args_json_schema)
+    if kind != tool_sources.TYPESCRIPT:
+        return tool_sources.derive_schema(source, kind)
+    tool_sources.function_name(source, kind)
+    try:
+        return tool_sources.derive_schema(source, kind)
+    except InvalidToolSource as error:  # V1 answers 422 to every tool in TypeScript without a json_schema
+        raise Unprocessable(
+            f"The schema cannot be read from the source, so give a json_schema with the tool. {error.detail}"
+        ) from error
 
 
 def checked_schema(schema: JsonObject) -> JsonObject:
@@ -255,17 +296,21 @@ def _updated(before: StoredTool, changes: JsonObject, user: str | None) -> Store
     if builtin_by_id(before.id):
         return after
     if "args_json_schema" in changes:
-        after.json_schema = tool_schema.schema_from_args(after.source_code or "", changes["args_json_schema"])
+        after.json_schema = tool_sources.schema_from_args(after.source_code or "", after.source_type, changes["args_json_schema"])
     if "json_schema" in changes or "args_json_schema" in changes:
         after.name = str(checked_schema(after.json_schema or {})["name"])
-    if "source_code" in changes and after.source_type != "typescript":
+    if "source_code" in changes:
         _refuse_other_name(after)
     return with_hash(after)
 
 
 def _refuse_other_name(tool: StoredTool) -> None:
     """Refuse a source whose function name differs from the schema's: the call would not find it. Raises: InvalidArgument."""
-    found = tool_schema.function_name(tool.source_code or "")
+    source, kind = tool.source_code or "", tool.source_type
+    if kind == tool_sources.TYPESCRIPT:
+        tool_sources.check(source, kind, tool.name or "")
+        return
+    found = tool_sources.function_name(source, kind)
     if found != tool.name:
         raise InvalidArgument(
             f"INVALID_ARGUMENT: Tool name '{found}' does not match the name of its json_schema '{tool.name}': change both together."

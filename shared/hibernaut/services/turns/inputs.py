@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from hibernaut.domain.agents.agent_calls import group_of
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.messages.message import Message
@@ -92,7 +93,7 @@ def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -
         name=one.name,
         otid=one.otid or str(UUID(message_id[-36:])),
         sender_id=one.sender_id,
-        group_id=one.group_id,
+        group_id=one.group_id or group_of(run),
         batch_item_id=one.batch_item_id,
         created_at=now,
     )

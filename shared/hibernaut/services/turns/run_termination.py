@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from hibernaut.domain.agents.group_turns import calls_group
 from hibernaut.domain.agents.sleeptime import triggered_by
 from hibernaut.domain.budgets import Spending
 from hibernaut.domain.memory.versions import merged
@@ -20,13 +21,14 @@ from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
+from hibernaut.domain.turn.call_outcomes import of_interrupted
 from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.domain.turn.turn_machine import absorb
-from hibernaut.domain.turn.turn_values import Asked, Interrupted, Replayed, Turn
-from hibernaut.ports.table import MAX_CHANGES, ConditionFailed
+from hibernaut.domain.turn.turn_values import Asked, Interrupted, Turn
+from hibernaut.ports.table import MAX_CHANGES, ConditionFailed, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
-from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.errors import Conflict, HibernautError, NotFound
 from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import RunEvent
@@ -35,16 +37,18 @@ from hibernaut.schemas.runs.turn import Claim, Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.steps.measurements import end_figures
-from hibernaut.services.steps.model_step import StepTiming, reply_of
+from hibernaut.services.steps.model_step import StepTiming, replayed
 from hibernaut.services.steps.step_lease import LeaseLost
 from hibernaut.services.steps.step_records import ended, events_of, step_record
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
+from hibernaut.services.tool_calls.call_policies import CallPolicies
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges, MemoryEdits, author_of
 from hibernaut.services.tool_calls.tool_execution import given, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
+from hibernaut.services.turns.open_group_calls import OpenGroupCalls
 from hibernaut.services.turns.unit_of_work import MemoryConflict, UnitOfWork, UnitWriter
-from hibernaut.store.runs.runs import RunState, unchanged
+from hibernaut.store.runs.runs import RunState, claimed_step, unchanged
 from hibernaut.store.runs.transaction_values import INPUT_PAGE, ApprovalConsumption, RunEnding, StepWrites
 from hibernaut.store.stores import TenantStores
 
@@ -88,6 +92,8 @@ class RunTermination:
         self._agents = stores.agents
         self._approvals = approvals
         self._memory = MemoryChanges(stores, host)
+        self._group_calls = OpenGroupCalls(stores, self.end)
+        self._policies = CallPolicies(stores, host)
         self._workflow = host.workflow
         self._clock = host.clock
         self._ids = host.ids
@@ -110,9 +116,16 @@ class RunTermination:
                 continue
             logger.info("run ended from outside", extra={"run_id": run_id, "stop_reason": reason.value})
             self._workflow.stop(RunRef(self._tenant, run_id))
+            if reason is StopReason.CANCELLED and calls_group(state.run):
+                self.pass_on(run_id)
             self._units.tell(state.run)
             return None
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
+
+    def pass_on(self, run_id: str, *, last: bool = False) -> None:
+        """Cancel what answers the calls of a group's run that was cancelled. If that fails here, the sweep does it, which looks `last`."""
+        with suppress(HibernautError, TableError, OSError):
+            self._group_calls.pass_on(run_id, last=last)
 
     def interrupt(self, head: Head, newcomer: InterruptingRun) -> bool:
         """In one transaction, end the run that owns the conversation and make the newcomer its owner. Returns False if the
@@ -127,6 +140,8 @@ class RunTermination:
             return False
         logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
         self._workflow.stop(RunRef(self._tenant, owner.run.id))
+        if calls_group(owner.run):
+            self.pass_on(owner.run.id)
         return True
 
     def _withdraw(self, run: StoredRun, head: Head | None) -> None:
@@ -173,6 +188,9 @@ class RunTermination:
         if error is None and reason is StopReason.ERROR:
             error = RunError(code="internal_error", message="The run was interrupted and could not be taken up again.")
         run.error = error
+        if before.journal and calls_group(run):
+            run.called = self._group_calls.used(before).plus(run.called)
+            run.cancelled_step = claimed_step(before) if reason is StopReason.CANCELLED else None
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
             self._writer.write(*self._transactions.end_alone(RunEnding(after, outside=before), now), token=after.token)
@@ -194,6 +212,7 @@ class RunTermination:
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
             spent = Spending.of(journal.usage, steps=1)
             written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent, beside.facts)
+            beside.changes.extend(self._policies.records(work, turn.stepped.outcomes, journal.stamp.step_id))
             if work.system is not None:  # the reply stands behind what its model was told
                 beside.changes.append(self._conversations.put_message(head.id, work.system, rewrite=True))
             after.run.sleeptime_group = triggered_by(work.agent)
@@ -222,7 +241,9 @@ class RunTermination:
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
             )
             if resolution:
-                rows.append(step_rows.returns(work.turn.actor, stamp, results_of(resolution, results)))
+                returned = results_of(resolution, results)
+                rows.append(step_rows.returns(work.turn.actor, stamp, returned))
+                beside.changes.extend(self._policies.records(work, of_interrupted(returned), resolution.step_id))
             events = events_of(work, rows)
         rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         after.run.resolve, after.run.input = None, []
@@ -247,7 +268,7 @@ class RunTermination:
             work = answered_by(self._loader.load(state), journal.stamp.fallback)
         except NotFound:
             return None, None, None, nothing
-        turn = absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
+        turn = absorb(work.turn, replayed(journal))
         if not isinstance(turn.state, Asked):
             return None, None, None, nothing
         results, beside = self._claimed(work, turn.state.calls, room, token, step_id=journal.stamp.step_id)
@@ -262,7 +283,7 @@ class RunTermination:
         `room` limits the number of changes. The calls for which no condition fits are reported as possibly made.
         """
         state = work.state
-        room = max(0, room - (OF_A_TURN if triggered_by(work.agent) else 0))
+        room = max(0, room - (OF_A_TURN if triggered_by(work.agent) else 0) - bool(work.turn.actor.policies))
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
         edits, refused = self._edits(work, calls, claims, token, author_of(work, step_id))
         kept = len(edits.changes) <= min(MOST_EDITS, max(0, room))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from hibernaut.domain.agents.agent_calls import AGENT_CALLS
+from hibernaut.domain.agents.agent_calls import ALL_CALLS
 from hibernaut.domain.turn import sent_messages, window
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.turn_machine import absorb, decide
@@ -24,7 +24,6 @@ from hibernaut.domain.turn.turn_values import (
     Finish,
     Finished,
     Reopened,
-    Replayed,
     RunTools,
     ToolsReturned,
     Turn,
@@ -37,7 +36,7 @@ from hibernaut.schemas.runs.turn import Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.search.index_wake_up import IndexWakeUp
-from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, reply_of
+from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, replayed
 from hibernaut.services.steps.spans import step_parent, step_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
@@ -159,6 +158,8 @@ class TurnEngine:
     def _after(self, run_id: str) -> AdvanceResult:
         """The result of a worker whose lease was lost."""
         state = self._runs.get(run_id)
+        if state is not None and state.run.cancelled_step is not None:
+            self._termination.pass_on(run_id)  # this worker may have sent a message meanwhile
         if state is None or state.ended:
             return AdvanceResult("finished", state.run.steps if state else 0)
         return AdvanceResult("busy", state.run.steps)
@@ -206,7 +207,7 @@ class TurnEngine:
             return absorb(work.turn, Reopened(run.resolve, stamp, followed=bool(run.input)))
         if journal is None:
             return work.turn
-        return absorb(work.turn, Replayed(reply_of(journal), journal.stamp))
+        return absorb(work.turn, replayed(journal))
 
     def _asks_for_room(self, work: StepWork, turn: Turn) -> AdvanceResult:
         """Store the reason for a compaction on the run and release the lease: compaction is a task of its own."""
@@ -254,7 +255,7 @@ class TurnEngine:
                     return AdvanceResult("waiting", work.state.run.steps)
                 work = replace(work, state=woken)
                 continue
-            waited = any(result.call.name in AGENT_CALLS for result in results)
+            waited = any(result.call.name in ALL_CALLS for result in results)
             timing.tools_ran(self._clock.monotonic() - began, self._clock, waited=waited)
             try:
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)

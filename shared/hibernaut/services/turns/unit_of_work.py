@@ -24,7 +24,7 @@ from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.budgets import Spending
 from hibernaut.domain.memory.versions import merged
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
-from hibernaut.ports.table import Change, ConditionFailed, TableError
+from hibernaut.ports.table import Change, ConditionFailed, Put, TableError
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import SleeptimeTrigger
@@ -42,6 +42,7 @@ from hibernaut.services.steps.spans import run_span
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost
 from hibernaut.services.steps.step_records import approval_of, events_of, measured, progressed, step_record
 from hibernaut.services.steps.step_work import StepWork
+from hibernaut.services.tool_calls.call_policies import CallPolicies
 from hibernaut.services.tool_calls.memory_changes import ARCHIVAL_INSERT, MemoryChanges, author_of
 from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
@@ -93,6 +94,7 @@ class StepCommits:
         writer: UnitWriter,
         budgets: BudgetChecks,
     ) -> None:
+        self._policies = CallPolicies(stores, host)
         self._conversations = stores.conversations
         self._archives = stores.archives
         self._memory = memory
@@ -137,7 +139,7 @@ class StepCommits:
             after=measured(work, turn),
             state=replace(work.state, run=run, lease=0, journal="", token=token),
             written=written,
-            edits=self._edits(work, memory.changes, token, author),
+            edits=[*self._edits(work, memory.changes, token, author), *self._recorded(work, stepped)],
             asks=approval_of(work, stepped, now) if stepped.waiting else None,
         )
 
@@ -150,6 +152,10 @@ class StepCommits:
             return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system, spent)
         inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
+
+    def _recorded(self, work: StepWork, stepped: Stepped) -> list[Put]:
+        """The changes that record the step's calls."""
+        return self._policies.records(work, stepped.outcomes, stepped.stamp.step_id if stepped.stamp else stepped.step_id)
 
     def _edits(self, work: StepWork, memory: Sequence[Change], token: str, author: Author) -> list[Change]:
         """The step's changes beside the log: memory, passages, and the system message that was compiled for this run."""

@@ -99,6 +99,12 @@ class AgentMarks:
         found = self._table.query_many([Query(self._pk, prefix=agent_mark_keys.agent_marks(facet, text)) for text in texts])
         return {text: [keys.last_part(str(mark["sk"])) for mark in marks] for text, marks in zip(texts, found, strict=True)}
 
+    def next_agents(self, facet: Facet, text: str, after: str, limit: int) -> list[str]:
+        """The ids of the next agents that bear a text, behind the id `after` ("": from the first), oldest first."""
+        prefix = agent_mark_keys.agent_marks(facet, text)
+        marks = self._table.query(self._pk, prefix=prefix, after=prefix + after if after else None, limit=limit)
+        return [keys.last_part(str(mark["sk"])) for mark in marks]
+
     def count(self, facet: Facet, text: str, *, hidden: bool) -> int:
         """The number of agents that bear a text, with or without the hidden ones. The engine counts."""
         prefix = agent_mark_keys.agent_marks(facet, text)

@@ -18,7 +18,9 @@ from hibernaut.store.agents.last_runs import FIELDS, NEW, PLACE, RAN, LastRuns, 
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.lists import tenant_list
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.time_orders import TimeOrder
 from hibernaut.store.versions import version_keys
@@ -38,11 +40,12 @@ _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "las
 class AgentStore:
     """Agents, and their list rows. Their marks are `store.agents.agent_marks`, their newest runs `last_runs`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
 
-    def __init__(self, table: TenantTable, codec: Codec, versions: VersionStore) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, versions: VersionStore, secrets: SecretVault) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
         self._versions = versions
+        self._secrets = secrets
         self.last_runs = LastRuns(table)
 
     def get(self, agent_id: str) -> StoredAgent | None:
@@ -53,7 +56,7 @@ class AgentStore:
     def get_many(self, agent_ids: Sequence[str]) -> dict[str, StoredAgent]:
         """The agents that exist among these, by id."""
         found = self._table.get_many([keys.agent(self._tenant, agent_id) for agent_id in agent_ids])
-        agents = [self.read(item) for item in found.values()]
+        agents = readable(self.read, found.values())
         return {agent.id: agent for agent in agents}
 
     def read(self, item: Item) -> StoredAgent:
@@ -65,9 +68,10 @@ class AgentStore:
         return agent
 
     def create(self, agent: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that create an agent, its list row, the item of its runs, and its first version; the agent is told its chain. Condition: the id is
-        free.
+        """The changes that create an agent, its list row, the item of its runs, and its first version; the agent is told its chain, and its secrets are
+        sealed in place. Condition: the id is free. Raises: MasterKeyUnavailable, NotImplementedHere.
         """
+        self._secrets.seal(agent.id, agent.secrets)
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
         manages = {GROUP: agent.managed_group_id} if agent.managed_group_id else {}
         version, chain = self._versions.put(self.history(agent.id), None, content_of(agent), edit)
@@ -88,12 +92,26 @@ class AgentStore:
             version,
         ]
 
+    def create_unlisted(self, agent: StoredAgent, token: str) -> Put:
+        """The change that creates the conversation of a group in the form of an agent, which no list, count or history shows. Condition: the id is
+        free.
+        """
+        key = keys.agent(self._tenant, agent.id)
+        return Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT)
+
+    def delete_unlisted(self, agent: StoredAgent) -> Delete:
+        """The change that deletes such an item. Condition: the version is that of `agent`."""
+        key = keys.agent(self._tenant, agent.id)
+        return Delete(key, eq(version=agent.version), freed(key, agent))
+
     def change(self, before: StoredAgent, after: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain.
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain, and
+        its secrets are sealed in place. Raises: MasterKeyUnavailable, NotImplementedHere.
 
         Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the item of
         the last run.
         """
+        self._seal(before, after)
         key = keys.agent(self._tenant, after.id)
         stored = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
         changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
@@ -115,6 +133,12 @@ class AgentStore:
             row[CONCEALED] = True
         cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
         return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
+
+    def _seal(self, before: StoredAgent, after: StoredAgent) -> None:
+        """Seal the secrets of `after`. Those that an older version has stored stay plain if this process cannot seal."""
+        known = [secret for secret in after.secrets if secret in before.secrets]
+        self._secrets.seal(after.id, [secret for secret in after.secrets if secret not in known])
+        self._secrets.seal_where_possible(after.id, known)
 
     def history(self, agent_id: str) -> VersionPlace:
         """Where the versions of an agent's settings are. Its deletion takes them along."""

@@ -14,6 +14,7 @@ from hibernaut.store.agents import group_keys
 from hibernaut.store.agents.group_keys import MANAGER, MEMBER
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -36,7 +37,7 @@ class GroupStore:
         if not group_ids:
             return {}
         found = self._table.get_many([group_keys.group(self._tenant, group_id) for group_id in group_ids])
-        groups = [self._read(item) for item in found.values()]
+        groups = readable(self._read, found.values())
         return {group.id: group for group in groups}
 
     def _read(self, item: Item) -> StoredGroup:

@@ -15,6 +15,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.store.agents import identity_keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.keys import last_part
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -37,7 +38,7 @@ class IdentityStore:
         if not identity_ids:
             return {}
         found = self._table.get_many([identity_keys.identity(self._tenant, one) for one in dict.fromkeys(identity_ids)])
-        identities = [self._read(item) for item in found.values()]
+        identities = readable(self._read, found.values())
         return {identity.id: identity for identity in identities}
 
     def _read(self, item: Item) -> StoredIdentity:

@@ -3,6 +3,7 @@
 pk                 sk      what                                          read by
 t#IMPORT#import    IMPORT  an import that is not complete (index DUE)    the import; the sweep
 t#AGENT#agent      SKILLS  the skills that an agent brought along        its export
+t#AGENT#agent      COMING  the import that has reserved the agent's id   imports that keep ids
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ def import_of(tenant: str, import_id: str) -> Key:
 
 def mark(tenant: str, digest: str) -> Key:
     return Key(f"{checked(tenant)}#IMPORTED#{digest}", "MARK")
+
+
+def reservation(tenant: str, agent_id: str) -> Key:
+    return Key(keys.agent(tenant, agent_id).pk, "COMING")
 
 
 def skills(tenant: str, agent_id: str) -> Key:

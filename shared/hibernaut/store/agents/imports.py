@@ -7,10 +7,11 @@ worker writes nothing more, and `rows` counts the messages that are written.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, Delete, Put, Update, Value, eq
+from hibernaut.ports.table import ABSENT, Change, Check, Delete, Put, Update, Value, eq
 from hibernaut.schemas.agents.staged_import import AgentSkills
 from hibernaut.store.agents import import_keys
 from hibernaut.store.table import blob_keys, keys
@@ -111,6 +112,26 @@ class ImportStore:
     def complete(self, state: ImportState) -> Delete:
         """The change that ends an import. Condition: the attempt is that of `state`."""
         return Delete(import_keys.import_of(self._tenant, state.id), eq(attempt=state.attempt), frees=state.blob)
+
+    def reserve(self, agent_id: str, import_id: str) -> list[Change]:
+        """The changes that reserve the id of an agent for an import. Conditions: there is no such agent, no other import has reserved it, and nothing
+        of a deleted one is left.
+        """
+        key = import_keys.reservation(self._tenant, agent_id)
+        return [
+            Put({"pk": key.pk, "sk": key.sk, "import": import_id}, ABSENT),
+            Check(keys.agent(self._tenant, agent_id), ABSENT),
+            Check(keys.gone(self._tenant, agent_id), ABSENT),
+        ]
+
+    def reserved_by(self, agent_ids: Sequence[str]) -> list[str]:
+        """The ids of the imports that have reserved these agents."""
+        found = self._table.get_many([import_keys.reservation(self._tenant, agent_id) for agent_id in agent_ids])
+        return list(dict.fromkeys(str(item["import"]) for item in found.values()))
+
+    def release(self, agent_id: str) -> Delete:
+        """The change that ends a reservation, in the transaction with which the agent exists."""
+        return Delete(import_keys.reservation(self._tenant, agent_id))
 
     def put_skills(self, agent_id: str, skills: AgentSkills) -> Put:
         """The change that stores an agent's skills."""

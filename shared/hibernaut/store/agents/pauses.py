@@ -2,15 +2,19 @@
 
     t#AGENT#agent  PAUSED  since when, and by whom  acceptance of messages; schedules
 
+While a person is erased, the messages of the person are refused too: the batch also reads the marks of the senders that a request names
+(`store.agents.erasure_keys`).
+
 The deletion of the agent takes the item along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Put
 from hibernaut.schemas.agents.pause import StoredPause
+from hibernaut.store.agents import erasure_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
 from hibernaut.store.table.tenant_table import TenantTable
@@ -44,12 +48,13 @@ class PauseStore:
         """The pause of an item."""
         return None if item is None else self._codec.record(StoredPause, item)
 
-    def reading(self, agent_id: str) -> PauseReading:
-        """A read of an agent's pause, for a batch that the caller sends."""
-        return PauseReading(self, self.key(agent_id))
+    def reading(self, agent_id: str, senders: Iterable[str | None] = ()) -> PauseReading:
+        """A read of an agent's pause, for a batch that the caller sends. `senders`: those that the request's messages name."""
+        named = sorted({sender for sender in senders if sender})
+        return PauseReading(self, self.key(agent_id), [erasure_keys.sender(self._tenant, sender) for sender in named])
 
     def pause(self, agent_id: str, pause: StoredPause) -> list[Change]:
-        """The changes that pause an agent. Condition: the agent exists."""
+        """The changes that pause an agent, also one that is paused. Condition: the agent exists."""
         return [Check(keys.agent(self._tenant, agent_id), PRESENT), Put(self._codec.item(self.key(agent_id), pause))]
 
     def resume(self, agent_id: str) -> Delete:
@@ -58,13 +63,19 @@ class PauseStore:
 
 
 class PauseReading:
-    """One read of an agent's pause. The caller reads `keys` and passes what it found to `take`."""
+    """One read of an agent's pause and of the marks of senders. The caller reads `keys` and passes what it found to `take`.
 
-    def __init__(self, pauses: PauseStore, key: Key) -> None:
+    `erasure_id`: the erasure of a person whose message the request has; None: there is none.
+    """
+
+    def __init__(self, pauses: PauseStore, key: Key, senders: Sequence[Key]) -> None:
         self._pauses = pauses
-        self.keys = (key,)
+        self._senders = senders
+        self.keys = (key, *senders)
         self.pause: StoredPause | None = None
+        self.erasure_id: str | None = None
 
     def take(self, found: Mapping[Key, Item]) -> None:
         """The items that exist among `keys`; others are ignored."""
         self.pause = self._pauses.read(found.get(self.keys[0]))
+        self.erasure_id = next((str(found[key]["erasure"]) for key in self._senders if key in found), None)

@@ -16,6 +16,7 @@ from hibernaut.schemas.agents.schedule import MOST_OUTCOMES, PauseReason, Schedu
 from hibernaut.store.agents import schedule_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, expired, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -66,7 +67,7 @@ class ScheduleStore:
         """The schedules that exist among these, in the order of `ids`."""
         places = [schedule_keys.schedule(self._tenant, schedule_id) for schedule_id in ids]
         found = self._table.get_many(places)
-        return [self._read(found[place]) for place in places if place in found and not expired(found[place], now)]
+        return [*readable(self._read, (found[place] for place in places if place in found and not expired(found[place], now)))]
 
     def rows(self, agent_id: str | None = None) -> RowList:
         """The list rows of an agent's schedules, or of all of the tenant."""

@@ -6,9 +6,10 @@ This module has reads, and changes that a use case combines into a transaction.
 from __future__ import annotations
 
 from hibernaut.ports.table import ABSENT, Change, Delete, Item, Key, Put, Update, Value, eq
-from hibernaut.schemas.agents.template import CURRENT, StoredTemplate, TemplateDocument
+from hibernaut.schemas.agents.template import CURRENT, StoredMigration, StoredTemplate, TemplateDocument
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.agents import template_keys
+from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -24,7 +25,11 @@ class TemplateStore:
     def named(self, name: str) -> StoredTemplate | None:
         """The template with this name, or None."""
         named = self._table.get(template_keys.template_name(self._tenant, name))
-        item = self._table.get(template_keys.template(self._tenant, str(named["template"]))) if named else None
+        return self.get(str(named["template"])) if named else None
+
+    def get(self, template_id: str) -> StoredTemplate | None:
+        """The template, or None."""
+        item = self._table.get(template_keys.template(self._tenant, template_id))
         return self._read(item) if item else None
 
     def _read(self, item: Item) -> StoredTemplate:
@@ -37,15 +42,15 @@ class TemplateStore:
         item = self._table.get(template_keys.template_document(self._tenant, template_id, number))
         return self._codec.record(TemplateDocument, item) if item else None
 
-    def create(self, template: StoredTemplate, document: JsonObject, token: str) -> list[Change]:
+    def create(self, template: StoredTemplate, document: JsonObject, token: str, source: str = "") -> list[Change]:
         """The changes that create a template whose current document is its first version. The condition of the first one is that the name is
-        free.
+        free. `source`: the agent that the document was made from.
         """
         key, name = template_keys.template(self._tenant, template.id), template_keys.template_name(self._tenant, template.name)
         return [
             Put({"pk": name.pk, "sk": name.sk, "template": template.id, "wt": token}, ABSENT),
             Put(self._codec.item(key, template, version=template.version, wt=token), ABSENT),
-            *(self._put(template.id, number, document) for number in (CURRENT, template.latest.number)),
+            *(self._put(template.id, number, document, source) for number in (CURRENT, template.latest.number)),
         ]
 
     def change(self, before: StoredTemplate, after: StoredTemplate, token: str) -> Update:
@@ -63,17 +68,51 @@ class TemplateStore:
 
     def add_version(self, template_id: str, number: int, document: JsonObject) -> Change:
         """The change that adds the document of a new version."""
-        return self._put(template_id, number, document)
+        return self._put(template_id, number, document, "")
 
-    def _put(self, template_id: str, number: int, document: JsonObject) -> Put:
+    def _put(self, template_id: str, number: int, document: JsonObject, source: str) -> Put:
         key = template_keys.template_document(self._tenant, template_id, number)
-        return Put(self._codec.item(key, TemplateDocument(document=document)))
+        made: dict[str, Value] = {"source": source} if source else {}
+        return Put(self._codec.item(key, TemplateDocument(document=document), **made))
 
     def delete(self, template: StoredTemplate) -> list[Change]:
         """The changes that delete a template and its name. Condition: the version is that of `template`. Its documents remain."""
         key = template_keys.template(self._tenant, template.id)
         name = template_keys.template_name(self._tenant, template.name)
         return [Delete(key, eq(version=template.version), freed(key, template)), Delete(name)]
+
+    def migration(self, template_id: str) -> StoredMigration | None:
+        """The newest migration of a template, or None."""
+        item = self._table.get(template_keys.template_migration(self._tenant, template_id))
+        return self._codec.record(StoredMigration, item) if item else None
+
+    def put_migration(
+        self, before: StoredMigration | None, after: StoredMigration, due_ms: int | None, token: str, *, ttl: int | None = None
+    ) -> Put:
+        """The change from one state of a migration to the next. Condition: it is still `before` (None: there is none). From `due_ms` on, the
+        sweep continues it; None: it is over, and expires at `ttl`, in seconds since 1970.
+        """
+        key = template_keys.template_migration(self._tenant, after.template_id)
+        stored = after.model_copy(update={"version": (before.version if before else 0) + 1})
+        due: dict[str, Value] = {**keys.due(after.template_id, due_ms)} if due_ms is not None else {}
+        item = self._codec.item(key, stored, **due, **({"ttl": ttl} if ttl is not None else {}), version=stored.version, wt=token)
+        return Put(item, eq(version=before.version) if before else ABSENT, freed(key, before) if before else "")
+
+    def forget_migration(self, migration: StoredMigration) -> Delete:
+        """The change that deletes the record of a migration. Condition: it is as it was read."""
+        key = template_keys.template_migration(self._tenant, migration.template_id)
+        return Delete(key, eq(version=migration.version), freed(key, migration))
+
+    def names(self, after: str, limit: int) -> list[str]:
+        """The names of templates after one, in alphabetical order."""
+        pk = template_keys.template_name(self._tenant, "").pk
+        return [str(row["sk"]) for row in self._table.query(pk, after=after or None, limit=limit, names=("sk",))]
+
+    def sources(self, template_id: str) -> set[str]:
+        """The agents from which the documents of a template were made, as far as they are known."""
+        pk = template_keys.template(self._tenant, template_id).pk
+        rows = self._table.query(pk, prefix=template_keys.DOCUMENTS, names=("source",))
+        return {str(row["source"]) for row in rows if row.get("source")}
 
     def documents(self, template_id: str) -> list[Delete]:
         """The changes that delete the documents of a template, with their blobs."""

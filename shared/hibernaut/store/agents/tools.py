@@ -17,6 +17,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tools.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -45,7 +46,7 @@ class ToolStore:
 
     def among(self, tool_ids: Sequence[str], items: Sequence[Item]) -> dict[str, StoredTool]:
         """The tools that exist among `tool_ids`, by id. `items`: the items of their records, read earlier."""
-        stored = [self._read(item) for item in items]
+        stored = [*readable(self._read, items)]
         records = {tool.id: tool for tool in stored}
         tools: dict[str, StoredTool] = {}
         for tool_id in tool_ids:

@@ -18,6 +18,7 @@ from hibernaut.store.conversations.conversation_orders import last_message, mess
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -41,7 +42,7 @@ class ConversationRecordStore:
     def get_many(self, conversation_ids: Sequence[str]) -> dict[str, StoredConversation]:
         """The records that exist of these conversations, by id."""
         found = self._table.get_many([keys.conversation(self._tenant, one) for one in conversation_ids])
-        records = [self.read(item) for item in found.values()]
+        records = readable(self.read, found.values())
         return {record.id: record for record in records}
 
     def read(self, item: Item) -> StoredConversation:
@@ -50,8 +51,10 @@ class ConversationRecordStore:
         record.version = int(item["version"])
         return record
 
-    def create(self, record: StoredConversation, token: str) -> list[Change]:
-        """The changes that create a record and its list row. Conditions: the id is free, and the agent exists."""
+    def create(self, record: StoredConversation, token: str, sent: str = "") -> list[Change]:
+        """The changes that create a record and its list row. `sent`: the time of its newest message ("": none). Conditions: the id is free, and the
+        agent exists.
+        """
         key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
             Put(self._codec.item(key, record, version=record.version, wt=token), ABSENT),
@@ -60,12 +63,12 @@ class ConversationRecordStore:
                     "pk": row.pk,
                     "sk": row.sk,
                     **keys.listed(self._tenant, NOUN, record.id),
-                    **messaged(self._tenant, record.agent_id, record.id, ""),
+                    **messaged(self._tenant, record.agent_id, record.id, sent),
                     **_listed(record),
                 }
             ),
             Put({**ran(self._tenant, record.agent_id, record.id, ""), "pk": row.pk, "sk": keys.conversation_last_run(row).sk}),
-            last_message(self._tenant, record.agent_id, record.id, ""),
+            last_message(self._tenant, record.agent_id, record.id, sent),
             Check(keys.agent(self._tenant, record.agent_id), PRESENT),
         ]
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
-from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import INLINE_BYTES, Codec, freed
+from hibernaut.store.table.codec import INLINE_BYTES, Codec, freed, json_of
 from hibernaut.store.table.logs import IdRange, LogReader, is_said
+from hibernaut.store.table.lost_records import needing_all
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
+from hibernaut.store.table.packs import PACKED_TO, RESTING
 from hibernaut.store.table.tenant_table import TenantTable
 
 MAX_READS = 20
@@ -33,6 +36,18 @@ ROWS_BYTES = 2_000_000
 """The largest total size of the bodies of new rows within one transaction, in bytes: half of the transaction's limit."""
 _FORKABLE = "conv-"
 """The id prefix of conversations that may be forks: a default conversation, which has its agent's id, is none."""
+
+
+class RowText(NamedTuple):
+    """A row of a log as it is stored: its JSON, and what the table keeps beside it."""
+
+    id: str
+    role: Role
+    text: str
+
+    @classmethod
+    def of(cls, row: Message) -> RowText:
+        return cls(row.id, row.role, json_of(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,7 @@ class ConversationStore:
         head.newest = str(item.get("newest", "")).split()
         head.counted, head.reported = int(item.get("counted", 0)), int(item.get("reported", 0))
         head.measured_with = str(item.get("measured_with", ""))
+        head.read_packs(resting=bool(item.get(RESTING)), packed_to=str(item.get(PACKED_TO, "")))
         head.calls_open = {"yes": True, "no": False}.get(str(item.get("calls_open", "")))
         return head
 
@@ -99,7 +115,8 @@ class ConversationStore:
             if head is None:
                 return None
             # An explicitly set system message may differ from the head's: the last attempt accepts it as it is.
-            loaded = self._snapshot(head, any_prompt=tried == MAX_READS - 1)
+            with needing_all():
+                loaded = self._snapshot(head, any_prompt=tried == MAX_READS - 1)
             if loaded is not None:
                 self.keep(loaded)
                 return loaded
@@ -178,12 +195,16 @@ class ConversationStore:
         return found[0] if found else None
 
     def put_rows(self, head: Head, rows: Sequence[Message]) -> list[Put]:
-        """The changes that write new rows of a log, with the pointer by which searches find them at once.
+        """As `put_texts`."""
+        return self.put_texts(head, [RowText.of(row) for row in rows])
+
+    def put_texts(self, head: Head, rows: Sequence[RowText]) -> list[Put]:
+        """The changes that write new rows of a log, with the pointer by which searches find them at once. Condition: the ids are free.
 
         The rows share `ROWS_BYTES`: a larger body goes to a blob, so that the transaction stays below its size limit.
         """
         share = ROWS_BYTES // max(1, len(rows))
-        puts = [self.put_message(head.id, row, inline=share) for row in rows]
+        puts = [Put(self._row_item(head.id, head.agent_id, row, share), ABSENT) for row in rows]
         return [*puts, *self._unindexed.rows(head.agent_id, head.id, rows)]
 
     def pointed(self, head: Head, rows: Sequence[Message]) -> list[Put]:
@@ -193,16 +214,25 @@ class ConversationStore:
 
     def put_message(self, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
-        key = keys.message(self._tenant, conversation, row.id)
-        places = keys.listed(self._tenant, "MSGS", row.id)
-        if conversation != row.agent_id:  # an agent with its default conversation alone pays for no further place
-            places |= place_keys.agent_message(self._tenant, row.agent_id, row.id)
-        item = self._codec.item(key, row, inline, **places, role=row.role)
+        item = self._row_item(conversation, row.agent_id, RowText.of(row), inline)
         if not rewrite:
             return Put(item, ABSENT)
         # The caller does not know the blob of the old body. Only for a large new body the old item is read to free its blob.
-        before = self._table.get(key) if item["blob"] else None
+        before = self._table.get(keys.message(self._tenant, conversation, row.id)) if item["blob"] else None
         return Put(item, PRESENT, str(before["blob"]) if before else "")
+
+    def _row_item(self, conversation: str, agent_id: str, row: RowText, inline: int) -> dict[str, Value]:
+        places = keys.listed(self._tenant, "MSGS", row.id)
+        if conversation != agent_id:  # an agent with its default conversation alone pays for no further place
+            places |= place_keys.agent_message(self._tenant, agent_id, row.id)
+        return self._codec.text_item(keys.message(self._tenant, conversation, row.id), row.text, inline, **places, role=row.role)
+
+    def erase_rows(self, conversation: str, rows: Sequence[Message]) -> list[Put]:
+        """The changes that replace what rows say, with the blobs that they free. Condition: the rows exist."""
+        places = [keys.message(self._tenant, conversation, row.id) for row in rows]
+        before = self._table.get_many(places) if places else {}
+        puts = [self.put_message(conversation, row, rewrite=True) for row in rows]
+        return [replace(put, frees=str(before[put.key]["blob"])) if put.key in before else put for put in puts]
 
     def create_head(self, head: Head, token: str) -> Put:
         """The change that creates a head. Condition: the conversation has none."""

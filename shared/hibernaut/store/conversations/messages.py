@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.table import lists
 from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.logs import IdRange, read_row
 from hibernaut.store.table.tenant_table import TenantTable
 
 NOUN = "MSGS"
@@ -35,4 +35,4 @@ class MessageStore:
     def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Message]:
         """The rows in the order of their ids, newest first if `descending`, read lazily: `first` of them at once, then more and more."""
         for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
-            yield self._codec.record(Message, item)
+            yield read_row(self._codec, item)

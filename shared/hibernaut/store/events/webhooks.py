@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from hibernaut.domain.events import OutboundEvent
 from hibernaut.ports.table import ABSENT, PRESENT, Delete, Index, Item, Key, Put, Update, Value, eq
-from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.events.webhook import Delivery, DeliveryState, StoredWebhook
 from hibernaut.schemas.ids import made_at
 from hibernaut.store.events import event_keys
@@ -152,6 +152,12 @@ class WebhookStore:
             if len(items) < PAGE:
                 return
             before = str(items[-1]["sk"])
+
+    def page(self, webhook_id: str, after: str, limit: int) -> list[tuple[Key, JsonObject]]:
+        """The places and events of the deliveries of a webhook after one event, oldest first."""
+        pk, lower = event_keys.delivery(self._tenant, webhook_id, "").pk, f"{event_keys.EVENT}{after}" if after else None
+        items = self._table.query(pk, prefix=event_keys.EVENT, after=lower, limit=limit, names=("event",))
+        return [(Key(str(item["pk"]), str(item["sk"])), json.loads(str(item["event"]))) for item in items]
 
     def dead(self, webhook_id: str, since: str | None, until: str | None, limit: int) -> list[Key]:
         """The places of the dead deliveries of events whose ids are between two, oldest first."""

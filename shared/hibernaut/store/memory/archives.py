@@ -23,6 +23,7 @@ from hibernaut.schemas.memory.version import SERVER, Author, StoredVersion
 from hibernaut.store.memory.passages import OPEN, PassageStore
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions.version_store import Edit
@@ -57,7 +58,7 @@ class ArchiveStore:
     def get_many(self, archive_ids: Sequence[str]) -> dict[str, StoredArchive]:
         """The existing archives among these that are not deleted, by id."""
         found = self._open(archive_ids)
-        return {archive_id: self._read(item) for archive_id, item in found.items()}
+        return {archive.id: archive for archive in readable(self._read, found.values())}
 
     def _open(self, archive_ids: Sequence[str]) -> dict[str, Item]:
         places = {archive_id: keys.archive(self._tenant, archive_id) for archive_id in archive_ids}
@@ -104,6 +105,11 @@ class ArchiveStore:
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
         touch, ended = self._touch(archive_id, -1, token), self._passages.ended(archive_id, item, by, at, token)
         return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1), ended]
+
+    def erase(self, archive_id: str, passage_id: str, tags: Sequence[str], token: str) -> list[Change]:
+        """The changes that remove a passage from an open archive, and write no version. Condition: the passage exists."""
+        removed = self._passages.remove(archive_id, [passage_id])
+        return [self._touch(archive_id, -1, token), *removed, *self._tagged(archive_id, Counter(tags), -1)]
 
     def _touch(self, archive_id: str, more: int, token: str) -> Update:
         """The change of stamp and count. A repeated write fails its condition on the stamp."""

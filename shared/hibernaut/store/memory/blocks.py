@@ -19,6 +19,7 @@ from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys
@@ -49,7 +50,7 @@ class BlockStore:
     def get_many(self, block_ids: Sequence[str]) -> dict[str, StoredBlock]:
         """The blocks that exist among these, by id."""
         found = self._table.get_many([keys.block(self._tenant, block_id) for block_id in block_ids])
-        blocks = [self.read(item) for item in found.values()]
+        blocks = readable(self.read, found.values())
         return {block.id: block for block in blocks}
 
     def read(self, item: Item) -> StoredBlock:
@@ -94,13 +95,13 @@ class BlockStore:
         """The changes that delete a block and its list row, and its last version. Condition: the version is that of `block`. Its links remain, and its
         versions until they expire.
         """
-        key = keys.block(self._tenant, block.id)
         version, _ = self._versions.put(self.history(block.id), state_of(block), None, replace(edit, at=at))
-        return [
-            Delete(key, eq(version=block.version), freed(key, block)),
-            Delete(keys.block_row(self._tenant, block.id)),
-            signed(version, token),
-        ]
+        return [*self.erase(block), signed(version, token)]
+
+    def erase(self, block: StoredBlock) -> list[Change]:
+        """The changes that delete a block and its list row, and write no version. Condition: the version is that of `block`."""
+        key = keys.block(self._tenant, block.id)
+        return [Delete(key, eq(version=block.version), freed(key, block)), Delete(keys.block_row(self._tenant, block.id))]
 
     def history(self, block_id: str) -> VersionPlace:
         """Where the versions of a block are."""

@@ -32,6 +32,7 @@ from hibernaut.schemas.memory.passage import Passage
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.writer import Writer
@@ -93,7 +94,7 @@ class FileStore:
         if not file_ids:
             return {}
         found = self._table.get_many([keys.file(self._tenant, file_id) for file_id in file_ids])
-        files = [_as_seen(self._read(item)) for item in found.values()]
+        files = [_as_seen(file) for file in readable(self._read, found.values())]
         return {file.id: file for file in files}
 
     def _read(self, item: Item) -> StoredFile:

@@ -13,6 +13,7 @@ from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -35,7 +36,7 @@ class FolderStore:
         if not folder_ids:
             return {}
         found = self._table.get_many([keys.folder(self._tenant, folder_id) for folder_id in folder_ids])
-        folders = [self._read(item) for item in found.values()]
+        folders = readable(self._read, found.values())
         return {folder.id: folder for folder in folders}
 
     def _read(self, item: Item) -> StoredFolder:

@@ -22,6 +22,7 @@ from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, json_of
 from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace
@@ -44,6 +45,16 @@ class PastPassage:
     made: StoredVersion | None
     ended: StoredVersion
     passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class RunPassage:
+    """A passage that a run stored, with the number and the hash of the version that made it."""
+
+    id: str
+    tags: tuple[str, ...]
+    version: int
+    hash: str
 
 
 class PassageStore:
@@ -99,7 +110,7 @@ class PassageStore:
             asked = [Query(pk, prefix="PASSAGE#", limit=size, descending=descending) for pk in some]
             for one, items in zip(asked, self._table.query_many(asked), strict=True):
                 whole = islice(lists.continued(self._table, one, items, "sk"), limit)
-                yield [self._codec.record(Passage, item) for item in whole]
+                yield [*readable(self._passage, whole)]
 
     def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
         """The archives that exist among these, by id, including archives in deletion."""
@@ -137,12 +148,18 @@ class PassageStore:
         """The ids among these that the file has."""
         return self._existing([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 
+    def used(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
+        """The ids among these that the archive has, or had: the version that ended a passage for the first time is its second."""
+        ended = {self.history(archive_id, one).key(2): one for one in passage_ids}
+        found = self._table.get_many([*(keys.passage(self._tenant, archive_id, one) for one in passage_ids), *ended])
+        return {ended.get(key) or keys.last_part(key.sk) for key in found}
+
     def _existing(self, wanted: list[Key]) -> set[str]:
         return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
 
     def _read(self, wanted: list[Key]) -> list[Passage]:
         found = self._table.get_many(wanted)
-        return [self._codec.record(Passage, found[key]) for key in wanted if key in found]
+        return [*readable(self._passage, (found[key] for key in wanted if key in found))]
 
     def add(self, archive_id: str, passages: Sequence[Passage], by: Author = SERVER) -> list[Change]:
         """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition: the ids are free."""
@@ -185,10 +202,39 @@ class PassageStore:
             PastPassage(
                 made_in(item),
                 StoredVersion.model_validate_json(str(item["meta"])),
-                Passage.model_validate({**(self._versions.link(item).before or {}), "id": passage_id}),
+                self._ended_passage(passage_id, item),
             )
             for item in items
         ]
+
+    def made_by_run(
+        self, archive_ids: Sequence[str], run_id: str, span: IdRange, most: int
+    ) -> list[tuple[str, Passage, StoredVersion]]:
+        """The passages with after < id < before that a run inserted, also those that were deleted since, with their archive and the version that
+        made each. `most`: the largest number of passages of an archive, and of deleted ones, that are looked at.
+        """
+        found = dict[str, tuple[str, Passage, StoredVersion]]()
+        for archive_id, passage_id, item, made in self._by_run(archive_ids, run_id, span, most):
+            deleted = str(item["sk"]).startswith(version_keys.VERSION)
+            passage = self._ended_passage(passage_id, item) if deleted else self._codec.record(Passage, item)
+            found[passage_id] = (archive_id, passage, made)
+        return list(found.values())
+
+    def _by_run(
+        self, archive_ids: Sequence[str], run_id: str, span: IdRange, most: int | None = None
+    ) -> Iterator[tuple[str, str, Item, StoredVersion]]:
+        """Archive, id, item and first version of the passages that a run inserted: of each archive those that were deleted since, then the others.
+        The first items of all archives are read together.
+        """
+        parts = [(archive_id, prefix) for archive_id in archive_ids for prefix in (version_keys.VERSION, "PASSAGE#")]
+        asked = [self._part(archive_id, prefix, span) for archive_id, prefix in parts]
+        for (archive_id, _), query, first in zip(parts, asked, self._table.query_many(asked), strict=True):
+            for item in islice(self._from(query, first), most):
+                if (made := made_in(item)) is not None and made.by.run_id == run_id:
+                    yield archive_id, str(item["sk"]).split("#")[1], item, made
+
+    def _ended_passage(self, passage_id: str, item: Item) -> Passage:
+        return Passage.model_validate({**(self._versions.link(item).before or {}), "id": passage_id})
 
     def history(self, archive_id: str, passage_id: str) -> VersionPlace:
         """Where the version is that ended a passage."""
@@ -210,11 +256,27 @@ class PassageStore:
             fault = chain.take(self._versions.link(item)) or chain.end((0, ""), 0, None)
             yield _report(chain, fault)
 
+    def of_run(self, archive_id: str, run_id: str, first: str, last: str) -> list[RunPassage]:
+        """The passages of an archive with first < id < last that a run stored, and those of them that were deleted since."""
+        found: dict[str, RunPassage] = {}
+        for _, passage_id, item, made in self._by_run([archive_id], run_id, IdRange(first, last)):
+            tags = tuple(json.loads(str(item.get("tags", "[]"))))
+            found[passage_id] = RunPassage(passage_id, tags, made.version, made.hash)
+        return list(found.values())
+
     def _walk(self, pk: str, prefix: str) -> Iterator[Item]:
-        after = None
-        while items := self._table.query(pk, prefix=prefix, after=after, limit=MOST_AT_ONCE):
+        query = Query(pk, prefix=prefix, limit=MOST_AT_ONCE)
+        yield from self._from(query, query.run(self._table.query))
+
+    def _part(self, archive_id: str, prefix: str, span: IdRange) -> Query:
+        after, before = (prefix + one if one else None for one in span)
+        return Query(keys.archive(self._tenant, archive_id).pk, after=after, before=before, prefix=prefix, limit=MOST_AT_ONCE)
+
+    def _from(self, query: Query, items: Sequence[Item]) -> Iterator[Item]:
+        """The items of a query without its limit, whose first `items` have been read."""
+        while items:
             yield from items
-            after = str(items[-1]["sk"])
+            items = replace(query, after=str(items[-1]["sk"])).run(self._table.query) if len(items) == query.limit else ()
 
     def ended_versions(self, archive_id: str, limit: int) -> list[Item]:
         """The items of versions that ended passages of an archive, with their blobs, for its deletion."""
@@ -242,7 +304,7 @@ class PassageStore:
     def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
         """The passages with after < id < before in the order of their ids, which is the order of creation."""
         items = self._asked(archive_id, span, limit, descending).run(self._table.query)
-        return [self._codec.record(Passage, item) for item in items]
+        return [*readable(self._passage, items)]
 
     def merged(self, archive_ids: Sequence[str], span: IdRange, *, first: int, descending: bool = False) -> Iterator[Passage]:
         """The passages of several archives with after < id < before, in the order of their ids, read lazily.
@@ -257,12 +319,15 @@ class PassageStore:
     def _further(self, archive_id: str, items: Sequence[Item], span: IdRange, size: int, descending: bool) -> Iterator[Passage]:
         """The passages of one archive, of which the first ones are read."""
         while True:
-            yield from (self._codec.record(Passage, item) for item in items)
+            yield from readable(self._passage, items)
             if len(items) < size:
                 return
             last, size = keys.last_part(str(items[-1]["sk"])), min(2 * size, MOST_AT_ONCE)
             span = IdRange(span.after, last) if descending else IdRange(last, span.before)
             items = self._asked(archive_id, span, size, descending).run(self._table.query)
+
+    def _passage(self, item: Item) -> Passage:
+        return self._codec.record(Passage, item)
 
     def _asked(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
         return Query(

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
 from hibernaut.schemas.memory.search import Kind
-from hibernaut.schemas.messages.message import Message
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -84,6 +83,16 @@ class IndexBuild:
     stage: Stage = "OVER"
 
 
+class SearchedRow(Protocol):
+    """A row of a log, in whichever form."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def role(self) -> str: ...
+
+
 class OutboxSignal:
     """Passes the pointers that this process has written, of all tenants, to one `listener`, after each successful write."""
 
@@ -109,7 +118,7 @@ class SearchOutbox:
         self._tenant = table.tenant
         self._enabled = enabled
 
-    def rows(self, agent_id: str, log: str, rows: Sequence[Message]) -> list[Put]:
+    def rows(self, agent_id: str, log: str, rows: Sequence[SearchedRow]) -> list[Put]:
         """The pointer to new rows of a log; an empty list if no row has a role that recall finds."""
         ids = [row.id for row in rows if row.role in SEARCHED_ROLES]
         return self.pointer(agent_id, "message", ids, within=log)

@@ -62,11 +62,15 @@ class AgentCallStore:
 
     def awaited(self, state: RunState) -> list[AwaitedReply]:
         """The replies that the calls of the run's current step wait for, as far as their messages were sent or are being sent."""
-        place = keys.claim(self._tenant, state.run.id, claimed_step(state), "")
-        claims = self._table.query(place.pk, prefix=f"{place.sk.rpartition('#')[0]}#")
-        found = [self._codec.record(Claim, item) for item in claims]
+        found = self.claims(state.run.id, claimed_step(state))
         waiting = [reply for claim in found if claim.result is None for reply in claim.awaits]
         return [reply for reply in waiting if reply.asked and reply.error is None]
+
+    def claims(self, run_id: str, step: int) -> list[Claim]:
+        """The calls of a step that have begun."""
+        place = keys.claim(self._tenant, run_id, step, "")
+        claims = self._table.query(place.pk, prefix=f"{place.sk.rpartition('#')[0]}#")
+        return [self._codec.record(Claim, item) for item in claims]
 
     def wait(self, state: RunState, due_ms: int) -> Update:
         """The change by which a worker leaves the run to the replies. Condition: none has woken the run since it was read."""

@@ -9,6 +9,7 @@ from hibernaut.schemas.runs.batch import StoredBatch
 from hibernaut.store.runs import batch_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -31,7 +32,7 @@ class BatchStore:
         if not batch_ids:
             return {}
         found = self._table.get_many([batch_keys.batch(self._tenant, batch_id) for batch_id in batch_ids])
-        batches = [self._read(item) for item in found.values()]
+        batches = readable(self._read, found.values())
         return {batch.id: batch for batch in batches}
 
     def _read(self, item: Item) -> StoredBatch:

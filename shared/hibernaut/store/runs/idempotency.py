@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Key, Update, eq
+from hibernaut.ports.table import Delete, Item, Key, Update, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.access.budgets import BudgetReading
@@ -104,6 +104,10 @@ class IdempotencyStore:
         marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
         marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
         return head, KnownRequest(None, tuple(marks))
+
+    def forget(self, conversation: str, otid: str) -> Delete:
+        """The change that deletes the mark of a message's otid."""
+        return Delete(keys.otid(self._tenant, conversation, otid))
 
     def run_of(self, conversation: str, otid: str) -> str | None:
         """The id of the run that accepted the message with this otid; None after `OTID_LIFE`."""

@@ -19,6 +19,7 @@ from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, expired, freed
 from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 
 OPEN = "OPENRUNS"
@@ -92,7 +93,7 @@ class RunStore:
     def get_many(self, run_ids: Sequence[str]) -> dict[str, RunState]:
         """The runs that exist among these, by id."""
         found = self._table.get_many([keys.run(self._tenant, run_id) for run_id in run_ids])
-        states = [self.read(item) for item in found.values()]
+        states = readable(self.read, found.values())
         return {state.run.id: state for state in states}
 
     def read(self, item: Item) -> RunState:

@@ -7,15 +7,16 @@ earlier read: the conditions of the step's own transactions detect a change sinc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from hibernaut.ports.table import Item, Key
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.tools.tool import StoredTool
-from hibernaut.store.access.budgets import BudgetReading
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -29,6 +30,14 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 MOST_HANDED_OVER = 200
 """The largest number of accepted runs that a process remembers for their first step. It forgets the oldest first."""
+
+
+class BatchReading(Protocol):
+    """Records that the batch of a step reads beside its own: their keys, and who takes the items that exist among them."""
+
+    keys: list[Key]
+
+    def take(self, found: Mapping[Key, Item]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +110,15 @@ class StepReads:
         return (self._conversations.read_head(head) if head else None, self._records.read(record) if record else None)
 
     def parts(
-        self, block_ids: Sequence[str], tool_ids: Sequence[str], budgets: BudgetReading | None = None
+        self, block_ids: Sequence[str], tool_ids: Sequence[str], *further: BatchReading | None
     ) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
-        """The blocks and the tools that exist among these, by id, and what `budgets` asks for. One read."""
+        """The blocks and the tools that exist among these, by id, and what `further` ask for. One read."""
         blocks = [keys.block(self._tenant, block_id) for block_id in block_ids]
         tools = [keys.tool(self._tenant, tool_id) for tool_id in tool_ids]
-        found = self._table.get_many([*blocks, *tools, *(budgets.keys if budgets else ())])
-        if budgets:
-            budgets.take(found)
+        asked = [each for each in further if each is not None]
+        found = self._table.get_many([*blocks, *tools, *(key for each in asked for key in each.keys)])
+        for each in asked:
+            each.take(found)
         return (
             {block.id: block for block in (self._blocks.read(found[key]) for key in blocks if key in found)},
             self._tools.among(tool_ids, [found[key] for key in tools if key in found]),

@@ -13,6 +13,7 @@ from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.table import keys, lists
 from hibernaut.store.table.codec import Codec, freed
 from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 
 NOUN = "STEPS"
@@ -35,14 +36,13 @@ class StepStore:
     def of_run(self, run_id: str) -> list[StoredStep]:
         """The steps of a run, oldest first."""
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="STEP#")
-        return [self._read(item) for item in items]
+        return [*readable(self._read, items)]
 
     def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[StoredStep]:
         """The steps of all runs in the order of their ids, newest first if `descending`, read lazily: `first` of
         them at once, then more and more. Reads the index LISTS, which may lag.
         """
-        for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
-            yield self._read(item)
+        yield from readable(self._read, lists.walked(self._table, NOUN, span, first=first, descending=descending))
 
     def change(self, step: StoredStep) -> Update:
         """The change of a step's record. The last write of the feedback wins. Condition: the step exists."""

@@ -27,3 +27,7 @@ class Traces:
             return ProviderTrace.model_validate_json(self._blobs.get(blob_keys.trace(self._tenant, run_id, step_id)))
         except (KeyError, ValidationError):
             return None
+
+    def delete(self, run_id: str, step_id: str) -> None:
+        """Delete the trace of a step, if there is one. Raises: OSError."""
+        self._blobs.delete(blob_keys.trace(self._tenant, run_id, step_id))

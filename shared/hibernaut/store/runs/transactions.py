@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.agents.agent_calls import awaited_by
+from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.events import approval_requested, run_finished
 from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
@@ -331,17 +332,20 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`: the runs of
     sleep-time agents.
     """
-    usage = run.usage.model_dump()
+    shown = shown_usage(run)
+    usage = shown.usage.model_dump()
     if not run.options.stream_tokens:
         usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
     on_aws = {} if run.aws is None else {"aws_cost": cost_of(run.aws), "aws_price_list_date": PRICES_DATE}
     run_ids = run.sleeptime_run_ids or None
-    return LettaUsageStatistics(**usage, **on_aws, step_count=run.steps, context_tokens=run.context_tokens, run_ids=run_ids)
+    return LettaUsageStatistics(**usage, **on_aws, step_count=shown.steps, context_tokens=run.context_tokens, run_ids=run_ids)
 
 
 def _told_ms(run: StoredRun, now: datetime) -> int | None:
-    """The due time at which the sweep tells of the end of a run; None where nobody waits: no callback URL, and no run that called it."""
-    return _ms(now) + OPEN_FOR_MS if run.callback_url or awaited_by(run) else None
+    """The due time at which the sweep tells of the end of a run; None where nobody waits: no callback URL, no run that called it, and no run that
+    is to be cancelled with it.
+    """
+    return _ms(now) + OPEN_FOR_MS if run.callback_url or awaited_by(run) or run.cancelled_step is not None else None
 
 
 def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:

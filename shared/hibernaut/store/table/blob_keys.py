@@ -4,6 +4,7 @@ records/, ephemeral/   pk/sk/name         the body of a record that is too large
 files/                 tenant/file        a file's bytes that were sent to the API
 uploads/               tenant/file        a file's bytes that the client uploads to the bucket
 texts/                 tenant/file/part   a part of a file's text
+tool_packages/         tenant/name        the packages of tools, which no item owns (`store/package_blobs.py`)
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ UPLOADS = "uploads/"
 """The key prefix of uploaded blobs. The creation of such a blob triggers ingestion."""
 RECORDS, EPHEMERAL, FILES, TEXTS = "records/", "ephemeral/", "files/", "texts/"
 """The key prefixes of all other blobs: bodies of records, bodies of records with a time to live, files, texts of files."""
+PACKAGES = "tool_packages/"
+"""The key prefix of the packages of tools. It is no name that a tenant could have."""
+TRACE = "/trace"
+"""The end of the key of a step's trace."""
 EPHEMERAL_DAYS = 8
 """Days after which the engine may drop a blob with the prefix EPHEMERAL: a day more than its owner's longest time to live."""
 
@@ -27,12 +32,12 @@ def body_blob(owner: Key, name: str, *, ephemeral: bool = False) -> str:
 
 def trace(tenant: str, run_id: str, step_id: str) -> str:
     """The blob key of a step's trace. The step does not name the blob, so the collector deletes it after a day."""
-    return body_blob(keys.step(tenant, run_id, step_id), "trace", ephemeral=True)
+    return body_blob(keys.step(tenant, run_id, step_id), TRACE.removeprefix("/"), ephemeral=True)
 
 
 def blob_prefixes(tenant: str) -> tuple[str, ...]:
     """The key prefixes of all blobs of a tenant. The last one covers bodies that the first versions wrote."""
-    return tuple(f"{kind}{checked(tenant)}/" for kind in (RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS, ""))
+    return tuple(f"{kind}{checked(tenant)}/" for kind in (RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS, PACKAGES, ""))
 
 
 def blob_owner(blob: str) -> Key | None:
@@ -49,6 +54,17 @@ def blob_owner(blob: str) -> Key | None:
 def file_blob(tenant: str, file_id: str) -> str:
     """The blob key of a file's bytes that were sent to the API."""
     return f"{FILES}{checked(tenant)}/{file_id}"
+
+
+def package_blob(tenant: str, name: str) -> str:
+    """The blob key of a part of a set of packages (`services/tools/package_builds.py`)."""
+    return f"{PACKAGES}{checked(tenant)}/{name}"
+
+
+def of_package_blob(blob: str) -> tuple[str, str]:
+    """The tenant and the name in the key of a part of a set of packages."""
+    tenant, _, name = blob.removeprefix(PACKAGES).partition("/")
+    return tenant, name
 
 
 def upload_blob(tenant: str, file_id: str) -> str:

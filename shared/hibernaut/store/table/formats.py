@@ -22,8 +22,8 @@ from hibernaut.schemas.errors import NewerFormat
 
 WRITTEN = 1
 """The format that this release writes. Items of the release 0.1 that hold no record have no version, and are read as this one."""
-READ = 1
-"""The newest format that this release reads."""
+READ = 2
+"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.packs`): they are written only where a setting says so."""
 ATTRIBUTE = "v"
 
 

@@ -14,11 +14,17 @@ from typing import NamedTuple
 from hibernaut.domain.turn.forks import home
 from hibernaut.ports.table import Item, Key, Query
 from hibernaut.schemas.agents.conversation import Segment
+from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.ids import derived_otid, made_at
 from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.record_faults import RecordLost
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.lost_records import tolerated
 from hibernaut.store.table.tenant_table import TenantTable
 
+LOST = "This message is lost: its stored content is missing."
+"""The text of a row whose blob is missing, in lists."""
 CHUNK = 200
 """Rows of one read of a log in chunks, if the caller sets no limit."""
 
@@ -194,7 +200,26 @@ class LogReader:
 
     def row(self, item: Item) -> Message:
         """The row of an item."""
-        return self._codec.record(Message, item)
+        return read_row(self._codec, item)
+
+
+def read_row(codec: Codec, item: Item) -> Message:
+    """The row of an item. Within `tolerating`, a lost row is told in its place. Raises: RecordLost outside of it."""
+    try:
+        return codec.record(Message, item)
+    except RecordLost as lost:
+        if not tolerated(lost):
+            raise
+    message_id, log, agent = (str(item.get(name, "")).rpartition("#")[2] for name in ("sk", "pk", "due_pk"))
+    return Message(
+        id=message_id,
+        role="assistant" if item["role"] == "assistant" else "user" if item["role"] == "user" else "system",
+        content=[TextContent(text=LOST)],
+        agent_id=agent or log,
+        conversation_id=log if agent else None,
+        otid=derived_otid(message_id, 0),
+        created_at=made_at(message_id),
+    )
 
 
 def is_said(row: Message) -> bool:

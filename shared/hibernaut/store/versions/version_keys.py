@@ -4,6 +4,7 @@ pk                 sk                        what                               
 t#BLOCK#block      VERSION#number            a version of the block (ttl)            history, rollback, audit
 t#AGENT#agent      VERSION#number            a version of the agent's settings (ttl) history, forks, audit
 t#ARCH#archive     VERSION#passage#number    a version that ended a passage (ttl)    history of a passage, audit
+t#ERASED           id                        the erasure of a person by which a record went with its versions; its newest version   audit
 
 A number has ten digits. A deleted agent or archive takes its versions along; those of a deleted block expire.
 """
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from hibernaut.ports.table import Key
 from hibernaut.store.table import keys
+from hibernaut.store.table.tenants import checked
 
 VERSION = "VERSION#"
 """The prefix of the sort keys of versions."""
@@ -28,6 +30,10 @@ class VersionPlace(NamedTuple):
 
     def key(self, number: int) -> Key:
         return Key(self.pk, self.prefix + f"{number:010d}")
+
+
+def erased(tenant: str, subject: str) -> Key:
+    return Key(f"{checked(tenant)}#ERASED", subject)
 
 
 def of_block(tenant: str, block_id: str) -> VersionPlace:

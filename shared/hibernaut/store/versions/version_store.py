@@ -25,6 +25,7 @@ from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.memory.version import SERVER, Author, ChangeKind, PriorRecord, StoredVersion
 from hibernaut.store.table.codec import Codec, expired, json_of
 from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace
 
 RETENTION = timedelta(days=90)
@@ -142,6 +143,11 @@ class VersionStore:
             StoredVersion.model_validate_json(str(item["meta"]))
             for item in self._items(place, after, before, limit, descending, _NAMES)
         ]
+
+    def erased(self, subject: str) -> tuple[str, int, str] | None:
+        """The erasure of a person by which a record went with its versions, and the number and the hash of its newest one; None: it was not erased."""
+        item = self._table.get(version_keys.erased(self._table.tenant, subject))
+        return (str(item["erasure"]), int(item["version"]), str(item["hash"])) if item else None
 
     def is_expired(self, head: ChainHead) -> bool:
         """Whether the newest version of a record is not kept any more."""

@@ -40,7 +40,10 @@ def test_a_sound_schema_has_no_problem_and_is_offered_as_it_is() -> None:
     ("schema", "problem"),
     [
         ({"properties": "abc"}, "properties must be an object of schemas, not the text 'abc'"),
-        ({"properties": {"a": {"properties": {"b": 1}}}}, "properties.a.properties.b must be a schema (an object), not a number"),
+        (
+            {"properties": {"a": {"properties": {"b": 1}}}},
+            "properties.a.properties.b must be a schema (an object), not the number 1",
+        ),
         ({"items": [{}]}, "items must be a schema, not a list"),
         ({"anyOf": [{}, {"type": "text"}]}, "anyOf[1].type must be one of array, boolean, integer, null, number, object, string"),
         ({"type": []}, "type must be one of"),

@@ -43,7 +43,7 @@ def test_the_address_of_a_model_is_that_of_this_server(world: World) -> None:
 def test_secrets_of_the_request_fill_and_add_to_those_of_the_file(world: World) -> None:
     document = file_of(agent(secrets={"KEY": "", "KEPT": "x"}, tool_exec_environment_variables={"OLD": ""}))
     found = only(world, document, secrets={"KEY": "k", "MORE": "m"})
-    assert found.environment() == {"OLD": "", "KEY": "k", "KEPT": "x", "MORE": "m"}
+    assert world.stores.secrets.values(found.id, found.secrets) == {"OLD": "", "KEY": "k", "KEPT": "x", "MORE": "m"}
     written = exported(world, found.id)["agents"][0]
     assert written["secrets"] == {"OLD": "", "KEY": "", "KEPT": "", "MORE": ""} == written["tool_exec_environment_variables"]
 

@@ -32,7 +32,7 @@ def test_an_imported_file_is_exported_as_what_it_became(shape: str, world: World
     assert lasting([exported(other, result.agent_ids[0]) for result in again]) == lasting(first)
 
 
-UNAVOIDABLE = ("tool_exists", "secret_without_value", "tool_without_server")
+UNAVOIDABLE = ("tool_exists", "secret_without_value", "tool_without_server", "tool_packages")
 """Notes about what a second file has as well."""
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.table import Change, Table
+from hibernaut.ports.table import Table
 from hibernaut.schemas.errors import ImportContinues
-from hibernaut.services.imports import import_writer
+from hibernaut.services.imports import import_writer, staged_logs
 from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.store.agents import import_keys
 from tests.support.agent_documents import exported, imported, lasting, world_in
 from tests.support.agent_file_parts import agent, block, call, file_of, message, returned, talked, tool
 from tests.support.agent_file_shapes import SKILLS
-from tests.support.tables import PassesOn
+from tests.support.tables import Watched
 from tests.support.world import World
 
 
@@ -25,29 +25,33 @@ class Died(BaseException):
     """The process."""
 
 
-class Watched(PassesOn):
-    """A table on which something happens before one write, and that may forget to answer it."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__(table)
-        self.writes, self.at, self.act, self.after = 0, -1, lambda: None, False
-
-    def write(self, *changes: Change) -> None:
-        mine = self.writes == self.at
-        self.writes += 1
-        if mine and not self.after:
-            self.act()
-        super().write(*changes)
-        if mine and self.after:
-            self.act()
-
-
 def die() -> None:
     raise Died
 
 
+def extension() -> dict[str, Any]:
+    """Two archives, one of both agents, with passages for several transactions; an identity; two conversations of the first agent."""
+    shared = [{"text": f"passage {number}", "tags": [f"tag {number % 4}"]} for number in range(7)]
+    rows = [message(number, "user" if number % 2 else "assistant", f"beside {number}") for number in range(20, 26)]
+    beside = {"summary": "beside", "messages": rows, "in_context_message_ids": [rows[-1]["id"]]}
+    private = {"block_id": "block-0", "block": block(9, "human", "private")}
+    ann = {"identifier_key": "ann", "name": "Ann", "identity_type": "user"}
+    return {
+        "archives": [{"id": "archive-0", "name": "shared", "passages": shared}, {"id": "archive-1", "name": "own"}],
+        "identities": [{"id": "identity-0", **ann}],
+        "agents": {
+            "agent-0": {
+                "archive_ids": ["archive-1", "archive-0"],
+                "identity_ids": ["identity-0"],
+                "conversations": [{**beside, "isolated_blocks": [private]}, {"summary": "empty"}],
+            },
+            "agent-1": {"archive_ids": ["archive-0"]},
+        },
+    }
+
+
 def document() -> dict[str, Any]:
-    """Two agents that share blocks, with tools, a folder with a file, skills, and messages for several transactions."""
+    """Two agents that share blocks, with an extension, tools, a folder with a file, skills, and messages for several transactions."""
     rows = [message(number, "user" if number % 2 else "assistant", f"row {number}") for number in range(1, 12)]
     calls = [message(12, "assistant", None, tool_calls=[call("c1", door="x")]), returned(13, "c1")]
     first = talked(
@@ -62,7 +66,7 @@ def document() -> dict[str, Any]:
     config = {"manager_type": "sleeptime", "manager_agent_id": "agent-0", "sleeptime_agent_frequency": 5}
     group = {"id": "group-0", "agent_ids": ["agent-1"], "description": "", "manager_config": config}
     second = agent(id="agent-1", name="Second", block_ids=["block-0"], tool_ids=["tool-0"])
-    return file_of(
+    return {"hibernaut": extension()} | file_of(
         first,
         second,
         groups=[group],
@@ -81,7 +85,14 @@ def seen(world: World) -> list[Any]:
 
 def nothing_is_left(world: World) -> bool:
     stores = world.stores
-    lists = (stores.agents.listed(), stores.blocks.listed(), stores.folders.listed(), stores.groups.listed())
+    lists = (
+        stores.agents.listed(),
+        stores.blocks.listed(),
+        stores.folders.listed(),
+        stores.groups.listed(),
+        stores.archives.listed(),
+        stores.identities.listed(),
+    )
     return not any(one.count() for one in lists) and not stores.tools.by_name(["knock", "enter"])
 
 
@@ -100,6 +111,7 @@ def no_plan_is_left(world: World) -> bool:
 def small_transactions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_writer, "ROWS", 5)
+        patch.setattr(staged_logs, "PASSAGES", 6)
         yield
 
 

@@ -20,12 +20,12 @@ from tests.support.world import World
 
 FILES: dict[str, tuple[Callable[[], Any], str]] = {
     "a list": (list, "not a list"),
-    "a number": (lambda: 7, "not a number"),
+    "a number": (lambda: 7, "not the number 7"),
     "an object of something else": (lambda: {"hello": 1}, "no list `agents`"),
     "no agents": (lambda: file_of(), "`agents` is empty"),
     "a million agents": (lambda: {"agents": [{}] * 1_000_000}, "1000000 agents, and at most 100"),
-    "an agent that is a text": (lambda: {"agents": ["Ada"]}, "agents[0] is an object, not a text"),
-    "a list that is a text": (lambda: file_of(agent(), tools="knock"), "`tools` is a list, not a text"),
+    "an agent that is a text": (lambda: {"agents": ["Ada"]}, "agents[0] is an object, not the text 'Ada'"),
+    "a list that is a text": (lambda: file_of(agent(), tools="knock"), "`tools` is a list, not the text 'knock'"),
     "two agents of one id": (lambda: file_of(agent(), agent()), "Two entries of `agents`"),
     "two blocks of one id": (lambda: file_of(agent(), blocks=[block(0, "a"), block(0, "b")]), "Two entries of `blocks`"),
     "two messages of one id": (lambda: file_of(talked(message(1, "user", "a"), message(1, "user", "b"))), "Two messages"),

@@ -123,7 +123,7 @@ def test_a_fork_begins_with_the_memory_and_the_messages_of_then_and_goes_its_own
     past.say(agent, "No, Bergen.")
     past.wait()
     fork = past.forks.fork(agent, ForkAgent(message_id=then), key_id="key-9")
-    assert (fork.name, fork.tags, fork.environment()) == ("Ada fork", ["a", "b"], {"TOKEN": "x"})
+    assert (fork.name, fork.tags, past.stores.secrets.values(fork.id, fork.secrets)) == ("Ada fork", ["a", "b"], {"TOKEN": "x"})
     (block,) = past.records.blocks_of(fork)
     assert block.value == "Ann.\nLives in Oslo."
     assert block.id not in past.records.agent(agent).block_ids

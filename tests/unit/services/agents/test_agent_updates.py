@@ -69,7 +69,7 @@ def test_compaction_settings_are_merged(house: House) -> None:
 def test_secrets_are_replaced_and_a_kept_key_keeps_its_id(house: House) -> None:
     agent = house.agent(secrets={"A": "1", "B": "2"})
     after = update(house, agent, secrets={"B": "3", "C": "4"})
-    assert {secret.key: secret.value for secret in after.secrets} == {"B": "3", "C": "4"}
+    assert house.stores.secrets.values(after.id, after.secrets) == {"B": "3", "C": "4"}
     assert after.secrets[0].id == agent.secrets[1].id
 
 

@@ -12,9 +12,9 @@ from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.services.agents.sleeptime_pairs import LABEL
-from hibernaut.services.groups.groups import Groups
 from hibernaut.services.memory.blocks import Blocks
 from tests.support.conversations import records_of
+from tests.support.groups import groups_of
 from tests.support.scripted_model import in_turn, says
 from tests.support.sleepers import agents_of, group_in, pair_in, paired
 from tests.support.tables import CountingTable
@@ -127,7 +127,7 @@ def test_the_agent_stays_without_its_sleeper(world: World) -> None:
 def test_a_group_that_is_deleted_leaves_both_agents_and_is_made_anew_on_request(world: World) -> None:
     pair = pair_in(world, every=1, idle=60)
     world.send(pair.main, "hello")
-    Groups(records_of(world)).delete(pair.group)
+    groups_of(world).delete(pair.group)
     assert len(world.stores.agents.get_many([pair.main, pair.sleeper])) == 2
     world.clock.sleep(120)
     world.sweep()
@@ -139,7 +139,7 @@ def test_a_deletion_that_breaks_off_leaves_a_whole_agent(world: World) -> None:
     """The sleeper is deleted first: an agent without one is complete, a sleeper without an agent is not."""
     pair = pair_in(world)
     agents = agents_of(world)
-    agents._ends.delete_all = _dies  # type: ignore[method-assign]
+    agents._deletion.conversations.delete_all = _dies  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         agents.delete(pair.main)
     left = world.stores.agents.get_many([pair.main, pair.sleeper])

@@ -186,7 +186,7 @@ def test_the_sweep_has_a_file_read_that_nobody_took_up(bench: Bench) -> None:
     sent = bench.send()
     told = Told()
     chain, host = bench.house.engines.of(TENANT), replace(bench.house.host, ingest=told)
-    own = TenantSweep(bench.stores, host, chain.termination, chain.approvals, lambda: chain.sleeptime, lambda: chain.batches)
+    own = TenantSweep(bench.stores, host, chain.termination, chain.approvals, lambda: chain.sleeptime, chain.long_work)
     sweep = Sweep(bench.house.stores, host, lambda _tenant: own)
     sweep.run(everything=True)
     assert told.files == [sent.id]

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.table import Change, Delete
-from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.memory.block import BlockUpdate
 from hibernaut.schemas.memory.version import Rollback
 from hibernaut.schemas.memory.version_faults import VersionConflict, VersionExpired
 from hibernaut.services.memory.block_history import VersionPage
 from tests.support.histories import Histories
-from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import PassesOn
 from tests.support.world import World
 
@@ -201,52 +200,6 @@ def test_nothing_is_listed_of_a_block_that_never_was(kept: Histories) -> None:
     for missing in ("block-00000000-0000-4000-8000-000000000000", "nonsense"):
         with pytest.raises(NotFound):
             kept.history.page(missing, VersionPage())
-
-
-def test_what_a_run_changed_names_the_run_the_step_and_the_tools(tmp_path: Path) -> None:
-    script = in_turn(
-        calls(("memory_insert", {"label": "human", "new_string": "Lives in Oslo."})),
-        calls(
-            ("memory_insert", {"label": "human", "new_string": "Likes tea."}),
-            ("memory_replace", {"label": "human", "old_string": "Oslo", "new_string": "Bergen"}),
-            ("memory", {"command": "create", "path": "/memories/plans", "description": "d", "file_text": "Travel."}),
-        ),
-        says("Done."),
-    )
-    kept = Histories(tmp_path, script)
-    agent = kept.world.make_agent(blocks={"human": "Ann."}, tools=("memory_insert", "memory_replace", "memory"))
-    run = kept.world.send(agent, "I moved.")
-    told = kept.history.versions_of_run(run)
-    made = {each.label: each for each in told if each.version.change == "created"}
-    human = [each for each in told if each.label == "human"]
-    assert [(each.version.version, each.version.by and each.version.by.tools) for each in human] == [
-        (2, ["memory_insert"]),
-        (3, ["memory_insert", "memory_replace"]),
-    ]
-    by = human[1].version.by
-    assert by is not None
-    assert (by.source, by.run_id, by.agent_id, by.agent_type) == ("run", run, agent, "letta_v1_agent")
-    assert by.step_id == kept.stores.steps.of_run(run)[1].id
-    assert made["plans"].version.by is not None
-    assert made["plans"].version.by.tools == ["memory"]
-    (change,) = human[1].changes
-    assert "Bergen" in change.after
-    assert [
-        each.version.version
-        for each in kept.history.versions_of_run(run, after=f"{human[0].block_id}:2")
-        if each.label == "human"
-    ] == [3]
-    assert kept.fault(human[0].block_id) is None
-
-
-def test_a_run_that_changes_no_memory_has_no_versions(tmp_path: Path) -> None:
-    kept = Histories(tmp_path, in_turn(says("Hello.")))
-    run = kept.world.send(kept.world.make_agent(blocks={"human": "Ann."}), "Hi.")
-    assert kept.history.versions_of_run(run) == []
-    with pytest.raises(InvalidArgument):
-        kept.history.versions_of_run(run, after="nonsense")
-    with pytest.raises(NotFound):
-        kept.history.versions_of_run("run-00000000-0000-4000-8000-000000000000")
 
 
 def test_versions_of_another_tenant_are_not_there(kept: Histories) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.embedder.own_embedder import own_embedder
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
@@ -254,7 +255,7 @@ def test_a_server_that_does_not_answer_is_left_alone_for_a_while(server: Scripte
 def test_an_address_in_the_network_of_the_server_is_not_reached_on_aws(server: ScriptedOpenAI) -> None:
     """The name is public in form; what it resolves to is this machine."""
     access = ProviderAccess("mine", "vllm", KEY, server.url.replace("http://127.0.0.1", "https://localhost"))
-    embedder = OwnProviders(EnvironmentSecrets({}), embedder=own_embedder, public_only=True).connect(access).embedder(config())
+    embedder = OwnProviders(EnvironmentSecrets({}), embedder=own_embedder, door=Door()).connect(access).embedder(config())
     with pytest.raises(EmbedderFailed, match="no connection"):
         embedder.embed(["one"])
     assert server.connections == 0

@@ -19,9 +19,9 @@ from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.agents.agent_pauses import AgentPauses
-from hibernaut.services.groups.groups import Groups
 from hibernaut.services.runs.sleeptime_triggers import RUN_TYPE
 from tests.support.conversations import begin_in, conversations_of, records_of
+from tests.support.groups import groups_of
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.sleepers import Pair, agents_of, agrees, both, finishes, group_in, pair_in, paired, transcripts
 from tests.support.tables import CountingTable
@@ -250,7 +250,7 @@ def test_an_idle_time_that_is_set_later_begins_then(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     pair = pair_in(world, every=0)
     world.send(pair.main, "one")
-    groups = Groups(records_of(world))
+    groups = groups_of(world)
     for seconds, told in ((60, 0), (0, 0), (60, 1)):
         groups.update(pair.group, GroupUpdate(manager_config=SleeptimeChanges(sleeptime_idle_seconds=seconds)))
         world.sweep()
@@ -266,7 +266,7 @@ def test_what_is_due_for_a_deleted_group_is_dropped(tmp_path: Path) -> None:
     world.chain.sleeptime.fire = nothing  # type: ignore[method-assign]
     world.send(pair.main, "one")
     after = world.reborn()
-    Groups(records_of(after)).delete(pair.group)
+    groups_of(after).delete(pair.group)
     after.sweep()
     assert (transcripts(after, pair), after.all_stores.due.all()) == ([], [])
 
@@ -294,9 +294,7 @@ def test_several_sleepers_of_one_agent_are_told_the_same(tmp_path: Path) -> None
     world = world_in(tmp_path)
     first, second = (pair_in(world) for _ in range(2))
     config = SleeptimeSettings(manager_agent_id=first.main, sleeptime_agent_frequency=1)
-    group = Groups(records_of(world)).create(
-        GroupCreate(agent_ids=[first.sleeper, second.sleeper], description="", manager_config=config)
-    )
+    group = groups_of(world).create(GroupCreate(agent_ids=[first.sleeper, second.sleeper], description="", manager_config=config))
     run_ids = world.response(world.send(first.main, "hello")).usage.run_ids or []
     assert [world.run(run_id).run.agent_id for run_id in run_ids] == [first.sleeper, second.sleeper]
     mine = Pair(first.main, first.sleeper, group.id)

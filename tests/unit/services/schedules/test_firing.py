@@ -96,6 +96,9 @@ def test_a_recurring_schedule_fires_at_each_of_its_times_and_tells_of_it(planned
     assert shown.next_scheduled_time == "2026-01-02T04:05:00.000000Z"
     assert len(shown.outcomes) == 10
     assert [each.run_id for each in shown.outcomes] == [row.run_id for row in planned.heard()[:1:-1]]
+    assert {(each.run_status, each.stop_reason) for each in shown.outcomes} == {("completed", "end_turn")}
+    (listed,) = planned.use.page(ScheduleQuery(planned.agent)).scheduled_messages
+    assert [each.run_status for each in listed.outcomes] == ["completed", *[None] * 9], "a list reads one run of each schedule"
     assert shown.outcomes[0].scheduled_at is not None
     assert planned.heard()[-1].otid == f"{made}:{int(shown.outcomes[0].scheduled_at.timestamp() * 1000)}"
 

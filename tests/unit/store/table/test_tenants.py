@@ -47,7 +47,10 @@ def test_no_key_is_made_from_a_name_that_no_tenant_may_have(tenant: str) -> None
 def test_every_key_tells_the_tenant_that_it_was_made_from(tenant: str) -> None:
     made = [called(make, tenant) for make in of_tenants()]
     assert {keys.tenant_of(one.pk) for one in made if isinstance(one, Key)} == {tenant}
-    owners = [blob_keys.blob_owner(one) for one in made if isinstance(one, str) and "/" in one]
+    blobs = [one for one in made if isinstance(one, str) and "/" in one]
+    packages = [one for one in blobs if one.startswith(blob_keys.PACKAGES)]  # which no item owns
+    assert [blob_keys.of_package_blob(one)[0] for one in packages] == [tenant]
+    owners = [blob_keys.blob_owner(one) for one in blobs if one not in packages]
     assert [keys.tenant_of(owner.pk) for owner in owners if owner] == [tenant] * len(owners) != []
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
-from hibernaut.adapters.model.connections import Dial, certificates
+from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.google.gemini import answered, generates, listed

@@ -54,17 +54,28 @@ def export_agent(
     conversation_id: str | None = None,
     scrub_messages: bool = False,
     full_history: bool = False,
+    passages: bool | None = None,
+    conversations: bool | None = None,
+    identities: bool | None = None,
     max_steps: Annotated[int, Deprecated] = 100,  # noqa: ARG001 - V1's clients send it
     use_legacy_format: Annotated[bool, Deprecated] = False,
 ) -> Response:
     """The agent as an agent file: its settings, memory, tools, folders, and the messages in its window, or of its whole log with
-    `full_history`. Secrets have their names and no values. `max_steps` has no effect.
+    `full_history`. Secrets have their names and no values. `passages`, `conversations` and `identities` say whether these are exported
+    too, as they are with `full_history`. `max_steps` has no effect.
     """
     if use_legacy_format:
         raise InvalidArgument(
             "INVALID_ARGUMENT: Agents are exported in the current format only; use_legacy_format must be false."
         )
-    asked = ExportAgentRequest(conversation_id=conversation_id, scrub_messages=scrub_messages, full_history=full_history)
+    asked = ExportAgentRequest(
+        conversation_id=conversation_id,
+        scrub_messages=scrub_messages,
+        full_history=full_history,
+        passages=passages,
+        conversations=conversations,
+        identities=identities,
+    )
     return _file(services.agent_documents.export(agent_id, asked))
 
 
@@ -75,5 +86,6 @@ def export_agent_with_skills(services: TheServices, agent_id: AgentId, request: 
 
 
 def _file(document: AgentFileSchema) -> Response:
-    """Indented by two, as V1 writes it: people read agent files."""
-    return Response(to_json(document, indent=2), media_type=JSON)
+    """Indented by two, as V1 writes it: people read agent files. Without an extension the file has V1's keys alone."""
+    left_out = None if document.hibernaut else {"hibernaut"}
+    return Response(to_json(document, indent=2, exclude=left_out), media_type=JSON)

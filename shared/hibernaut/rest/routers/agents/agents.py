@@ -65,9 +65,9 @@ def update_agent(
 
 
 @router.delete("/{agent_id}")
-def delete_agent(services: TheServices, agent_id: AgentId) -> Response:
+def delete_agent(services: TheServices, caller: TheCaller, agent_id: AgentId) -> Response:
     """Delete the agent and its messages. Its blocks remain."""
-    services.agents.delete(agent_id)
+    services.agents.delete(agent_id, key_id=caller.key_id)
     return plain({"message": f"Agent id={agent_id} successfully deleted"})
 
 

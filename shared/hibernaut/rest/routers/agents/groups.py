@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import TheServices
+from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import AgentGroupListQuery, GroupListQuery
@@ -28,9 +28,9 @@ def count_groups(services: TheServices) -> Response:
 
 
 @router.post("/groups", response_model=Group)
-def create_group(services: TheServices, request: GroupCreate) -> Response:
+def create_group(services: TheServices, caller: TheCaller, request: GroupCreate) -> Response:
     """Create a group. Its shared blocks are attached to its agents and to its manager."""
-    return reply(services.groups.create(request).wire())
+    return reply(services.groups.create(request, key_id=caller.key_id).wire())
 
 
 @router.get("/groups/{group_id}", response_model=Group)
@@ -40,15 +40,15 @@ def retrieve_group(services: TheServices, group_id: GroupId) -> Response:
 
 
 @router.patch("/groups/{group_id}", response_model=Group)
-def update_group(services: TheServices, group_id: GroupId, request: GroupUpdate) -> Response:
+def update_group(services: TheServices, caller: TheCaller, group_id: GroupId, request: GroupUpdate) -> Response:
     """Change the fields that are not null; the manager type stays."""
-    return reply(services.groups.update(group_id, request).wire())
+    return reply(services.groups.update(group_id, request, key_id=caller.key_id).wire())
 
 
 @router.delete("/groups/{group_id}", response_model=JsonObject)
-def delete_group(services: TheServices, group_id: GroupId) -> Response:
+def delete_group(services: TheServices, caller: TheCaller, group_id: GroupId) -> Response:
     """Delete a group. Its agents stay."""
-    services.groups.delete(group_id)
+    services.groups.delete(group_id, key_id=caller.key_id)
     return plain({"message": f"Group id={group_id} successfully deleted"})
 
 

@@ -22,13 +22,13 @@ router = APIRouter(prefix="/v1", tags=["identities"], route_class=LazyRoute)
 @router.post("/identities", response_model=Identity)
 def create_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityShownQuery) -> Response:
     """Create an identity, and attach it to the agents and blocks that the request names."""
-    return reply(services.identities.create(request, query.shown(caller)))
+    return reply(services.identities.create(request, query.shown(caller), key_id=caller.key_id))
 
 
 @router.put("/identities", response_model=Identity)
 def upsert_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityShownQuery) -> Response:
     """Create an identity, or change the one that has the key in the project."""
-    return reply(services.identities.upsert(request, query.shown(caller)))
+    return reply(services.identities.upsert(request, query.shown(caller), key_id=caller.key_id))
 
 
 @router.get("/identities", response_model=list[Identity])
@@ -54,7 +54,7 @@ def update_identity(
     services: TheServices, caller: TheCaller, identity_id: str, request: UpdateIdentity, query: IdentityShownQuery
 ) -> Response:
     """Change the fields that the request sets. Properties, agents and blocks are added."""
-    return reply(services.identities.update(identity_id, request, query.shown(caller)))
+    return reply(services.identities.update(identity_id, request, query.shown(caller), key_id=caller.key_id))
 
 
 @router.put("/identities/{identity_id}/properties", response_model=Identity)
@@ -64,9 +64,9 @@ def set_identity_properties(services: TheServices, identity_id: str, properties:
 
 
 @router.delete("/identities/{identity_id}")
-def delete_identity(services: TheServices, identity_id: str) -> Response:
+def delete_identity(services: TheServices, caller: TheCaller, identity_id: str) -> Response:
     """Delete the identity. It is detached from its agents and blocks, which remain."""
-    services.identities.delete(identity_id)
+    services.identities.delete(identity_id, key_id=caller.key_id)
     return plain(None)
 
 
@@ -85,26 +85,26 @@ def list_identity_blocks(services: TheServices, identity_id: str, query: Identit
 @router.patch("/agents/{agent_id}/identities/attach/{identity_id}")
 def attach_identity_to_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, identity_id: str) -> Response:
     """Attach an identity to an agent."""
-    services.identities.links.attach_agent(identity_id, agent_id, user=caller.user_id)
+    services.identities.links.attach_agent(identity_id, agent_id, user=caller.user_id, key_id=caller.key_id)
     return plain(None)
 
 
 @router.patch("/agents/{agent_id}/identities/detach/{identity_id}")
 def detach_identity_from_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, identity_id: str) -> Response:
     """Detach an identity from an agent."""
-    services.identities.links.detach_agent(identity_id, agent_id, user=caller.user_id)
+    services.identities.links.detach_agent(identity_id, agent_id, user=caller.user_id, key_id=caller.key_id)
     return plain(None)
 
 
 @router.patch("/blocks/{block_id}/identities/attach/{identity_id}")
-def attach_identity_to_block(services: TheServices, block_id: BlockId, identity_id: str) -> Response:
+def attach_identity_to_block(services: TheServices, caller: TheCaller, block_id: BlockId, identity_id: str) -> Response:
     """Attach an identity to a block."""
-    services.identities.links.attach_block(identity_id, block_id)
+    services.identities.links.attach_block(identity_id, block_id, key_id=caller.key_id)
     return plain(None)
 
 
 @router.patch("/blocks/{block_id}/identities/detach/{identity_id}")
-def detach_identity_from_block(services: TheServices, block_id: BlockId, identity_id: str) -> Response:
+def detach_identity_from_block(services: TheServices, caller: TheCaller, block_id: BlockId, identity_id: str) -> Response:
     """Detach an identity from a block."""
-    services.identities.links.detach_block(identity_id, block_id)
+    services.identities.links.detach_block(identity_id, block_id, key_id=caller.key_id)
     return plain(None)

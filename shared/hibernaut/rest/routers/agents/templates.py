@@ -12,6 +12,7 @@ from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.agents.template import (
     CreateTemplate,
     CreateTemplateAgents,
+    MigrationStatus,
     RollbackTemplate,
     SaveTemplate,
     Template,
@@ -55,8 +56,16 @@ def roll_back_template(services: TheServices, template_name: TemplateName, reque
 
 @router.post("/{template_name}/save", response_model=Template)
 def save_template(services: TheServices, caller: TheCaller, template_name: TemplateName, request: SaveTemplate) -> Response:
-    """Make the current document a version. With `migrate_agents` the agents of the template take it over."""
-    return reply(services.templates.save(template_name, request, user=caller.user_id))
+    """Make the current document a version. With `migrate_agents` the agents of the template take it over, some at once and the others in the
+    background: `migration` of the reply says how far that is.
+    """
+    return reply(services.templates.save(template_name, request, user=caller.user_id, key_id=caller.key_id))
+
+
+@router.get("/{template_name}/migration", response_model=MigrationStatus)
+def retrieve_template_migration(services: TheServices, template_name: TemplateName) -> Response:
+    """How far the newest migration of the template's agents is."""
+    return reply(services.templates.migration(template_name))
 
 
 @router.post("/{template_version}/agents", response_model=TemplateAgents, status_code=201)
@@ -64,4 +73,4 @@ def create_agents_from_template(
     services: TheServices, caller: TheCaller, template_version: str, request: CreateTemplateAgents
 ) -> Response:
     """Make the agents of a version, `name:version`; `name` alone is the latest one."""
-    return created(services.templates.create_agents(template_version, request, user=caller.user_id))
+    return created(services.templates.create_agents(template_version, request, user=caller.user_id, key_id=caller.key_id))

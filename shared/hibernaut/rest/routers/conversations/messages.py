@@ -17,7 +17,7 @@ from fastapi import Request as HttpRequest
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
 from hibernaut.rest.client_rights import check_sent
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices, principal_of
+from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices, principal_of
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
@@ -147,13 +147,13 @@ async def send_message_async(
 ) -> Response:
     """Send messages without waiting. The reply is the accepted run."""
     request = prepared(agent_id, body, "send_message_async")
+    return reply(await lanes.take(lambda: accepted_run(services, request)))
 
-    def work() -> Run:
-        run = services.runs.get(run_responses.begin(services, request))
-        accepted = {"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None}
-        return run.model_copy(update=accepted)
 
-    return reply(await lanes.take(work))
+def accepted_run(services: Services, request: SendRequest) -> Run:
+    """The run of a request that nobody waits for, as it is when it is accepted. Raises: HibernautError if the request is refused."""
+    run = services.runs.get(run_responses.begin(services, request))
+    return run.model_copy(update={"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None})
 
 
 @router.post("/agents/{agent_id}/messages/cancel")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fastapi import APIRouter, Response
 
-from hibernaut.domain.tools import tool_schema
+from hibernaut.domain.tools import tool_sources
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.record_queries import ToolCountQuery, ToolListQuery
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema, Whole
-from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import ToolId
 from hibernaut.schemas.messages.letta_message import ToolReturnMessage
-from hibernaut.schemas.tools.tool import Tool, ToolCreate, ToolRunFromSource, ToolUpdate
+from hibernaut.schemas.tools.generation import GeneratedTool, GenerateTool
+from hibernaut.schemas.tools.tool import Tool, ToolCreate, ToolRunFromSource, ToolSearchResult, ToolUpdate
+from hibernaut.services.tools.tool_search import SearchMode, ToolQuery, ToolSearch
 
 router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LazyRoute)
 
@@ -24,10 +23,13 @@ class SearchTools(StrictSchema):
     """The query of a search for tools."""
 
     query: str | None = None
-    search_mode: Literal["vector", "fts", "hybrid"] = "hybrid"
+    search_mode: SearchMode = "hybrid"
     tool_types: list[str] | None = None
     tags: list[str] | None = None
     limit: Whole = 50
+
+    def wanted(self) -> ToolQuery:
+        return ToolQuery(self.query or "", self.search_mode, self.tool_types or (), self.tags or (), self.limit)
 
 
 class GenerateSchema(Schema):
@@ -56,18 +58,16 @@ def count_tools(services: TheServices, query: ToolCountQuery) -> Response:
     return plain(services.tools.count(query.filter()))
 
 
-@router.post("/search")
-def search_tools(request: SearchTools) -> Response:
-    """Always answers 400: this server has no index of tools."""
-    raise InvalidArgument(
-        f"INVALID_ARGUMENT: A {request.search_mode} search needs an index of tools, which this server does not have."
-    )
+@router.post("/search", response_model=list[ToolSearchResult])
+def search_tools(services: TheServices, request: SearchTools) -> Response:
+    """The tools whose names, descriptions, tags and parameters have the words of the query, best first."""
+    return replies(ToolSearch(services.tools).search(request.wanted()))
 
 
 @router.post("/run", response_model=ToolReturnMessage)
-def run_tool_from_source(services: TheServices, request: ToolRunFromSource) -> Response:
+def run_tool_from_source(services: TheServices, caller: TheCaller, request: ToolRunFromSource) -> Response:
     """Run the source of a tool once. Nothing is stored."""
-    return reply(services.tools.runs.run_source(request))
+    return reply(services.tools.runs.run_source(request, key_id=caller.key_id))
 
 
 @router.post("/add-base-tools", response_model=list[Tool])
@@ -79,9 +79,13 @@ def add_base_tools(services: TheServices) -> Response:
 @router.post("/generate-schema", response_model=JsonObject)
 def generate_schema(request: GenerateSchema) -> Response:
     """The schema that the source would have as a tool."""
-    if request.source_type == "typescript":
-        raise InvalidArgument("INVALID_ARGUMENT: A schema is derived from Python sources only.")
-    return plain(tool_schema.derive_schema(request.code))
+    return plain(tool_sources.derive_schema(request.code, request.source_type))
+
+
+@router.post("/generate-tool", response_model=GeneratedTool)
+def generate_tool(services: TheServices, caller: TheCaller, request: GenerateTool) -> Response:
+    """Let a model write a tool in Python. Its source is checked; nothing is stored or run."""
+    return reply(services.tool_generation.generate(request, key_id=caller.key_id))
 
 
 @router.get("/{tool_id}", response_model=Tool)
@@ -97,7 +101,7 @@ def update_tool(services: TheServices, caller: TheCaller, tool_id: ToolId, reque
 
 
 @router.delete("/{tool_id}")
-def delete_tool(services: TheServices, tool_id: ToolId) -> Response:
+def delete_tool(services: TheServices, caller: TheCaller, tool_id: ToolId) -> Response:
     """Delete the tool. It is detached from all agents."""
-    services.tools.delete(tool_id)
+    services.tools.delete(tool_id, key_id=caller.key_id)
     return plain(None)

@@ -94,9 +94,9 @@ def update_source(services: TheServices, caller: TheCaller, folder_id: FolderId,
 
 @router.delete("/{folder_id}")
 @sources.delete("/{folder_id}", deprecated=True)
-def delete_folder(services: TheServices, folder_id: FolderId) -> Response:
+def delete_folder(services: TheServices, caller: TheCaller, folder_id: FolderId) -> Response:
     """Delete the folder with its files. It is detached from all agents."""
-    services.folders.delete(folder_id)
+    services.folders.delete(folder_id, key_id=caller.key_id)
     return plain(None)
 
 

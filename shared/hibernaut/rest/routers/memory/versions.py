@@ -65,5 +65,5 @@ def roll_back_passage(
 
 @router.get("/runs/{run_id}/versions", response_model=list[RunVersion])
 def list_run_versions(services: TheServices, run_id: str, query: RunVersionListQuery) -> Response:
-    """What a run changed in blocks, with the differences."""
-    return replies(services.block_history.versions_of_run(run_id, after=query.after, limit=query.limit))
+    """What a run changed in blocks and in its agent's settings, with the differences, and the passages that it inserted."""
+    return replies(services.run_versions.of(run_id, after=query.after, limit=query.limit))

@@ -1,0 +1,1 @@
+"""The function that builds the packages of tools."""

@@ -1,0 +1,19 @@
+"""Builds the packages that a tool requires. The event comes from the function that saves the tool, and waits for the answer.
+
+A build whose caller has gone goes on to its end: the repeated request finds its answer.
+"""
+
+from __future__ import annotations
+
+from functions.events import LambdaContext
+from functions.log import correlated
+from hibernaut.schemas.base import JsonObject
+from hibernaut.services.per_tenant import PerTenant
+from hibernaut.services.tools.package_builds import PackageBuilds
+from hibernaut.wiring import aws_packages
+
+
+@correlated
+def handler(event: JsonObject, _context: LambdaContext, builds: PerTenant[PackageBuilds] | None = None) -> JsonObject:
+    """The answer of `PackageBuilds`. Raises: OSError."""
+    return (builds or aws_packages.package_builds()).of(event["tenant"]).answer(event["requirements"])

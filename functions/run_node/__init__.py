@@ -1,0 +1,1 @@
+"""The function that runs a custom tool in TypeScript: `run_tool` with a Node."""

@@ -1,0 +1,1 @@
+"""Clients of MCP servers. The package `mcp` is met here alone, and imported at the first session."""

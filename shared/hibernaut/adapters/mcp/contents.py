@@ -1,0 +1,43 @@
+"""The contents of results, read before the package checks them: one part of a type that it does not know would cost the whole result of a call that was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+from pydantic import TypeAdapter, ValidationError
+
+MOST_PARTS = 1_000
+"""Parts of a result that are read."""
+LONGEST_TYPE = 50
+"""Characters of an unknown type that are told."""
+_KNOWN: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
+
+
+def readable(content: list[Any]) -> list[Any]:
+    """The parts of a result, with a line of text in place of each that the package does not take, and of those beyond the limit."""
+    parts = [each if _is_known(each) else _text(_told(each)) for each in content[:MOST_PARTS]]
+    left = len(content) - len(parts)
+    return [*parts, _text(f"[{left} further parts were left out]")] if left else parts
+
+
+def _is_known(raw: object) -> bool:
+    try:
+        _KNOWN.validate_python(raw)
+    except ValidationError:
+        return False
+    return True
+
+
+def _told(raw: object) -> str:
+    """A part that has a text, with faults beside it, is its text."""
+    part = raw if isinstance(raw, dict) else {}
+    kind, text = part.get("type"), part.get("text")
+    if kind == "text" and isinstance(text, str):
+        return text
+    named = " ".join(kind.split())[:LONGEST_TYPE] if isinstance(kind, str) else ""
+    return f"[content of the type {named or 'unknown'}, which cannot be read]"
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,79 @@
+"""Asks the `build_packages` Lambda function for the packages of a tool. Knows Lambda's Invoke and its errors.
+
+A build may take longer than a request may: then it goes on, and the repeated request gets its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.packages.target import target_name
+from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
+from hibernaut.schemas.tools.package_set import PackageSet
+
+PATIENCE = 22
+"""Seconds for which a request waits for a build: less than the gateway waits for the request."""
+AGAIN = 5.0
+"""Seconds after which a request is to be repeated whose build goes on."""
+_CONNECT_TIMEOUT = 3
+
+
+class PackageLambdaClient(Protocol):
+    """The used part of boto3's Lambda client."""
+
+    def invoke(self, **request: Any) -> Any: ...
+
+
+class LambdaPackages:
+    """The `PackageInstaller` on AWS. Thread-safe."""
+
+    def __init__(self, function_name: str, client: PackageLambdaClient | None = None) -> None:
+        self._function_name = function_name
+        self._client = client
+        self._lock = threading.Lock()
+
+    @property
+    def target(self) -> str:
+        """All functions have the same Python and platform."""
+        return target_name()
+
+    def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
+        """As the port says."""
+        from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+
+        asked = json.dumps({"tenant": tenant, "requirements": list(requirements)}).encode()
+        try:
+            response = self._invocable().invoke(FunctionName=self._function_name, InvocationType="RequestResponse", Payload=asked)
+            told = json.loads(response["Payload"].read())
+        except ReadTimeoutError:
+            raise PackagesPending(
+                "The packages of the tool are still being built. Send the same request again: it finds them when they are complete.",
+                AGAIN,
+            ) from None
+        except (BotoCoreError, ClientError, ValueError) as error:
+            raise PackageIndexUnavailable(
+                f"The packages cannot be built now ({type(error).__name__}); try again.", AGAIN
+            ) from error
+        match told:
+            case {"packages": dict(packages)}:
+                return PackageSet.model_validate(packages)
+            case {"refused": str(reason)}:
+                raise PackagesRefused(reason)
+            case {"unavailable": str(reason), "retry_after": int() | float() as seconds}:
+                raise PackageIndexUnavailable(reason, seconds)
+            case _:
+                # The function's own failure; its log says why.
+                raise PackageIndexUnavailable("The packages could not be built; try again.", AGAIN)
+
+    def _invocable(self) -> PackageLambdaClient:
+        with self._lock:
+            if self._client is None:
+                from botocore.config import Config
+
+                once = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=PATIENCE, retries={"total_max_attempts": 1})
+                self._client = cast("PackageLambdaClient", aws_client("lambda", once))
+            return self._client

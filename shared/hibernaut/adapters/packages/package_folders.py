@@ -1,0 +1,188 @@
+"""The packages of tools at home: one folder for each set, which appears when it is complete.
+
+<digest>/lib         the packages, read-only
+<digest>/set.json    what they are
+<digest>/unused      the time since which no tool uses the set
+.building-…          a set under construction, or what is left of one
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hibernaut.adapters.packages.builder import PackageBuilder
+from hibernaut.adapters.packages.target import target_name
+from hibernaut.adapters.packages.wheels import made_read_only, removed
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.packages import NO_PACKAGES
+from hibernaut.ports.tool_runner import PackagesMissing
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.tools.package_set import PackageSet
+
+CHOICE_SECONDS = 600.0
+"""Seconds for which the choice of versions holds for whoever asks for the same packages."""
+UNUSED_SECONDS = 3600.0
+"""Seconds for which a set that no tool uses is kept: a call may still run with it, and a tool may be about to be saved with it."""
+AT_ONCE = 4
+"""Installations at a time. Those of the same packages wait for each other."""
+_MOST_CHOICES = 256
+_BUILDING = ".building-"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class PackageFolders:
+    """The `PackageInstaller` of the embedded profile, and where its sandbox finds packages. `builder` None: nothing is installed. Thread-safe."""
+
+    def __init__(self, folder: Path, builder: PackageBuilder | None, clock: Clock) -> None:
+        self._folder = folder
+        self._builder = builder
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._building = tuple(threading.Lock() for _ in range(AT_ONCE))
+        self._choices: OrderedDict[tuple[str, ...], tuple[float, PackageSet]] = OrderedDict()
+
+    @property
+    def target(self) -> str:
+        return target_name()
+
+    def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
+        """As the port says. Sets are shared by all tenants: they hold nothing of them. Of two who ask for the same packages, one waits for the other."""
+        if self._builder is None:
+            return NO_PACKAGES.install(tenant, requirements)
+        wanted = tuple(requirements)
+        with self._turn(wanted):
+            found = self._remembered(wanted)
+            if found is None:
+                found = self._built(self._builder, wanted)
+                self._remember(wanted, found)
+            return found
+
+    def place(self, packages: JsonObject, seconds: float) -> str:
+        """The folder of a tool's packages. A set whose folder is missing, as in a restored data folder, is installed again from its pins.
+
+        Raises: PackagesMissing with the reason.
+        """
+        digest = str(packages.get("digest"))
+        lib = self._folder / digest / "lib"
+        if _DIGEST.fullmatch(digest) and lib.is_dir():
+            return str(lib)
+        try:
+            wanted = PackageSet.model_validate(packages)
+        except ValidationError:
+            raise PackagesMissing("its packages are not known") from None
+        if wanted.target != target_name():
+            raise PackagesMissing(
+                f"its packages were chosen for {wanted.target}, and this server is {target_name()}: save the tool again"
+            )
+        with self._turn(digest):
+            if not lib.is_dir():
+                self._rebuild(wanted, seconds)
+        return str(lib)
+
+    def collect(self, used: Collection[str]) -> int:
+        """Remove the sets that no tool uses, and none used at an earlier look either. The number of removed sets."""
+        count = 0
+        for folder in list(self._folder.iterdir()) if self._folder.is_dir() else ():
+            mark = folder / "unused"
+            if folder.name in used:
+                mark.unlink(missing_ok=True)
+            elif _DIGEST.fullmatch(folder.name) and self._long_unused(mark):
+                count += 1
+                self._discard(folder)
+        return count
+
+    def _long_unused(self, mark: Path) -> bool:
+        """Whether the mark of a set is old. A set without one gets it."""
+        now = self._clock.now().timestamp()
+        try:
+            return now - float(mark.read_text(encoding="utf-8")) > UNUSED_SECONDS
+        except (OSError, ValueError):
+            with suppress(OSError):
+                mark.write_text(str(now), encoding="utf-8")
+            return False
+
+    def clear(self) -> None:
+        """Remove what an earlier process did not finish. Called before any installation."""
+        for folder in self._folder.glob(f"{_BUILDING}*"):
+            removed(folder)
+
+    def _built(self, builder: PackageBuilder, wanted: tuple[str, ...]) -> PackageSet:
+        with self._work() as work:
+            found = builder.build(wanted, work, self._known)
+            self._published(work, found)
+            return found
+
+    def _rebuild(self, wanted: PackageSet, seconds: float) -> None:
+        if self._builder is None:
+            raise PackagesMissing("its packages are not installed, and this server installs none")
+        try:
+            with self._work() as work:
+                self._builder.rebuild(wanted, work, seconds)
+                self._published(work, wanted)
+        except HibernautError as error:
+            raise PackagesMissing(f"its packages cannot be installed again: {error.detail}") from None
+
+    def _published(self, work: Path, found: PackageSet) -> None:
+        """Let a set appear, unless it is there."""
+        if not (work / "lib").is_dir():
+            return
+        made_read_only(work / "lib")
+        removed(work / "wheels")
+        (work / "set.json").write_text(found.model_dump_json(), encoding="utf-8")
+        # Who lost the race has the same files.
+        with suppress(OSError):
+            work.rename(self._folder / found.digest)
+
+    def _known(self, digest: str) -> PackageSet | None:
+        """The set of this digest, if it is complete. From now on it is used again."""
+        folder = self._folder / digest
+        try:
+            found = PackageSet.model_validate_json((folder / "set.json").read_bytes())
+            (folder / "unused").unlink(missing_ok=True)
+        except (OSError, ValidationError):
+            return None
+        return found
+
+    def _discard(self, folder: Path) -> None:
+        """Remove a set. It disappears at once, and its files one by one."""
+        gone = self._folder / f"{_BUILDING}{secrets.token_hex(8)}"
+        with suppress(OSError):
+            folder.rename(gone)
+            removed(gone)
+
+    def _remembered(self, wanted: tuple[str, ...]) -> PackageSet | None:
+        with self._lock:
+            at, found = self._choices.get(wanted, (0.0, None))
+        if found is None or self._clock.monotonic() - at > CHOICE_SECONDS:
+            return None
+        return self._known(found.digest)
+
+    def _remember(self, wanted: tuple[str, ...], found: PackageSet) -> None:
+        with self._lock:
+            self._choices[wanted] = self._clock.monotonic(), found
+            self._choices.move_to_end(wanted)
+            while len(self._choices) > _MOST_CHOICES:
+                self._choices.popitem(last=False)
+
+    @contextmanager
+    def _work(self) -> Iterator[Path]:
+        """A folder for one installation, which is gone afterwards."""
+        work = self._folder / f"{_BUILDING}{secrets.token_hex(8)}"
+        work.mkdir(parents=True)
+        try:
+            yield work
+        finally:
+            if work.exists():
+                removed(work)
+
+    def _turn(self, subject: object) -> threading.Lock:
+        return self._building[hash(subject) % AT_ONCE]

@@ -1,0 +1,100 @@
+"""What the server decides about the cage of its tools: what they may see, how much they may use, whether they have a network. Knows paths and limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hibernaut.adapters.tool_runner.cage import kernel
+from hibernaut.schemas.base import JsonObject
+
+FILES_LIMIT = 256 * 1024 * 1024
+PROCESSES_LIMIT = 128
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+_CONFIGURATION = (
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "fonts",
+    "gai.conf",
+    "group",
+    "host.conf",
+    "hosts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "pki",
+    "protocols",
+    "resolv.conf",
+    "services",
+    "ssl",
+    "timezone",
+)
+"""What programs and name resolution read below /etc; nothing of it is secret."""
+_KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")
+
+
+@dataclass(slots=True)
+class Cage:
+    """The cage of a server's tools. `hidden`: folders that no tool sees, as the server's data. `files`: bytes that all files of a call may have.
+    `processes`: how many a call may have at a time.
+
+    `ports`: those on which this server serves without a key, and `door`: the port to which tools that connect to them are led, where each request needs a
+    token. The server fills them in when it listens.
+    """
+
+    hidden: Sequence[Path] = ()
+    network: bool = True
+    files: int = FILES_LIMIT
+    processes: int = PROCESSES_LIMIT
+    ports: Sequence[int] = ()
+    door: int | None = None
+
+    def request(self, seen: Sequence[str]) -> JsonObject:
+        """What the launcher is told."""
+        return {
+            "seen": list(seen),
+            "hidden": [*_resolved(self.hidden), *_KEYS],
+            "network": self.network,
+            "files": self.files,
+            "processes": self.processes,
+            "ports": list(self.ports),
+            "door": self.door,
+        }
+
+
+def hide_process() -> None:
+    """Let no other process of this user read the memory and the environment of this one, nor trace it; where the system can."""
+    if kernel.supported():
+        with contextlib.suppress(OSError):
+            kernel.control(kernel.DUMPABLE, 0)
+
+
+def visible_paths(hidden: Sequence[Path]) -> tuple[str, ...]:
+    """The paths that a tool may read: the system's programs, this Python and what it can import. A folder that contains the user's home or hidden data, or
+    that is only the working folder, is none of them.
+    """
+    python = (sys.base_prefix, sys.prefix, sys.base_exec_prefix, sys.exec_prefix, os.path.dirname(sys.executable))
+    kept = [*_resolved(hidden), os.path.realpath(Path.home()), os.path.realpath(os.getcwd())]
+    imported = [entry for entry in sys.path if os.path.isabs(entry) and not _contains(os.path.realpath(entry), kept)]
+    own = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))]
+    wanted = [*_SYSTEM, *(f"/etc/{name}" for name in _CONFIGURATION), *python, *imported, *own]
+    return tuple(dict.fromkeys(path for each in wanted for path in (each, os.path.realpath(each)) if path != "/"))
+
+
+def _contains(folder: str, kept: Sequence[str]) -> bool:
+    return any(each == folder or each.startswith(folder.rstrip("/") + "/") for each in kept)
+
+
+def _resolved(folders: Sequence[Path]) -> list[str]:
+    return [os.path.realpath(each) for each in folders]

@@ -1,0 +1,54 @@
+/** The places of one agent: its head with the tabs, and the chosen place below. */
+import { html, useState } from "../vendor/htm-preact-3.1.1.js";
+import { call, get } from "./api.js";
+import { Chat } from "./chat/chat.js";
+import { useCommands } from "./commands.js";
+import { Context } from "./context/context.js";
+import { Memory } from "./memory/memory.js";
+import { agentPlace, go } from "./router.js";
+import { Runs } from "./runs/runs.js";
+import { useLoaded } from "./store.js";
+import { Confirm, Failure, IconButton, Loading, say, useTitle } from "./ui.js";
+
+/** @typedef {import("./types.js").Agent} Agent */
+
+/** @type {[string, string, (props: {agent: Agent, query: URLSearchParams}) => any][]} */
+const PLACES = [["chat", "Chat", Chat], ["memory", "Memory", Memory], ["runs", "Runs", Runs], ["context", "Context", Context]];
+
+/** @param {{agentId: string, route: import("./router.js").Route}} props */
+export function AgentPlace({ agentId, route }) {
+  const { value: agent, error, again } = useLoaded(
+    (signal) => /** @type {Promise<Agent>} */ (get(`agents/${agentId}`, { include_relationships: ["tags"] }, signal)),
+    [agentId],
+  );
+  const [deleting, setDeleting] = useState(false);
+  const place = PLACES.find(([name]) => name === route.place) ?? PLACES[0];
+  useTitle(agent ? `${place[1]} · ${agent.name}` : "");
+  useCommands(
+    () => [
+      ...PLACES.map(([name, title]) => ({ name: `Open ${title}`, hint: "This agent", act: () => go(agentPlace(agentId, name)) })),
+      { name: "Delete this agent", hint: "This agent", act: () => setDeleting(true) },
+    ],
+    [agentId],
+  );
+  const remove = async () => {
+    await call("DELETE", `agents/${agentId}`);
+    say("The agent was deleted.");
+    go("#/home");
+  };
+  if (error && !agent) return html`<div class="page"><${Failure} error=${error} again=${again} /></div>`;
+  return html`<div class=${place[0] === "chat" ? "chat" : ""}>
+    <header class="agent-head">
+      <h1 class="ellipsis" dir="auto">${agent?.name ?? " "}</h1>
+      <span class="muted small ellipsis grow">${agent?.model ?? ""}</span>
+      <nav class="tabs" aria-label="This agent">
+        ${PLACES.map(([name, title]) => html`<a href=${agentPlace(agentId, name)} aria-current=${name === place[0] ? "page" : undefined}>${title}</a>`)}
+      </nav>
+      <${IconButton} icon="trash" label="Delete this agent" onClick=${() => setDeleting(true)} />
+    </header>
+    ${!agent && html`<${Loading} />`}
+    ${agent && html`<${place[2]} agent=${agent} query=${route.query} />`}
+    ${deleting && agent && html`<${Confirm} title="Delete this agent?" act="Delete" done=${remove} close=${() => setDeleting(false)}
+      text=${`${agent.name} and all its conversations are erased. Its blocks remain. This cannot be undone.`} />`}
+  </div>`;
+}

@@ -1,0 +1,185 @@
+/**
+ * The client of the public API. It knows addresses, the key of the session and errors; it must not know any view.
+ */
+import { store } from "./store.js";
+
+/** The API lies beside the console, under whatever prefix the page was loaded. */
+const ROOT = new URL("../v1/", document.baseURI);
+const KEY = "hibernaut-key";
+/** Milliseconds between questions for the health of a server that does not answer. */
+const [SHORTEST, LONGEST] = [250, 8000];
+
+/** "ok"; "offline": no request arrives; "key": the server wants an API key. */
+export const connection = store(/** @type {"ok" | "offline" | "key"} */ ("ok"));
+
+/** The API key of this session of the browser: it is gone with the tab. */
+export const key = {
+  get: () => sessionStorage.getItem(KEY),
+  /** @param {string | null} value */
+  set(value) {
+    if (value) sessionStorage.setItem(KEY, value);
+    else sessionStorage.removeItem(KEY);
+  },
+};
+
+/** A failed request: which route, which status, what the server said, and what to do about it. */
+export class ApiError extends Error {
+  /**
+   * @param {string} route
+   * @param {number} status  0: no answer came
+   * @param {any} body
+   */
+  constructor(route, status, body) {
+    super(said(body, status));
+    this.route = route;
+    this.status = status;
+    this.body = body;
+    this.code = body?.code ?? body?.detail?.code ?? null;
+  }
+
+  /** What the person can do. */
+  get advice() {
+    if (this.status === 0) return "The server cannot be reached. The console tries again by itself; check that the server runs.";
+    if (this.status === 401) return "Enter an API key of this server.";
+    if (this.status === 403) return "Use a key with a wider scope, or ask the server's administrator.";
+    if (this.status === 404) return "It may have been deleted. Go back and load the list again.";
+    if (this.status === 409) return "Something changed meanwhile. Look at the newest state, then try again.";
+    if (this.status === 429) return "Wait a moment, then try again.";
+    if (this.status === 422 || this.status === 400) return "Correct the input, then try again.";
+    return "Try again. If it stays, the server's log names the cause.";
+  }
+}
+
+/**
+ * @param {any} body
+ * @param {number} status
+ */
+function said(body, status) {
+  if (Array.isArray(body?.detail)) return body.detail.map(fault).join(" ");
+  const detail = body?.detail?.message ?? body?.detail ?? body?.error?.detail ?? body?.error?.message;
+  return typeof detail === "string" && detail ? detail : status ? `The server answered ${status}.` : "No answer came.";
+}
+
+/**
+ * A fault of one field.
+ * @param {{loc?: (string | number)[], msg?: string}} one
+ */
+function fault({ loc = [], msg = "is wrong" }) {
+  return `${loc.filter((part) => part !== "body").join(".") || "The request"}: ${msg}.`;
+}
+
+/**
+ * @typedef {{query?: Record<string, string | number | boolean | string[] | null | undefined>, body?: unknown, form?: FormData, signal?: AbortSignal}} Options
+ */
+
+/**
+ * The address of a route.
+ * @param {string} path  below /v1/
+ * @param {Options["query"]} [query]
+ */
+export function address(path, query = {}) {
+  const url = new URL(path, ROOT);
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
+  }
+  return url;
+}
+
+/**
+ * Send a request; the response if it succeeded. Raises ApiError.
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} [options]
+ */
+export async function open(method, path, { query, body, form, signal } = {}) {
+  const url = address(path, query);
+  const route = `${method} ${url.pathname}`;
+  /** @type {Record<string, string>} */
+  const headers = { accept: "application/json, text/event-stream" };
+  const secret = key.get();
+  if (secret) headers.authorization = `Bearer ${secret}`;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(url, { method, headers, body: form ?? (body === undefined ? undefined : JSON.stringify(body)), signal });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    lost();
+    throw new ApiError(route, 0, null);
+  }
+  if (response.status === 401) connection.set("key");
+  else reached();
+  if (response.ok) return response;
+  throw new ApiError(route, response.status, await response.json().catch(() => null));
+}
+
+/**
+ * Send a request; the JSON of its answer.
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} [options]
+ * @returns {Promise<any>}
+ */
+export async function call(method, path, options) {
+  const response = await open(method, path, options);
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
+}
+
+/** @type {(path: string, query?: Options["query"], signal?: AbortSignal) => Promise<any>} */
+export const get = (path, query, signal) => call("GET", path, { query, signal });
+/** @type {(path: string, body?: unknown, query?: Options["query"]) => Promise<any>} */
+export const post = (path, body, query) => call("POST", path, { body, query });
+
+let asking = false;
+
+/** No answer came: ask for the server's health until it answers. */
+export function lost() {
+  connection.set("offline");
+  if (asking) return;
+  asking = true;
+  let wait = SHORTEST;
+  /** @type {ReturnType<typeof setTimeout>} */
+  let timer;
+  const again = async () => {
+    clearTimeout(timer);
+    if (await answers()) {
+      removeEventListener("online", again);
+      return reached();
+    }
+    wait = Math.min(wait * 2, LONGEST);
+    timer = setTimeout(again, wait);
+    return undefined;
+  };
+  timer = setTimeout(again, wait);
+  addEventListener("online", again);
+}
+
+async function answers() {
+  try {
+    return (await fetch(new URL("health", ROOT), { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+// A server on this machine answers without a network.
+addEventListener("offline", async () => (await answers()) || lost());
+
+function reached() {
+  asking = false;
+  if (connection.get() !== "key" || key.get()) connection.set("ok");
+}
+
+/** Resolves when the server answers again. */
+export function backOnline() {
+  if (connection.get() !== "offline") return Promise.resolve();
+  return new Promise((resolve) => {
+    const stop = connection.watch(() => {
+      if (connection.get() === "offline") return;
+      stop();
+      resolve(undefined);
+    });
+  });
+}

@@ -1,0 +1,108 @@
+/** Draws the entries of a transcript. Everything that a model, a tool or a person wrote is text. */
+import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { count, textOf } from "../format.js";
+import { Away, Code, Markdown } from "../markdown_view.js";
+import { isPage } from "../markdown.js";
+import { Icon, Time } from "../ui.js";
+
+/** @typedef {import("./transcript.js").Entry} Entry */
+/** @typedef {import("./transcript.js").Call} Call */
+/** @typedef {import("../types.js").ContentPart} ContentPart */
+
+const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
+
+/** @param {{entry: Entry}} props */
+export function EntryView({ entry }) {
+  switch (entry.kind) {
+    case "said":
+      return html`<${SaidView} entry=${entry} />`;
+    case "thought":
+      return entry.text ? html`<${ThoughtView} entry=${entry} />` : null;
+    case "call":
+      return html`<article class="entry" data-id=${entry.id}><${CallView} call=${entry} /></article>`;
+    case "note":
+      return html`<p class=${entry.bad ? "notice bad" : "entry note"} dir="auto">${entry.text}</p>`;
+  }
+}
+
+/** @param {{entry: import("./transcript.js").Said}} props */
+function SaidView({ entry }) {
+  const text = textOf(entry.content);
+  if (entry.who === "system" && text.length > 400)
+    return html`<article class="entry" data-id=${entry.id}><${Fold} title=${`System message, ${count(text.length)} characters`} text=${text} /></article>`;
+  const who = { user: "You", assistant: "Agent", system: "System" }[entry.who];
+  return html`<article class=${`entry ${entry.who}`} data-id=${entry.id} aria-label=${`${who}: ${text.slice(0, 60)}`}>
+    <p class="meta"><span>${entry.name || who}</span>${entry.date && html`<${Time} at=${entry.date} />`}${entry.live && html`<span class="pending-dot"><span class="sr">writing</span></span>`}</p>
+    ${entry.who === "assistant" ? html`<${Markdown} text=${text} />` : html`<div class="said" dir="auto">${text}</div>`}
+    ${Array.isArray(entry.content) && entry.content.map((part) => part.type === "image" && html`<${Picture} part=${part} />`)}
+  </article>`;
+}
+
+/** An image that came with a message. One at an address is a link: nothing is loaded from elsewhere. @param {{part: ContentPart}} props */
+function Picture({ part }) {
+  const { data, media_type: kind = "", url = "" } = part.source ?? {};
+  if (data && PICTURES.test(kind)) return html`<img class="picture" alt="Image of the message" src=${`data:${kind};base64,${data}`} />`;
+  return isPage(url) ? html`<p><${Away} to=${url}>Image at ${new URL(url).host}<//></p>` : html`<p class="note">Image</p>`;
+}
+
+/** @param {{entry: import("./transcript.js").Thought}} props */
+function ThoughtView({ entry }) {
+  return html`<article class="entry" data-id=${entry.id}><${Fold} title="Reasoning" text=${entry.text} live=${entry.live} /></article>`;
+}
+
+/** A text that is drawn when it is opened. @param {{title: string, text: string, live?: boolean}} props */
+function Fold({ title, text, live = false }) {
+  const [open, setOpen] = useState(false);
+  return html`<details class="fold" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
+    <summary class=${live ? "pending-dot" : ""}>${title}</summary>
+    ${open && html`<div class="text" dir="auto">${text}</div>`}
+  </details>`;
+}
+
+/**
+ * JSON text, laid out; any other text as it is.
+ * @param {string} text
+ */
+export function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** @param {Call} call @returns {[string, string]} */
+function statusOf(call) {
+  if (call.result) return call.result.status === "success" ? ["done", "good"] : ["failed", "bad"];
+  if (call.answer) return call.answer.approve ? ["approved", "good"] : ["denied", "bad"];
+  if (call.needsAnswer && !call.live) return ["waits for you", "wait"];
+  return call.live ? ["running", ""] : ["no result", ""];
+}
+
+/** How long a call took, by the dates of its messages. @param {Call} call */
+function duration(call) {
+  if (!call.date || !call.ended) return "";
+  const seconds = (new Date(call.ended).getTime() - new Date(call.date).getTime()) / 1000;
+  return seconds >= 1 ? ` in ${seconds.toFixed(1)} s` : "";
+}
+
+/** @param {{call: Call, children?: import("../../vendor/htm-preact-3.1.1.js").Child}} props */
+export function CallView({ call, children }) {
+  const [word, kind] = statusOf(call);
+  const [open, setOpen] = useState(call.needsAnswer && !call.result);
+  const result = call.result;
+  const output = [...(result?.stdout ?? []), ...(result?.stderr ?? [])].join("\n");
+  return html`<div class=${`tool ${kind === "wait" ? "waiting" : ""}`}>
+    <details open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
+      <summary><${Icon} name="tool" /><code class="ellipsis">${call.name || "tool"}</code><span class=${`status ${kind}`}>${word}${result ? duration(call) : ""}</span></summary>
+      ${open &&
+      html`<div class="body">
+        ${call.args && call.args !== "{}" && html`<${Code} label="Arguments" language="arguments" text=${pretty(call.args)} />`}
+        ${call.answer?.reason && html`<p class="small">Reason: <span dir="auto">${call.answer.reason}</span></p>`}
+        ${result && html`<${Code} label="Result" language="result" text=${pretty(textOf(result.tool_return))} />`}
+        ${output && html`<${Code} label="Output" language="output" text=${output} />`}
+      </div>`}
+    </details>
+    ${children}
+  </div>`;
+}

@@ -1,0 +1,303 @@
+/**
+ * One conversation as it is loaded, followed and answered. It knows the API and the transcript; it must not know any view.
+ *
+ * The log's messages and the streams of open runs are kept apart: a run that is followed is shown from its stream alone, from its first event,
+ * so a reload in the middle shows it once. What changes is told at most once for each frame of the screen.
+ */
+import { ApiError, call, get, post } from "../api.js";
+import { store } from "../store.js";
+import { follow } from "../sse.js";
+import { Transcript } from "./transcript.js";
+
+/** @typedef {import("../types.js").Message} Message */
+/** @typedef {import("../types.js").Run} Run */
+/** @typedef {import("./transcript.js").Entry} Entry */
+/** @typedef {import("./transcript.js").Call} Call */
+/** @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean}} Live */
+/** @typedef {"queue" | "interrupt"} WhenBusy */
+
+export const DEFAULT = "default";
+const PAGE = 60;
+
+export class ChatSession {
+  /**
+   * @param {string} agentId
+   * @param {string} conversationId  `default`: the agent's own
+   */
+  constructor(agentId, conversationId) {
+    this.agentId = agentId;
+    this.conversationId = conversationId;
+    /** Told after each change, once for each frame. */
+    this.changed = store(0);
+    /** @type {Message[]} */
+    this.messages = [];
+    /** How many entries have come before the first page, so that those below keep their places. */
+    this.prepended = 0;
+    this.history = new Transcript();
+    /** @type {Live[]} */
+    this.live = [];
+    /** Errors of the run that ended last, which the log does not have. @type {Entry[]} */
+    this.notes = [];
+    /** Events of followed runs about calls that the log's part shows. @type {Message[]} */
+    this.crossing = [];
+    this.loaded = false;
+    this.hasOlder = true;
+    this.hasNewer = false;
+    this.loadingOlder = false;
+    /** @type {unknown} */
+    this.error = null;
+    /** The text of a message that the server refused. @type {string | null} */
+    this.unsent = null;
+    this.stopped = new AbortController();
+    this.drawing = false;
+  }
+
+  /** The newest page of the log, and the runs that are open. */
+  async load() {
+    try {
+      const [messages, runs] = await Promise.all([this.page({}), this.openRuns()]);
+      this.messages = messages;
+      this.hasOlder = messages.length > 0;
+      this.hasNewer = false;
+      this.prepended = 0;
+      this.error = null;
+      this.loaded = true;
+      for (const run of runs) if (!this.live.some((one) => one.runId === run.id)) this.attend(run.id, run.status === "created");
+      this.rebuild();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /**
+   * A page of the log, oldest first.
+   * @param {Record<string, string>} cursor
+   * @returns {Promise<Message[]>}
+   */
+  async page(cursor, order = "desc") {
+    const query = { ...this.owner(), ...cursor, order, limit: PAGE };
+    const found = await get(`conversations/${this.conversationId}/messages`, query, this.stopped.signal);
+    return order === "desc" ? found.reverse() : found;
+  }
+
+  /** The agent, where the conversation's name alone does not tell it. @returns {Record<string, string>} */
+  owner() {
+    return this.conversationId === DEFAULT ? { agent_id: this.agentId } : {};
+  }
+
+  /** @returns {Promise<Run[]>} */
+  async openRuns() {
+    const found = /** @type {Run[]} */ (await get("runs/", { agent_id: this.agentId, active: true, order: "asc", limit: 100 }, this.stopped.signal));
+    return found.filter((run) => (run.conversation_id ?? DEFAULT) === this.conversationId);
+  }
+
+  async loadOlder() {
+    const first = this.messages[0];
+    if (!first || !this.hasOlder || this.loadingOlder) return;
+    this.loadingOlder = true;
+    try {
+      const older = await this.page({ before: first.id });
+      this.hasOlder = older.length > 0;
+      const before = this.history.entries.length;
+      this.messages = [...older, ...this.messages];
+      this.rebuild();
+      this.prepended += this.history.entries.length - before;
+    } catch (error) {
+      this.fail(error);
+    }
+    this.loadingOlder = false;
+    this.draw();
+  }
+
+  /**
+   * Show the log around a message that was found.
+   * @param {string} messageId
+   */
+  async loadAround(messageId) {
+    try {
+      const [older, newer] = await Promise.all([this.page({ before: messageId }), this.page({ after: messageId }, "asc")]);
+      const found = /** @type {Message[]} */ (await get(`messages/${messageId}`, {}, this.stopped.signal));
+      this.messages = [...older, ...found, ...newer];
+      this.hasOlder = older.length > 0;
+      this.hasNewer = newer.length >= PAGE;
+      this.prepended = 0;
+      this.rebuild();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Look whether somebody else has written since. */
+  async look() {
+    if (!this.loaded || this.busy || this.hasNewer) return;
+    const newest = await get(`conversations/${this.conversationId}/messages`, { ...this.owner(), limit: 1 }, this.stopped.signal).catch(() => []);
+    if (newest.length && !this.knows(newest[0].id) && !this.busy) await this.load();
+  }
+
+  /** @param {string} messageId */
+  knows(messageId) {
+    return this.messages.some((one) => one.id === messageId);
+  }
+
+  get busy() {
+    return this.live.length > 0;
+  }
+
+  /** The calls that wait for a person. */
+  get waiting() {
+    return this.busy ? [] : this.history.waiting();
+  }
+
+  /** What the log shows, and below it what is followed. @returns {Entry[]} */
+  get liveEntries() {
+    return this.live.flatMap((one) => one.transcript.entries);
+  }
+
+  /**
+   * Send a message.
+   * @param {string} text
+   * @param {"user" | "system"} role
+   * @param {WhenBusy} whenBusy
+   */
+  send(text, role, whenBusy) {
+    const otid = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}`;
+    const sent = /** @type {Message} */ ({ id: otid, message_type: `${role}_message`, content: text, otid, date: new Date().toISOString() });
+    this.begin([{ type: "message", role, content: text, otid }], sent, whenBusy);
+  }
+
+  /**
+   * Answer all calls that wait.
+   * @param {{tool_call_id: string, approve: boolean, reason: string | null}[]} answers
+   */
+  answer(answers) {
+    const approvals = answers.map((one) => ({ type: "approval", ...one }));
+    this.messages = [...this.messages, { id: `answer-${Date.now()}`, message_type: "approval_response_message", approvals }];
+    this.begin([{ type: "approval", approvals, otid: crypto.randomUUID?.() }], null, "queue");
+  }
+
+  /** @param {object[]} messages @param {Message | null} sent @param {WhenBusy} whenBusy */
+  begin(messages, sent, whenBusy) {
+    this.error = null;
+    this.notes = [];
+    const own = this.conversationId === DEFAULT;
+    const path = own ? `agents/${this.agentId}/messages/stream` : `conversations/${this.conversationId}/messages`;
+    const body = { messages, streaming: true, stream_tokens: true, background: true, when_busy: whenBusy };
+    this.followRun({ path, body }, { runId: null, transcript: new Transcript(), sent, waits: this.busy && whenBusy === "queue" });
+  }
+
+  /** @param {string} runId @param {boolean} waits */
+  attend(runId, waits) {
+    this.followRun(runId, { runId, transcript: new Transcript(), sent: null, waits });
+  }
+
+  /** @param {string | import("../sse.js").Opening} begin @param {Live} live */
+  async followRun(begin, live) {
+    if (live.sent) live.transcript.take(live.sent);
+    this.live = [...this.live, live];
+    this.rebuild();
+    try {
+      await follow(begin, (event) => this.hear(live, event), this.stopped.signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 410) this.error = null; // Its events are gone; the log has what it wrote.
+      else this.fail(error);
+      if (live.runId === null && typeof live.sent?.content === "string") this.unsent = live.sent.content;
+    }
+    if (!this.stopped.signal.aborted) await this.settle(live);
+  }
+
+  /** @param {Live} live @param {Message} event */
+  hear(live, event) {
+    if (event.run_id && live.runId === null && event.message_type === "ping") {
+      live.runId = event.run_id;
+      this.rebuild();
+    }
+    if (event.message_type !== "ping") live.waits = false;
+    const callId = event.tool_returns?.[0]?.tool_call_id ?? event.tool_call_id;
+    if (event.message_type === "tool_return_message" && this.history.places.has(`call-${callId}`)) {
+      this.crossing = [...this.crossing, event];
+      this.history.take(event);
+    } else live.transcript.take(event, true);
+    this.draw();
+  }
+
+  /** The run has ended: the log's own messages take its place. @param {Live} live */
+  async settle(live) {
+    live.transcript.settle();
+    const notes = live.transcript.entries.filter((one) => one.kind === "note" && one.bad);
+    try {
+      const newest = await this.page({});
+      const known = new Set(newest.map((one) => one.id));
+      const before = this.messages.filter((one) => !one.id.startsWith("answer-"));
+      const meets = before.length === 0 || before.some((one) => known.has(one.id)) || newest.length < PAGE;
+      this.messages = meets ? [...before.filter((one) => !known.has(one.id)), ...newest] : newest;
+      if (!meets) this.prepended = 0;
+    } catch (error) {
+      this.fail(error);
+    }
+    this.live = this.live.filter((one) => one !== live);
+    this.crossing = this.busy ? this.crossing : [];
+    this.notes = notes;
+    this.rebuild();
+  }
+
+  /** Stop the run that is going on. */
+  async stop() {
+    const ids = this.live.filter((one) => !one.waits).map((one) => one.runId).filter((id) => id !== null);
+    await this.cancel(ids);
+  }
+
+  /** Whether the server took it. @param {(string | null)[]} runIds */
+  async cancel(runIds) {
+    if (!runIds.length) return false;
+    try {
+      await post(`agents/${this.agentId}/messages/cancel`, { run_ids: runIds });
+      return true;
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
+  }
+
+  /** A copy of the conversation that goes its own way; its id. @returns {Promise<string>} */
+  async fork() {
+    return (await call("POST", `conversations/${this.conversationId}/fork`, { query: this.owner() })).id;
+  }
+
+  /** Derive what is shown from the log and from what is followed. */
+  rebuild() {
+    const followed = new Set(this.live.map((one) => one.runId).filter(Boolean));
+    const otids = new Set(this.live.map((one) => one.sent?.otid).filter(Boolean));
+    const history = new Transcript();
+    for (const message of this.messages) {
+      const byStream = message.run_id && followed.has(message.run_id) && message.message_type !== "user_message" && message.message_type !== "system_message";
+      if (byStream || (message.otid && otids.has(message.otid))) continue;
+      history.take(message);
+    }
+    for (const event of this.crossing) history.take(event);
+    this.history = history;
+    this.draw();
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    if (this.stopped.signal.aborted) return;
+    this.error = error;
+    this.draw();
+  }
+
+  draw() {
+    if (this.drawing) return;
+    this.drawing = true;
+    const tell = () => {
+      this.drawing = false;
+      this.changed.set(this.changed.get() + 1);
+    };
+    // A hidden page has no frames.
+    if (document.visibilityState === "visible") requestAnimationFrame(tell);
+    else setTimeout(tell, 100);
+  }
+
+  close() {
+    this.stopped.abort();
+  }
+}

@@ -1,0 +1,71 @@
+/** Values that views watch: a value, those who are told of its changes, and a hook. */
+import { useEffect, useState } from "../vendor/htm-preact-3.1.1.js";
+
+/**
+ * @template T
+ * @typedef {{get: () => T, set: (next: T) => void, watch: (told: () => void) => () => void}} Store
+ */
+
+/**
+ * A store of one value. Those who watch it are told after each change of the value.
+ * @template T
+ * @param {T} initial
+ * @returns {Store<T>}
+ */
+export function store(initial) {
+  let value = initial;
+  /** @type {Set<() => void>} */
+  const watchers = new Set();
+  return {
+    get: () => value,
+    set(next) {
+      if (Object.is(next, value)) return;
+      value = next;
+      for (const told of [...watchers]) told();
+    },
+    watch(told) {
+      watchers.add(told);
+      return () => watchers.delete(told);
+    },
+  };
+}
+
+/**
+ * The value of a store, in a view that is drawn again when it changes.
+ * @template T
+ * @param {Store<T>} source
+ * @returns {T}
+ */
+export function useStore(source) {
+  const [, draw] = useState({});
+  const shown = source.get();
+  useEffect(() => {
+    if (!Object.is(source.get(), shown)) draw({}); // It changed between the drawing and this effect.
+    return source.watch(() => draw({}));
+  }, [source]);
+  return shown;
+}
+
+/**
+ * What a function answers, drawn again when it arrives. `again` calls it anew and keeps the old value meanwhile.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {unknown[]} inputs
+ * @returns {{value: T | undefined, error: unknown, loading: boolean, again: () => void}}
+ */
+export function useLoaded(load, inputs) {
+  const [count, setCount] = useState(0);
+  const [state, setState] = useState(
+    /** @type {{value: T | undefined, error: unknown, loading: boolean}} */ ({ value: undefined, error: null, loading: true }),
+  );
+  useEffect(() => {
+    const stop = new AbortController();
+    setState((old) => ({ ...old, loading: true }));
+    load(stop.signal).then(
+      (value) => !stop.signal.aborted && setState({ value, error: null, loading: false }),
+      (error) => !stop.signal.aborted && setState((old) => ({ ...old, error, loading: false })),
+    );
+    return () => stop.abort();
+  }, [...inputs, count]);
+  return { ...state, again: () => setCount((old) => old + 1) };
+}

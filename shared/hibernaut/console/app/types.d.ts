@@ -1,0 +1,239 @@
+/** What the API answers, as far as the console reads it (docs/api.md). */
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+export interface ToolCall {
+  name?: string | null;
+  arguments?: string | null;
+  tool_call_id?: string | null;
+}
+
+export interface ToolReturn {
+  tool_return: string | ContentPart[];
+  status: "success" | "error";
+  tool_call_id: string;
+  stdout?: string[] | null;
+  stderr?: string[] | null;
+}
+
+export interface ContentPart {
+  type: string;
+  text?: string;
+  source?: { type: string; url?: string; media_type?: string; data?: string };
+}
+
+export interface Answer {
+  type?: string;
+  tool_call_id: string;
+  approve?: boolean;
+  reason?: string | null;
+  status?: string;
+}
+
+/** A message of a log, or an event of a stream. */
+export interface Message {
+  id: string;
+  message_type: string;
+  date?: string;
+  otid?: string | null;
+  run_id?: string | null;
+  step_id?: string | null;
+  seq_id?: number | null;
+  name?: string | null;
+  sender_id?: string | null;
+  is_err?: boolean | null;
+  content?: string | ContentPart[];
+  reasoning?: string;
+  state?: string;
+  tool_call?: ToolCall;
+  tool_calls?: ToolCall[] | ToolCall | null;
+  tool_return?: string;
+  tool_call_id?: string;
+  status?: "success" | "error";
+  stdout?: string[] | null;
+  stderr?: string[] | null;
+  tool_returns?: ToolReturn[] | null;
+  approvals?: Answer[] | null;
+  summary?: string;
+  event_type?: string;
+  message?: string;
+  detail?: string | null;
+  error_type?: string;
+  stop_reason?: string;
+  cost?: number | null;
+  total_tokens?: number;
+  step_count?: number;
+}
+
+export interface Block {
+  id: string;
+  label: string;
+  value: string;
+  limit: number;
+  description: string | null;
+  read_only: boolean;
+}
+
+export interface Agent {
+  id: string;
+  name: string;
+  description: string | null;
+  model: string | null;
+  agent_type: string;
+  tags: string[];
+  created_at: string;
+  updated_at: string;
+  last_run_completion: string | null;
+  last_stop_reason: string | null;
+  pending_approval: Message | null;
+  approval_deadline: number | null;
+  blocks: Block[];
+  hidden?: boolean | null;
+}
+
+export interface Run {
+  id: string;
+  agent_id: string;
+  conversation_id: string | null;
+  status: "created" | "running" | "completed" | "failed" | "cancelled";
+  created_at: string;
+  completed_at: string | null;
+  stop_reason: string | null;
+  background: boolean | null;
+}
+
+export interface Conversation {
+  id: string;
+  agent_id: string;
+  summary: string | null;
+  created_at: string;
+  last_message_at: string | null;
+}
+
+export interface Model {
+  handle: string;
+  display_name: string | null;
+  context_window?: number;
+  embedding_dim?: number;
+  provider_name: string | null;
+  provider_type: string;
+  provider_category?: string | null;
+}
+
+export interface UsageTotal {
+  steps: number;
+  unpriced_steps: number;
+  total_tokens: number;
+  cost: number | null;
+  aws_cost: number | null;
+}
+
+export interface Version {
+  version: number;
+  change: string;
+  at: string;
+  by: { source: string; run_id: string | null; agent_id: string | null; agent_type: string | null; tools: string[]; key_id: string | null } | null;
+  fields: string[];
+  restored_version?: number | null;
+  block?: Block | null;
+}
+
+export interface FieldChange {
+  before: Json;
+  after: Json;
+  diff?: string | null;
+}
+
+export interface Passage {
+  id: string;
+  text: string;
+  archive_id: string | null;
+  tags: string[] | null;
+  created_at: string;
+}
+
+export interface PassageHit {
+  passage: Passage;
+  score: number;
+  metadata: { combined_score?: number | null; vector_rank?: number | null; fts_rank?: number | null };
+}
+
+export interface MessageHit {
+  message_type: string;
+  message_id: string;
+  conversation_id: string | null;
+  created_at: string;
+  content: string;
+  score: number;
+}
+
+export interface Requirement {
+  name: string;
+  version?: string | null;
+}
+
+export interface Tool {
+  id: string;
+  name: string | null;
+  description: string | null;
+  tool_type: string;
+  source_type: string | null;
+  source_code: string | null;
+  json_schema: any;
+  default_requires_approval: boolean | null;
+  enable_parallel_execution: boolean | null;
+  pip_requirements: Requirement[] | null;
+  packages?: { size: number; pins: { name: string; version: string }[] } | null;
+  metadata_: { [name: string]: any } | null;
+}
+
+export interface McpServer {
+  id: string;
+  server_name: string;
+  mcp_server_type: "streamable_http" | "sse" | "stdio";
+  default_requires_approval: boolean | null;
+  last_sync: { at: string; tools: number; left_out: { name: string; reason: string }[]; error: string | null } | null;
+  server_url?: string;
+  auth_token?: string | null;
+  custom_headers?: Record<string, string> | null;
+  command?: string;
+  args?: string[];
+  env?: Record<string, string> | null;
+}
+
+export interface Provider {
+  id: string;
+  name: string;
+  provider_type: string;
+  base_url: string | null;
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  key?: string;
+}
+
+/** Its limits, by their names, are null where there is none. */
+export interface Budget {
+  subject: string;
+  scope: "tenant" | "key" | "agent";
+  is_default: boolean;
+  warn_at: number | null;
+  used: Record<string, number>;
+  day_ends: string;
+  month_ends: string;
+  [limit: string]: any;
+}
+
+export interface ToolPolicy {
+  id: string;
+  name: string;
+  action: string;
+  tools: string[];
+  servers: string[] | null;
+  agent_tags: string[] | null;
+  arguments: { path: string; matches: string[]; negate: boolean }[];
+  message: string | null;
+  rate: { calls: number; seconds: number; per: string } | null;
+  enabled: boolean;
+}

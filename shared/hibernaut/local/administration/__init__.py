@@ -1,0 +1,1 @@
+"""What the commands do to agents, data folders and deployed stacks."""

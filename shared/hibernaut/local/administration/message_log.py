@@ -1,0 +1,97 @@
+"""`hibernaut logs`: the newest messages of an agent or of all agents, a line each, and those that follow."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hibernaut.local.chat.chat_screen import calls_of, text_of
+from hibernaut.local.remote.agent_server import AgentServer, ServerRefused, Unreachable
+from hibernaut.local.remote.found_agents import agent_of
+from hibernaut.local.terminal import CYAN, DIM, RED, Paint, harmless, one_line
+from hibernaut.schemas.base import JsonObject
+
+LOOK = 1.0
+"""Seconds between two looks for new messages."""
+LONGEST = 400
+"""Characters of a message that are shown."""
+PAGE = 100
+"""Messages of one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLog:
+    """The log of an agent; None: of all agents. `pause` waits for seconds between two looks."""
+
+    server: AgentServer
+    agent: str | None
+    as_json: bool
+    pause: Callable[[float], None] = time.sleep
+
+    def show(self, number: int, *, follow: bool) -> int:
+        """Print the newest messages, oldest first, and with `follow` each further one until an interrupt. Raises: CannotServe."""
+        place = f"/v1/agents/{agent_of(self.server, self.agent)['id']}/messages" if self.agent else "/v1/messages"
+        newest = self._newest(place, number) if number else []
+        last = self._printed(newest, "")
+        if not follow:
+            return 0
+        last = last or self._end(place)
+        try:
+            while True:
+                last = self._further(place, last)
+                self.pause(LOOK)
+        except KeyboardInterrupt:
+            return 0
+
+    def _further(self, place: str, last: str) -> str:
+        """Print what came after a message; returns the newest one. A server that is away is asked again."""
+        try:
+            while page := list(self.server.get(place, limit=PAGE, order="asc", **({"after": last} if last else {}))):
+                last = self._printed(page, last)
+                if len(page) < PAGE:
+                    break
+        except Unreachable:
+            pass
+        except ServerRefused as refused:
+            if refused.status != 404 or not last:  # the message was deleted: the log begins anew at its end
+                raise
+            return self._end(place)
+        return last
+
+    def _newest(self, place: str, number: int) -> list[JsonObject]:
+        """The newest messages, oldest first. A page counts rows, which may have several messages."""
+        return list(self.server.get(place, limit=number, order="desc"))[-number:]
+
+    def _end(self, place: str) -> str:
+        """The id of the newest message; "" if there is none."""
+        return next((str(one["id"]) for one in self._newest(place, 1)), "")
+
+    def _printed(self, messages: list[JsonObject], last: str) -> str:
+        paint = Paint(sys.stdout)
+        for message in messages:
+            print(json.dumps(message, ensure_ascii=False) if self.as_json else line_of(message, paint), flush=True)
+            last = str(message["id"])
+        return last
+
+
+def line_of(message: JsonObject, paint: Paint) -> str:
+    """A message in a line: its time, type and text."""
+    kind = str(message["message_type"]).removesuffix("_message")
+    colour = {"reasoning": DIM, "tool_call": CYAN, "tool_return": DIM, "system": DIM}.get(kind, "")
+    if message.get("is_err") or message.get("status") == "error":
+        colour = RED
+    text = one_line(_text(message), LONGEST)
+    who = f" {harmless(str(message['name']))}:" if message.get("name") and kind == "assistant" else ""
+    return f"{paint(str(message['date'])[:19], DIM)} {kind:<12}{who} {paint(text, colour) if colour else text}"
+
+
+def _text(message: JsonObject) -> str:
+    if message.get("tool_call") or message.get("tool_calls"):
+        return "; ".join(f"{one['name']} {one['arguments']}" for one in calls_of(message))
+    for name in ("content", "reasoning", "tool_return", "summary"):
+        if message.get(name) is not None:
+            return text_of(message[name])
+    return ""

@@ -1,0 +1,1 @@
+"""`hibernaut chat`: a conversation with an agent in a terminal, over the API of a server."""

@@ -1,0 +1,116 @@
+"""The commands of a chat, which begin with a slash: what an agent remembers, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from hibernaut.local.remote.agent_server import ServerRefused
+from hibernaut.local.terminal import BOLD, harmless, one_line
+
+if TYPE_CHECKING:
+    from hibernaut.local.chat.chat import Chat
+
+PREVIEW = 60
+"""Characters of a block in the list of blocks."""
+FOUND = 5
+"""Passages that a search shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """A command: what follows its name, what it does, and the function that does it with this text."""
+
+    usage: str
+    about: str
+    run: Callable[[Chat, str], None]
+
+
+def perform(chat: Chat, line: str) -> None:
+    """Perform the command of a line. What cannot be done is told, and the chat goes on."""
+    name, _, rest = line[1:].partition(" ")
+    command = COMMANDS.get(name)
+    if command is None:
+        chat.tell(f"There is no command /{name}. /help lists them; a message cannot begin with a slash.")
+        return
+    try:
+        command.run(chat, rest.strip())
+    except ServerRefused as refused:
+        chat.tell(refused.detail)
+
+
+def _help(chat: Chat, _: str) -> None:
+    for name, command in COMMANDS.items():
+        chat.tell(f"/{name} {command.usage}".ljust(24) + command.about)
+
+
+def _memory(chat: Chat, label: str) -> None:
+    place = f"/v1/agents/{chat.agent_id}/core-memory/blocks"
+    if label:
+        chat.tell(str(chat.server.get(f"{place}/{quote(label, safe='')}")["value"]))
+        return
+    for block in chat.server.get(place):
+        name = chat.paint(str(block["label"]), BOLD)
+        print(f"{name}  {len(block['value']):,}/{block['limit']:,}  {one_line(str(block['value']), PREVIEW)}")
+
+
+def _block(chat: Chat, rest: str) -> None:
+    label, _, value = rest.partition(" ")
+    if not label or not value:
+        chat.tell("What the block is to say is missing: /block LABEL TEXT. /memory LABEL shows it.")
+        return
+    chat.server.patch(f"/v1/agents/{chat.agent_id}/core-memory/blocks/{quote(label, safe='')}", {"value": value})
+    chat.tell(f"{label} is changed; the agent is told with the next message.")
+
+
+def _search(chat: Chat, query: str) -> None:
+    if not query:
+        chat.tell("What is looked for is missing: /search TEXT.")
+        return
+    found = chat.server.get(f"/v1/agents/{chat.agent_id}/archival-memory/search", query=query, top_k=FOUND)
+    results = found.get("results", []) if isinstance(found, dict) else found
+    for one in results:
+        chat.tell(harmless(str(one.get("content") or one.get("text") or "")))
+    if not results:
+        chat.tell("Nothing is found in the archival memory.")
+
+
+def _stop(chat: Chat, _: str) -> None:
+    try:
+        chat.stop()
+    except ServerRefused as refused:
+        if refused.status != 409:
+            raise
+        chat.tell("Nothing is running.")
+    else:
+        chat.tell("Stopped.")
+
+
+def _resume(chat: Chat, _: str) -> None:
+    if not chat.resume():
+        chat.tell("Nothing is running, and nothing waits for an answer.")
+
+
+def _agent(chat: Chat, wanted: str) -> None:
+    if wanted:
+        chat.talk_to(wanted)
+    chat.tell(f"{chat.name} ({chat.agent_id}) at {chat.server.url}")
+
+
+def _quit(chat: Chat, _: str) -> None:
+    chat.over = True
+
+
+COMMANDS: Mapping[str, ChatCommand] = {
+    "help": ChatCommand("", "this list", _help),
+    "memory": ChatCommand("[LABEL]", "the agent's blocks, or the text of one", _memory),
+    "block": ChatCommand("LABEL TEXT", "give a block a text", _block),
+    "search": ChatCommand("TEXT", "search the archival memory", _search),
+    "stop": ChatCommand("", "stop what the agent is doing; Ctrl-C does it while it answers", _stop),
+    "resume": ChatCommand("", "follow a run that is under way, or answer what waits for an approval", _resume),
+    "agent": ChatCommand("[NAME]", "whom you talk to, or talk to another agent", _agent),
+    "quit": ChatCommand("", "end the chat; Ctrl-D does it too", _quit),
+}
+"""The commands by their names."""

@@ -1,0 +1,1 @@
+"""The command lines of `hibernaut`: options, and which functions they call."""

@@ -1,0 +1,20 @@
+"""Texts and keys that a command line gives directly, or by a file behind `@`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hibernaut.wiring.variables import BadSetting
+
+
+def key_of(given: str) -> str:
+    """The key, or the one in the file behind `@`. Raises: BadSetting."""
+    return read(Path(given[1:])).strip() if given.startswith("@") else given
+
+
+def read(path: Path) -> str:
+    """The text of a file. Raises: BadSetting."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}") from None

@@ -1,0 +1,1 @@
+"""Servers of agents that commands reach over their HTTP API."""

@@ -1,0 +1,36 @@
+"""Agents of a server by what a person types: an id, a name, or nothing."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from hibernaut.local.profiles import CannotServe
+from hibernaut.local.remote.agent_server import AgentServer, ServerRefused
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.ids import AGENT_ID
+
+SHOWN = 5
+"""Ids that are told of agents that have the same name."""
+
+
+def agent_of(server: AgentServer, wanted: str, **query: str) -> JsonObject:
+    """The agent with this id or name. Raises: CannotServe if there is none, or several have the name."""
+    if re.fullmatch(AGENT_ID, wanted):
+        try:
+            return dict(server.get(f"/v1/agents/{wanted}", **query))
+        except ServerRefused as refused:
+            raise CannotServe(f"{server.url} has no agent {wanted}" if refused.status == 404 else str(refused)) from None
+    found = list(server.get("/v1/agents/", name=wanted, limit=SHOWN + 1))
+    if not found:
+        raise CannotServe(f"{server.url} has no agent with the name {wanted!r}; hibernaut agents list shows them")
+    if len(found) > 1:
+        ids = ", ".join(str(one["id"]) for one in found[:SHOWN])
+        raise CannotServe(f"several agents have the name {wanted!r}: name one by its id, such as {ids}", 2)
+    return dict(server.get(f"/v1/agents/{quote(str(found[0]['id']))}", **query))
+
+
+def newest_agent(server: AgentServer) -> JsonObject | None:
+    """The agent that has run last, or else the newest one; None if there is no agent."""
+    found = list(server.get("/v1/agents/", limit=1, order="desc", order_by="last_run_completion"))
+    return dict(found[0]) if found else None

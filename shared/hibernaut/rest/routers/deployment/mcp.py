@@ -1,0 +1,21 @@
+"""The MCP endpoint: agents as tools of the Model Context Protocol, for editors and other agents (decision 54). An extension of Hibernaut."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from hibernaut.rest.dependencies import TheCaller, TheLanes, ThePrincipal, TheServices
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.permissions import MCP
+
+router = APIRouter(tags=["mcp"], route_class=LazyRoute)
+
+
+@router.post(MCP, include_in_schema=False)  # JSON-RPC has a description of its own: `tools/list`
+async def serve_mcp(
+    request: Request, services: TheServices, lanes: TheLanes, caller: TheCaller, principal: ThePrincipal
+) -> Response:
+    """A message of the Model Context Protocol, by streamable HTTP. Replies are JSON; there is no session, and no stream of the server."""
+    from hibernaut.rest.mcp.endpoint import McpEndpoint  # most processes never serve it
+
+    return await McpEndpoint(request, services, lanes, caller, principal=principal).serve()

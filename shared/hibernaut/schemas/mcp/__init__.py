@@ -1,0 +1,1 @@
+"""MCP servers: the records, requests and errors."""

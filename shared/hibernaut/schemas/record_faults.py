@@ -1,0 +1,20 @@
+"""The error of a record whose body is missing."""
+
+from hibernaut.schemas.errors import HibernautError
+
+
+class RecordLost(HibernautError, KeyError):
+    """The item of a record names a blob that is missing. `record`: the record's id. A KeyError too: whoever reads records that may be deleted meanwhile
+    passes over it.
+    """
+
+    code = "record_lost"
+
+    def __init__(self, record: str) -> None:
+        self.record = record
+        super().__init__(
+            f"The stored content of {record} is missing: its object among the large contents was deleted. Restore it from a backup, or delete the record."
+        )
+
+    def __str__(self) -> str:
+        return self.detail

@@ -1,0 +1,114 @@
+"""What the steps of an erasure share: the stores of the tenant, the use cases that delete records, and the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure, Subject
+from hibernaut.schemas.agents.pause import StoredPause
+from hibernaut.services.agents.agent_deletion import AgentDeletion
+from hibernaut.services.files.files import Files
+from hibernaut.services.host import Host
+from hibernaut.services.prompt.system_messages import SystemMessages
+from hibernaut.services.records import Records
+from hibernaut.services.resting.resting import Resting
+from hibernaut.services.turns.run_termination import RunTermination
+from hibernaut.store.agents.erasures import PAGE, ErasureStore
+from hibernaut.store.agents.schedules import ScheduleStore
+from hibernaut.store.blob_collector import BlobCollector
+from hibernaut.store.events.webhooks import WebhookStore
+from hibernaut.store.stores import TenantStores
+
+LEASE_MS = 60_000
+"""Milliseconds after the last page of a worker from which the sweep continues its erasure."""
+
+
+class ErasureWaits(Exception):
+    """The erasure cannot go on now: a run holds what is to be erased, a blob is too young, or the index still has something. The sweep comes again.
+
+    `progress`: the erasure as it is stored until then; None: as it was.
+    """
+
+    def __init__(self, progress: StoredErasure | None = None) -> None:
+        self.progress = progress
+        super().__init__()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureParts:
+    """The collaborators of one tenant's erasures. `index` None: the deployment has no index of memory, or this process does not reach it."""
+
+    stores: TenantStores
+    records: Records
+    erasures: ErasureStore
+    webhooks: WebhookStore
+    schedules: ScheduleStore
+    blobs: BlobCollector
+    host: Host
+    deletion: AgentDeletion
+    termination: RunTermination
+    prompts: SystemMessages
+    files: Files
+    index: MemoryIndex | None
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Write changes in one transaction."""
+        self.stores.writer.write(*changes)
+
+    def begin(self, erasure_id: str, line: ErasureLine) -> None:
+        """Write a line of the receipt, unless it has one of the record: the counts of the first worker stand."""
+        with suppress(ConditionFailed):
+            self.write(self.erasures.begin_line(erasure_id, line))
+
+    def plan(self, erasure_id: str, kind: Subject, ids: Sequence[str]) -> None:
+        """Note records that are examined later."""
+        for subject in ids:
+            self.begin(erasure_id, ErasureLine(kind=kind, id=subject))
+
+    def put(self, erasure_id: str, line: ErasureLine) -> None:
+        """Replace a line of the receipt."""
+        self.write(self.erasures.put_line(erasure_id, line))
+
+    def pause(self, erasure: StoredErasure, agent_id: str, *, kept: bool = False) -> None:
+        """Refuse further messages to an agent. `kept`: the agent stays, and a pause of the user's with it. Does nothing if the agent is deleted."""
+        if kept and self.stores.pauses.get(agent_id) is not None:
+            return
+        pause = StoredPause(paused_at=self.host.clock.now(), key_id=erasure.key_id, erasure_id=erasure.id)
+        with suppress(ConditionFailed):
+            self.write(self.stores.pauses.pause(agent_id, pause))
+
+    def resumed(self, erasure: StoredErasure, agent_id: str) -> Sequence[Change]:
+        """The change that ends the pause of this erasure; nothing if there is none."""
+        pause = self.stores.pauses.get(agent_id)
+        return [self.stores.pauses.resume(agent_id)] if pause is not None and pause.erasure_id == erasure.id else []
+
+    def conversations(self, agent_id: str) -> list[str]:
+        """The ids of an agent's conversations; the default one comes first and has the agent's id."""
+        return [agent_id, *self.records.conversation_records.ids(agent_id)]
+
+    def unpack(self, agent_id: str) -> None:
+        """Bring the bodies of an agent's messages and runs back from its packs, and delete these. Raises: OSError, StoreUnavailable; a repeated call
+        goes on.
+        """
+        Resting(self.stores, self.host.clock).unpack(agent_id)
+
+    def forget_traces(self, agent_id: str) -> int:
+        """Delete the traces of all runs of an agent: each holds the messages that its model was sent. Returns the number of steps. Raises: OSError."""
+        steps, after = 0, ""
+        while runs := self.erasures.run_ids(agent_id, after):
+            for run_id, step_id in self.erasures.steps_of(runs):
+                self.stores.traces.delete(run_id, step_id)
+                steps += 1
+            after = runs[-1]
+            if len(runs) < PAGE:
+                break
+        return steps
+
+
+def is_planned(line: ErasureLine) -> bool:
+    """Whether the record of a line is still to be examined. Agents that stay are done with their logs."""
+    return not line.done and not (line.kind == "agent" and line.extent == "parts")

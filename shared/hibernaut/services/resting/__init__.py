@@ -1,0 +1,1 @@
+"""Putting idle agents to rest, and waking them."""

@@ -1,0 +1,41 @@
+"""Which calls of a reply are made at once, and on which threads (decision 57; run-time digest 2.4). Must not know claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+
+from hibernaut.domain.turn.actor import Actor, Call
+from hibernaut.schemas.runs.turn import ClaimedResult
+from hibernaut.schemas.tools.tool import ToolType
+
+MOST_AT_ONCE = 8
+"""How many calls of one step are made at once; the others wait for one of these to end."""
+Made = Future[ClaimedResult]
+
+
+def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
+    """The places of the calls from `first` on that are made at once; fewer than two: none.
+
+    All calls up to the first one whose tool may not run beside others belong to the group. Of these only the outside ones are made at once: the others
+    read this server's stores, and see what the calls before them did. No call is made at once with another one of the same id.
+    """
+    found: dict[str, int] = {}
+    for place in range(first, len(calls)):
+        call = calls[place]
+        tool = actor.tool(call.name)
+        if tool is None or not tool.enable_parallel_execution or call.refusal is not None or call.id in found:
+            break
+        ours = tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE or call.name in actor.client_tools
+        if not ours and is_outside(call):
+            found[call.id] = place
+    return list(found.values()) if len(found) > 1 else []
+
+
+def at_once(calls: Mapping[int, Callable[[], ClaimedResult]]) -> dict[int, Made]:
+    """Make the calls, each on a thread in a copy of the caller's context, and wait for all. Each has its result, or the error that it raised."""
+    if not calls:
+        return {}
+    with ThreadPoolExecutor(min(len(calls), MOST_AT_ONCE), thread_name_prefix="tool") as pool:
+        return {place: pool.submit(copy_context().run, make) for place, make in calls.items()}

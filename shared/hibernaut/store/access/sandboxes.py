@@ -1,0 +1,58 @@
+"""The sandbox configuration of a tenant in the table: one item with its variables.
+
+pk          sk       what                                                    read by
+t#SANDBOX   LOCAL    the configuration with its sealed variables              calls of custom tools, remembered for seconds; administration
+"""
+
+from __future__ import annotations
+
+from hibernaut.ports.clock import Clock
+from hibernaut.ports.table import ABSENT, Delete, Item, Key, Put, eq
+from hibernaut.schemas.tools.sandbox import StoredSandbox
+from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.lru_cache import TenantCache
+from hibernaut.store.table.remembered_record import Remembered, RememberedRecord
+from hibernaut.store.table.secret_vault import SecretVault
+from hibernaut.store.table.tenant_table import TenantTable
+from hibernaut.store.table.tenants import checked
+
+
+class SandboxStore:
+    """The sandbox configuration of one tenant. `now`: what calls of tools use. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
+    cannot be read.
+    """
+
+    def __init__(
+        self,
+        table: TenantTable,
+        codec: Codec,
+        clock: Clock,
+        known: TenantCache[Remembered[StoredSandbox]],
+        secrets: SecretVault,
+    ) -> None:
+        self._codec = codec
+        self._secrets = secrets
+        self._key = Key(f"{checked(table.tenant)}#SANDBOX", "LOCAL")
+        self.now = RememberedRecord(table, self._key, clock, known, read=self._read, none=StoredSandbox())
+
+    def get(self) -> StoredSandbox:
+        """The configuration as it is stored; one without an id if there is none."""
+        return self.now.stored()
+
+    def change(self, before: StoredSandbox, after: StoredSandbox, token: str) -> Put:
+        """The change from `before` to `after`, whose values are sealed in place. Condition: it is still `before`. Raises: MasterKeyUnavailable,
+        NotImplementedHere.
+        """
+        self._secrets.seal(after.id, after.variables)
+        stored = after.model_copy(update={"version": before.version + 1})
+        item = self._codec.item(self._key, stored, version=stored.version, wt=token)
+        return Put(item, eq(version=before.version) if before.version else ABSENT, freed(self._key, before))
+
+    def delete(self, before: StoredSandbox) -> Delete:
+        """The change that deletes the configuration with its variables. Condition: it is still `before`."""
+        return Delete(self._key, eq(version=before.version), freed(self._key, before))
+
+    def _read(self, item: Item) -> StoredSandbox:
+        found = self._codec.record(StoredSandbox, item)
+        found.version = int(item["version"])
+        return found

@@ -1,0 +1,61 @@
+"""How values of secrets are stored: sealed, each for its tenant, its owner and its name, so that a sealed value opens nowhere else.
+
+Older records have plain values. They are read as they are, and sealed when their record is written again.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
+from hibernaut.schemas.secret_errors import SecretUnreadable
+
+
+class SealedVariable(Protocol):
+    """A variable with a secret value: plain in `value`, or sealed in `value_enc`, and then `value` is empty."""
+
+    key: str
+    value: str
+    value_enc: str | None
+
+
+class SecretVault:
+    """Seals and opens the secrets of one tenant."""
+
+    def __init__(self, tenant: str, cipher: Cipher) -> None:
+        self._tenant = tenant
+        self._cipher = cipher
+
+    def seal(self, owner: str, variables: Iterable[SealedVariable]) -> None:
+        """Seal the plain values of an owner's variables, in place. Raises: MasterKeyUnavailable, NotImplementedHere."""
+        for each in variables:
+            if each.value:
+                sealed = self._cipher.seal(each.value.encode("utf-8", "surrogatepass"), self._place(owner, each.key))
+                each.value, each.value_enc = "", base64.b64encode(sealed).decode()
+
+    def seal_where_possible(self, owner: str, variables: Iterable[SealedVariable]) -> None:
+        """As `seal`, but values stay plain that were stored so before, in a process that has no key or does not reach it."""
+        try:
+            self.seal(owner, variables)
+        except (MasterKeyUnavailable, NotImplementedHere):
+            return
+
+    def value(self, owner: str, variable: SealedVariable) -> str:
+        """The value. Raises: SecretUnreadable, MasterKeyUnavailable, NotImplementedHere."""
+        if variable.value or not variable.value_enc:
+            return variable.value
+        try:
+            plain = self._cipher.unseal(base64.b64decode(variable.value_enc), self._place(owner, variable.key))
+        except (SealBroken, ValueError) as error:
+            raise SecretUnreadable(variable.key, owner) from error
+        return plain.decode("utf-8", "surrogatepass")
+
+    def values(self, owner: str, variables: Sequence[SealedVariable]) -> dict[str, str]:
+        """The values by their names. Raises: SecretUnreadable, MasterKeyUnavailable, NotImplementedHere."""
+        return {each.key: self.value(owner, each) for each in variables}
+
+    def _place(self, owner: str, name: str) -> dict[str, str]:
+        return {"tenant": self._tenant, "purpose": "variable", "id": owner, "name": name}

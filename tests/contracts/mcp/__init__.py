@@ -1,0 +1,1 @@
+"""The port `Mcp`: sessions with servers that keep to the protocol, and with those that do not."""

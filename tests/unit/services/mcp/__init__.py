@@ -1,0 +1,1 @@
+"""Tests of the authorization of MCP servers."""
