@@ -219,10 +219,12 @@ def test_messages_wait_in_a_queue_and_a_run_is_stopped(visit: Visit, served: Ser
     expect(queue).to_have_count(0)
     visit.send(RIGHT_TO_LEFT)
     expect(queue.get_by_role("listitem")).to_have_count(1)
-    page.get_by_role("button", name="Stop").click()
+    with page.expect_response(lambda answer: answer.url.endswith("/messages/cancel")):
+        page.get_by_role("button", name="Stop").click()
     held.go.set()
     expect(log_of(page).get_by_text(f"Heard: {RIGHT_TO_LEFT}")).to_be_visible()
     expect(queue).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(log_of(page).get_by_text(RIGHT_TO_LEFT, exact=True)).to_have_css("direction", "rtl")
     expect(log_of(page).get_by_text(f"Heard: {RIGHT_TO_LEFT}")).to_have_css("direction", "ltr")
     said = [one["content"] for one in served.get(f"agents/{agent}/messages") if one["message_type"] == "assistant_message"]

@@ -171,7 +171,8 @@ def test_a_tool_is_written_tried_and_saved(visit: Visit, served: Served) -> None
     [saved] = served.get("tools/?name=shout")
     assert (saved["default_requires_approval"], saved["metadata_"]["timeout_seconds"]) == (True, 5)
     source.fill(SHOUT.replace("What is shouted", "What is said loudly").replace('"loud"', '"louder"'))
-    page.get_by_role("button", name="Save").click()
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("The tool was saved.")).to_be_visible()
     changed = served.get(f"tools/{saved['id']}")
     assert "louder" in changed["source_code"]

@@ -83,9 +83,9 @@ function Opened({ initial }) {
     const body = { ...changes, ...described };
     const saved = tool.id === NEW ? await created(body) : await call("PATCH", `tools/${tool.id}`, { body });
     say("The tool was saved.");
+    if (tool.id === NEW) return go(`#/tools/${saved.id}`); // The page of its own loads it: what is typed there is not lost.
     setTool(saved);
     setDraft(draftOf(saved));
-    if (tool.id === NEW) go(`#/tools/${saved.id}`);
   });
   const remove = async () => {
     await call("DELETE", `tools/${tool.id}`);
