@@ -70,6 +70,7 @@ from hibernaut.store.table.packs import PackCache, PackReader
 from hibernaut.store.table.remembered_record import Remembered, record_cache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.secret_vault import SecretVault
+from hibernaut.store.table.tenant_seals import TenantSeals
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
@@ -260,7 +261,7 @@ class Stores:
         codec, unindexed = Codec(blobs, table, packs), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self._written, blobs)
         conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
-        versions, vault = VersionStore(table, codec, self.clock, self._retention), SecretVault(tenant, self._cipher)
+        versions, vault = VersionStore(table, codec, self.clock, self._retention), SecretVault(TenantSeals(tenant, self._cipher))
         runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec, versions, vault), ApprovalStore(table, codec)
         blocks, tools, records = (
             BlockStore(table, codec, versions),

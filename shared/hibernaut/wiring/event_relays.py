@@ -10,6 +10,7 @@ from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import Stores
+from hibernaut.store.table.tenant_seals import TenantSeals
 
 
 def relays_of(stores: Stores, host: Host, bus: EventBus = NO_EVENT_BUS, random: Random | None = None) -> PerTenant[EventRelay]:
@@ -17,7 +18,7 @@ def relays_of(stores: Stores, host: Host, bus: EventBus = NO_EVENT_BUS, random: 
     parts = RelayParts(host.clock, host.ids, bus, (random or Random()).random)
 
     def made(tenant: str) -> EventRelay:
-        calls = WebhookCalls(WebhookVault(tenant, host.cipher), host.web, host.clock)
+        calls = WebhookCalls(WebhookVault(TenantSeals(tenant, host.cipher)), host.web, host.clock)
         return EventRelay(stores.of(tenant), stores.webhooks_of(tenant), calls, parts)
 
     return PerTenant(made)

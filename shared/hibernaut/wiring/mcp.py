@@ -103,5 +103,6 @@ def _grants(stores: TenantStores, shared: RunResources) -> OAuthGrants:
 
 def _targets(stores: TenantStores, shared: RunResources) -> McpTargets:
     from hibernaut.services.mcp.mcp_targets import McpTargets, McpVault
+    from hibernaut.store.table.tenant_seals import TenantSeals
 
-    return McpTargets(McpVault(stores.tenant, shared.host.cipher), _grants(stores, shared))
+    return McpTargets(McpVault(TenantSeals(stores.tenant, shared.host.cipher)), _grants(stores, shared))

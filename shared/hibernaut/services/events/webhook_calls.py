@@ -5,22 +5,21 @@ Whatever the receiver does is an outcome and no error: it hangs, redirects, answ
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.events import OutboundEvent, signature
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.web import Web, WebFailure
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.events.webhook import SealedSecret, StoredWebhook
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 SECONDS = 10.0
 """The time limit of a call in seconds, from the look-up of the name to the status of the answer."""
-PURPOSE = "webhook-secret"
 GONE = 410
 USER_AGENT = "hibernaut-webhooks"
 logger = logging.getLogger(__name__)
@@ -39,21 +38,17 @@ class WebhookOutcome:
 class WebhookVault:
     """Seals and opens the secrets of a tenant's webhooks."""
 
-    def __init__(self, tenant: str, cipher: Cipher) -> None:
-        self._tenant = tenant
-        self._cipher = cipher
+    def __init__(self, seals: TenantSeals) -> None:
+        self._seals = seals
 
     def seal(self, webhook_id: str, secret: bytes) -> str:
         """The sealed secret in base64. Raises: MasterKeyUnavailable, NotImplementedHere."""
-        return base64.b64encode(self._cipher.seal(secret, self._place(webhook_id))).decode()
+        return self._seals.seal(secret, SealPurpose.WEBHOOK, webhook_id)
 
     def open(self, webhook_id: str, secrets: Sequence[SealedSecret], now: datetime) -> list[bytes]:
         """The secrets that are valid now. Raises: SealBroken, MasterKeyUnavailable, NotImplementedHere."""
         valid = (each for each in secrets if each.until is None or each.until > now)
-        return [self._cipher.unseal(base64.b64decode(each.sealed), self._place(webhook_id)) for each in valid]
-
-    def _place(self, webhook_id: str) -> dict[str, str]:
-        return {"tenant": self._tenant, "purpose": PURPOSE, "id": webhook_id}
+        return [self._seals.open(each.sealed, SealPurpose.WEBHOOK, webhook_id) for each in valid]
 
 
 class WebhookCalls:

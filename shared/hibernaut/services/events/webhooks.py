@@ -33,6 +33,7 @@ from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
 from hibernaut.store.events.webhooks import WebhookStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.tenant_seals import TenantSeals
 
 MOST_WEBHOOKS = 20
 """The largest number of webhooks of a tenant."""
@@ -57,7 +58,7 @@ class Webhooks:
         self._store = store
         self._clock, self._ids = host.clock, host.ids
         self._public_only = host.public_only
-        self._vault = WebhookVault(stores.tenant, host.cipher)
+        self._vault = WebhookVault(TenantSeals(stores.tenant, host.cipher))
         self._calls = WebhookCalls(self._vault, host.web, host.clock)
 
     def create(self, request: CreateWebhook) -> CreatedWebhook:

@@ -5,20 +5,18 @@ Secrets are sealed for their place (decision 26): one value for each server, whi
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 from hibernaut.domain.tools.mcp_tools import resolved
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.mcp import HttpMcpTarget, McpFailure, McpTarget, StdioMcpTarget
 from hibernaut.schemas.errors import MasterKeyUnavailable
 from hibernaut.schemas.mcp.server import McpSecrets, McpServerType, StoredMcpServer
 from hibernaut.services.mcp.oauth_grants import OAuthGrants
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
-PURPOSE = "mcp-server-secrets"
-"""What a sealed value is for. Values that are sealed for another purpose do not open."""
 AGENT_HEADER = "x-agent-id"
 AUTHORIZATION = "authorization"
 logger = logging.getLogger(__name__)
@@ -27,25 +25,21 @@ logger = logging.getLogger(__name__)
 class McpVault:
     """Encrypts and decrypts the secrets of a tenant's servers."""
 
-    def __init__(self, tenant: str, cipher: Cipher) -> None:
-        self._tenant = tenant
-        self._cipher = cipher
+    def __init__(self, seals: TenantSeals) -> None:
+        self._seals = seals
 
     def seal(self, server_id: str, secrets: McpSecrets) -> str | None:
         """The encrypted secrets in base64; None without any. Raises: MasterKeyUnavailable, NotImplementedHere."""
         if not secrets:
             return None
         plain = secrets.model_dump_json(exclude_defaults=True).encode()
-        return base64.b64encode(self._cipher.seal(plain, self._place(server_id))).decode()
+        return self._seals.seal(plain, SealPurpose.MCP_SERVER, server_id)
 
     def open(self, server: StoredMcpServer) -> McpSecrets:
         """The secrets of a server. Raises: SealBroken, MasterKeyUnavailable, NotImplementedHere."""
         if server.sealed is None:
             return McpSecrets()
-        return McpSecrets.model_validate_json(self._cipher.unseal(base64.b64decode(server.sealed), self._place(server.id)))
-
-    def _place(self, server_id: str) -> Mapping[str, str]:
-        return {"tenant": self._tenant, "purpose": PURPOSE, "id": server_id}
+        return McpSecrets.model_validate_json(self._seals.open(server.sealed, SealPurpose.MCP_SERVER, server.id))
 
 
 class McpTargets:

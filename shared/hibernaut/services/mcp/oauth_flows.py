@@ -18,8 +18,9 @@ from hibernaut.ports.oauth import OAuthUnreachable
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.mcp.oauth import FlowStatus, OAuthParties, OAuthSecrets, StoredOAuthFlow
 from hibernaut.services.host import Host
-from hibernaut.services.mcp.oauth_grants import FLOW, OAuthGrants, OAuthVault, digest_of, tokens_of
+from hibernaut.services.mcp.oauth_grants import OAuthGrants, OAuthVault, digest_of, tokens_of
 from hibernaut.store.agents.oauth import OAuthStore
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 from hibernaut.store.table.writer import Writer
 
 LIFE = timedelta(minutes=10)
@@ -47,7 +48,7 @@ class OAuthFlows:
         self._store = store
         self._writer = writer
         self._http = host.oauth
-        self._vault = OAuthVault(tenant, host.cipher)
+        self._vault = OAuthVault(TenantSeals(tenant, host.cipher))
         self._grants = grants
         self._clock = host.clock
         self._ids = host.ids
@@ -72,7 +73,9 @@ class OAuthFlows:
             client_method=client.method,
             callback=callback,
             names_itself=server.names_itself,
-            sealed=self._vault.seal(FLOW, digest, OAuthSecrets(verifier=verifier, client_secret=client.secret)),
+            sealed=self._vault.seal(
+                SealPurpose.MCP_OAUTH_FLOW, digest, OAuthSecrets(verifier=verifier, client_secret=client.secret)
+            ),
             expires_at=self._clock.now() + LIFE,
         )
         token = self._ids.token()
@@ -137,7 +140,7 @@ class OAuthFlows:
         except (OAuthFault, OAuthUnreachable) as fault:
             self._moved(taken, "failed", str(fault))
             raise OAuthFault(str(fault)) from None
-        except BaseException:
+        except BaseException:  # on any failure: the code is spent, and those who wait for the flow must see its end
             self._moved(taken, "failed", "the tokens could not be stored; connect the server again")
             raise
         self._moved(taken, "authorized")
@@ -170,7 +173,7 @@ class OAuthFlows:
 
     def _opened(self, flow: StoredOAuthFlow) -> OAuthSecrets:
         try:
-            return self._vault.open(FLOW, flow.id, flow.sealed)
+            return self._vault.open(SealPurpose.MCP_OAUTH_FLOW, flow.id, flow.sealed)
         except SealBroken:
             raise OAuthFault("the authorization cannot be decrypted; connect the server again") from None
 

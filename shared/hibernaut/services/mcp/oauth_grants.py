@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from hibernaut.domain.tools.oauth import OAuthFault, Tokens, error_in, tokens_in
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.mcp import McpFailure
 from hibernaut.ports.oauth import OAuthHttp, OAuthUnreachable
 from hibernaut.ports.table import ConditionFailed
@@ -17,6 +16,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.mcp.oauth import OAuthParties, OAuthSecrets, StoredOAuthGrant
 from hibernaut.services.host import Host
 from hibernaut.store.agents.oauth import OAuthStore
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 from hibernaut.store.table.writer import Writer
 
 EARLY = timedelta(seconds=60)
@@ -30,28 +30,19 @@ logger = logging.getLogger(__name__)
 
 
 class OAuthVault:
-    """Encrypts and decrypts secrets of authorizations for their place (decision 26)."""
+    """Encrypts and decrypts the secrets of authorizations."""
 
-    def __init__(self, tenant: str, cipher: Cipher) -> None:
-        self._tenant = tenant
-        self._cipher = cipher
+    def __init__(self, seals: TenantSeals) -> None:
+        self._seals = seals
 
-    def seal(self, purpose: str, identifier: str, secrets: OAuthSecrets) -> str:
+    def seal(self, purpose: SealPurpose, digest: str, secrets: OAuthSecrets) -> str:
         """The encrypted secrets in base64. Raises: MasterKeyUnavailable, NotImplementedHere."""
         plain = secrets.model_dump_json(exclude_defaults=True).encode()
-        return base64.b64encode(self._cipher.seal(plain, self._place(purpose, identifier))).decode()
+        return self._seals.seal(plain, purpose, digest)
 
-    def open(self, purpose: str, identifier: str, sealed: str) -> OAuthSecrets:
+    def open(self, purpose: SealPurpose, digest: str, sealed: str) -> OAuthSecrets:
         """The secrets. Raises: SealBroken, MasterKeyUnavailable, NotImplementedHere."""
-        plain = self._cipher.unseal(base64.b64decode(sealed), self._place(purpose, identifier))
-        return OAuthSecrets.model_validate_json(plain)
-
-    def _place(self, purpose: str, identifier: str) -> dict[str, str]:
-        return {"tenant": self._tenant, "purpose": purpose, "id": identifier}
-
-
-GRANT, FLOW = "mcp-oauth-grant", "mcp-oauth-flow"
-"""What sealed values are for."""
+        return OAuthSecrets.model_validate_json(self._seals.open(sealed, purpose, digest))
 
 
 def digest_of(text: str) -> str:
@@ -65,7 +56,7 @@ class OAuthGrants:
     def __init__(self, tenant: str, store: OAuthStore, writer: Writer, *, host: Host) -> None:
         self._store = store
         self._writer = writer
-        self._vault = OAuthVault(tenant, host.cipher)
+        self._vault = OAuthVault(TenantSeals(tenant, host.cipher))
         self._http = host.oauth
         self._clock = host.clock
         self._ids = host.ids
@@ -89,7 +80,7 @@ class OAuthGrants:
 
     def client_secret(self, grant: StoredOAuthGrant) -> str | None:
         """The secret of the client of a grant. Raises: SealBroken, MasterKeyUnavailable."""
-        return self._vault.open(GRANT, grant.id, grant.sealed).client_secret
+        return self._vault.open(SealPurpose.MCP_OAUTH_GRANT, grant.id, grant.sealed).client_secret
 
     def token(self, server_url: str) -> str | None:
         """The access token for an address; None if nobody has authorized anything there. Raises: McpFailure."""
@@ -149,13 +140,13 @@ class OAuthGrants:
         return StoredOAuthGrant(
             **{name: getattr(parties, name) for name in OAuthParties.model_fields},
             id=digest,
-            sealed=self._vault.seal(GRANT, digest, secrets),
+            sealed=self._vault.seal(SealPurpose.MCP_OAUTH_GRANT, digest, secrets),
             expires_at=self._clock.now() + timedelta(seconds=tokens.seconds),
         )
 
     def _opened(self, grant: StoredOAuthGrant) -> OAuthSecrets:
         try:
-            return self._vault.open(GRANT, grant.id, grant.sealed)
+            return self._vault.open(SealPurpose.MCP_OAUTH_GRANT, grant.id, grant.sealed)
         except SealBroken:
             raise McpFailure("unauthorized", CONNECT_AGAIN.format(why="cannot be decrypted")) from None
 

@@ -6,9 +6,8 @@ a call that takes seconds. A connection stands for one version of one record. Kn
 
 from __future__ import annotations
 
-import base64
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -22,6 +21,7 @@ from hibernaut.schemas.models.provider import StoredProvider
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 if TYPE_CHECKING:
     from hibernaut.services.models.own_embedders import TenantEmbedders
@@ -32,8 +32,6 @@ MOST_LISTED = 1_000
 """The number of models of one provider in the list of models. All others can be used by their handles; a reply of Lambda's is limited."""
 MOST_AT_ONCE = 16
 """The number of providers that are asked for their lists at the same time."""
-KEY, ACCESS_KEY = "provider-key", "provider-access-key"
-"""What a sealed value is for. Values that are sealed for one purpose do not open for another."""
 Row = TypeVar("Row", ModelDescription, EmbeddingModelDescription)
 logger = logging.getLogger(__name__)
 
@@ -58,7 +56,7 @@ class OwnModels:
     def of(self, tenant: str) -> OwnProviderList:
         """The providers of a tenant; no I/O. Raises: InvalidArgument for an invalid tenant name."""
         store = self._stores.of(tenant).providers
-        vault = ProviderVault(tenant, self._cipher)
+        vault = ProviderVault(TenantSeals(tenant, self._cipher))
         return OwnProviderList(store, vault, self._connections, self._connected.of(tenant))
 
     def embedders(self, tenant: str, base: Embedders) -> TenantEmbedders:
@@ -71,15 +69,12 @@ class OwnModels:
 class ProviderVault:
     """Encrypts and decrypts the keys of a tenant's providers."""
 
-    def __init__(self, tenant: str, cipher: Cipher) -> None:
-        self._tenant = tenant
-        self._cipher = cipher
+    def __init__(self, seals: TenantSeals) -> None:
+        self._seals = seals
 
-    def seal(self, provider_id: str, purpose: str, key: str | None) -> str | None:
+    def seal(self, provider_id: str, purpose: SealPurpose, key: str | None) -> str | None:
         """The encrypted key in base64; None without one. Raises: MasterKeyUnavailable, NotImplementedHere."""
-        if key is None:
-            return None
-        return base64.b64encode(self._cipher.seal(key.encode(), self._place(provider_id, purpose))).decode()
+        return None if key is None else self._seals.seal(key.encode(), purpose, provider_id)
 
     def open(self, provider: StoredProvider) -> ProviderAccess:
         """The provider's access with its keys.
@@ -88,8 +83,8 @@ class ProviderVault:
         NotImplementedHere.
         """
         try:
-            key = self._opened(provider.id, KEY, provider.sealed_key)
-            access_key = self._opened(provider.id, ACCESS_KEY, provider.sealed_access_key)
+            key = self._opened(provider.id, SealPurpose.PROVIDER_KEY, provider.sealed_key)
+            access_key = self._opened(provider.id, SealPurpose.PROVIDER_ACCESS_KEY, provider.sealed_access_key)
         except SealBroken as error:
             logger.warning("key of a provider cannot be opened", extra={"provider_id": provider.id})
             raise ModelAuthentication(
@@ -100,13 +95,8 @@ class ProviderVault:
             raise ModelConnection(f"{provider.name}: its key cannot be read now. {error.detail}") from error
         return ProviderAccess(provider.name, provider.provider_type, key, provider.base_url, provider.region, access_key)
 
-    def _opened(self, provider_id: str, purpose: str, sealed: str | None) -> str | None:
-        if sealed is None:
-            return None
-        return self._cipher.unseal(base64.b64decode(sealed), self._place(provider_id, purpose)).decode()
-
-    def _place(self, provider_id: str, purpose: str) -> Mapping[str, str]:
-        return {"tenant": self._tenant, "purpose": purpose, "id": provider_id}
+    def _opened(self, provider_id: str, purpose: SealPurpose, sealed: str | None) -> str | None:
+        return None if sealed is None else self._seals.open(sealed, purpose, provider_id).decode()
 
 
 class OwnProviderList:

@@ -22,9 +22,10 @@ from hibernaut.schemas.models.provider import (
     ProviderMessage,
     StoredProvider,
 )
-from hibernaut.services.models.own_models import ACCESS_KEY, KEY, OwnProviderList
+from hibernaut.services.models.own_models import OwnProviderList
 from hibernaut.services.records import Records
 from hibernaut.store.access.providers import ProviderStore
+from hibernaut.store.table.tenant_seals import SealPurpose
 
 MOST_PROVIDERS = 50
 """The largest number of providers of a tenant. Requests that arrive at the same time may exceed it by their number."""
@@ -140,8 +141,8 @@ class Providers:
             "base_url": access.url,
             "region": access.region,
             "api_version": request.api_version,
-            "sealed_key": self._own.vault.seal(provider_id, KEY, access.key),
-            "sealed_access_key": self._own.vault.seal(provider_id, ACCESS_KEY, access.access_key),
+            "sealed_key": self._own.vault.seal(provider_id, SealPurpose.PROVIDER_KEY, access.key),
+            "sealed_access_key": self._own.vault.seal(provider_id, SealPurpose.PROVIDER_ACCESS_KEY, access.access_key),
         }
 
     def _check_name(self, name: str) -> None:

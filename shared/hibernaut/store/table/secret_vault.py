@@ -5,13 +5,13 @@ Older records have plain values. They are read as they are, and sealed when thei
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
 from hibernaut.schemas.secret_errors import SecretUnreadable
+from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 
 class SealedVariable(Protocol):
@@ -25,16 +25,15 @@ class SealedVariable(Protocol):
 class SecretVault:
     """Seals and opens the secrets of one tenant."""
 
-    def __init__(self, tenant: str, cipher: Cipher) -> None:
-        self._tenant = tenant
-        self._cipher = cipher
+    def __init__(self, seals: TenantSeals) -> None:
+        self._seals = seals
 
     def seal(self, owner: str, variables: Iterable[SealedVariable]) -> None:
         """Seal the plain values of an owner's variables, in place. Raises: MasterKeyUnavailable, NotImplementedHere."""
         for each in variables:
             if each.value:
-                sealed = self._cipher.seal(each.value.encode("utf-8", "surrogatepass"), self._place(owner, each.key))
-                each.value, each.value_enc = "", base64.b64encode(sealed).decode()
+                plain = each.value.encode("utf-8", "surrogatepass")
+                each.value, each.value_enc = "", self._seals.seal(plain, SealPurpose.VARIABLE, owner, each.key)
 
     def seal_where_possible(self, owner: str, variables: Iterable[SealedVariable]) -> None:
         """As `seal`, but values stay plain that were stored so before, in a process that has no key or does not reach it."""
@@ -48,14 +47,11 @@ class SecretVault:
         if variable.value or not variable.value_enc:
             return variable.value
         try:
-            plain = self._cipher.unseal(base64.b64decode(variable.value_enc), self._place(owner, variable.key))
-        except (SealBroken, ValueError) as error:
+            plain = self._seals.open(variable.value_enc, SealPurpose.VARIABLE, owner, variable.key)
+        except SealBroken as error:
             raise SecretUnreadable(variable.key, owner) from error
         return plain.decode("utf-8", "surrogatepass")
 
     def values(self, owner: str, variables: Sequence[SealedVariable]) -> dict[str, str]:
         """The values by their names. Raises: SecretUnreadable, MasterKeyUnavailable, NotImplementedHere."""
         return {each.key: self.value(owner, each) for each in variables}
-
-    def _place(self, owner: str, name: str) -> dict[str, str]:
-        return {"tenant": self._tenant, "purpose": "variable", "id": owner, "name": name}
