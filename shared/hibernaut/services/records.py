@@ -16,7 +16,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.agents.identity import StoredIdentity
-from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
@@ -41,11 +41,10 @@ from hibernaut.store.memory.folders import FolderStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.secret_vault import SecretVault
+from hibernaut.store.table.settling import until_settled
 from hibernaut.store.table.writer import Writer
 from hibernaut.store.versions.version_store import UNKNOWN, Edit, VersionStore
 
-TRIES = 10
-"""The largest number of attempts of an optimistic change whose record is changed concurrently."""
 _BYTES = MAX_BYTES * 3 // 4
 
 T = TypeVar("T")
@@ -154,16 +153,8 @@ class Records:
         return [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
 
     def until_settled(self, attempt: Callable[[], T]) -> T:
-        """Repeat `attempt` (read, decide, write) while it raises ConditionFailed, at most `TRIES` times.
-
-        Raises: Conflict after the last attempt, and what `attempt` raises.
-        """
-        for _ in range(TRIES):
-            try:
-                return attempt()
-            except ConditionFailed:
-                continue
-        raise Conflict("CONFLICT: The record keeps being changed by other requests; try again.")
+        """The result of `attempt`, as `until_settled` of the store repeats it. Raises: Conflict, and what `attempt` raises."""
+        return until_settled(attempt, "CONFLICT: The record keeps being changed by other requests; try again.")
 
     def change_agent(
         self,

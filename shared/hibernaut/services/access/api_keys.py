@@ -28,6 +28,7 @@ from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
+from hibernaut.store.table.settling import until_settled
 from hibernaut.store.table.tenants import checked
 
 TRIES = 5
@@ -185,19 +186,18 @@ class ApiKeys:
         return made, key
 
     def _change(self, key_id: str, decide: Callable[[StoredApiKey], StoredApiKey]) -> StoredApiKey:
-        for _ in range(TRIES):
+        def attempt() -> StoredApiKey:
             before = self.get(key_id)
             after, token = decide(before), self._ids.token()
             if after == before:
                 return before
-            try:
-                self._stores.writer.write(*self._store.change(before, after, token), token=token)
-            except ConditionFailed:
-                continue
+            self._stores.writer.write(*self._store.change(before, after, token), token=token)
             self._authentication.forget(before.digest)
             logger.info("api key changed", extra={"tenant": self._tenant, "key": key_id, "revoked": bool(after.revoked_at)})
             return after
-        raise Conflict(f"CONFLICT: The API key {key_id} keeps being changed by other requests; try again.")
+
+        busy = f"CONFLICT: The API key {key_id} keeps being changed by other requests; try again."
+        return until_settled(attempt, busy, tries=TRIES)
 
     def _check_expiry(self, expires_at: datetime | None, *, client: bool, now: datetime) -> None:
         if expires_at is not None and expires_at <= now:

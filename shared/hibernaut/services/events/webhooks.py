@@ -11,7 +11,6 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from hibernaut.domain.events import ping, secret_text
-from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.events.webhook import (
     CreatedWebhook,
@@ -33,6 +32,7 @@ from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
 from hibernaut.store.events.webhooks import WebhookStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.settling import until_settled
 from hibernaut.store.table.tenant_seals import TenantSeals
 
 MOST_WEBHOOKS = 20
@@ -40,7 +40,7 @@ MOST_WEBHOOKS = 20
 SECRET_BYTES = 32
 HINT = 12
 """The number of a secret's first characters that lists show."""
-TRIES = 10
+BUSY = "CONFLICT: The webhooks keep being changed by other requests; try again."
 REPLAYED_TOGETHER = 50
 """Dead deliveries that one transaction replays."""
 _LOWEST_ID = "evt-00000000-0000-4000-8000-000000000000"
@@ -74,7 +74,7 @@ class Webhooks:
             created_at=now,
             updated_at=now,
         )
-        self._write(None, made)
+        until_settled(lambda: self._write(None, made), BUSY)
         logger.info("webhook created", extra={"webhook_id": webhook_id})
         return CreatedWebhook(**made.wire().model_dump(), secret=secret_text(secret))
 
@@ -121,17 +121,14 @@ class Webhooks:
 
     def delete(self, webhook_id: str) -> None:
         """Delete a webhook with its secrets. What waits for it is dropped. Raises: NotFound, Conflict."""
-        for _ in range(TRIES):
+
+        def attempt() -> None:
             webhook = self._stored(webhook_id)
-            try:
-                want = want_changes(self._store, self._outbox, {webhook_id: None})
-                self._writer.write(self._store.delete(webhook), *want)
-            except ConditionFailed:
-                continue
-            self._outbox.forget()
-            logger.info("webhook deleted", extra={"webhook_id": webhook_id})
-            return
-        raise _busy()
+            self._writer.write(self._store.delete(webhook), *want_changes(self._store, self._outbox, {webhook_id: None}))
+
+        until_settled(attempt, BUSY)
+        self._outbox.forget()
+        logger.info("webhook deleted", extra={"webhook_id": webhook_id})
 
     def test(self, webhook_id: str) -> TestedWebhook:
         """Send an event of the type `ping` once, also to a disabled webhook. It is neither repeated nor counted. Raises: NotFound."""
@@ -186,37 +183,24 @@ class Webhooks:
             raise Conflict(f"CONFLICT: Webhook {webhook_id} is disabled; enable it first (PATCH with `enabled` true).")
 
     def _changed(self, webhook_id: str, after: _Decide, *, recovered: bool = False) -> StoredWebhook:
-        for _ in range(TRIES):
+        def attempt() -> StoredWebhook:
             before = self._stored(webhook_id)
-            try:
-                return self._write(before, after(before), recovered=recovered)
-            except ConditionFailed:
-                continue
-        raise _busy()
+            return self._write(before, after(before), recovered=recovered)
+
+        return until_settled(attempt, BUSY)
 
     def _write(self, before: StoredWebhook | None, after: StoredWebhook, *, recovered: bool = False) -> StoredWebhook:
         """Write a new or changed webhook together with the types that are wanted. Raises: ConditionFailed, InvalidArgument."""
-        for _ in range(TRIES):
-            token = self._ids.token()
-            want = want_changes(self._store, self._outbox, {after.id: after})
-            if before is None and len(self._store.all()) >= MOST_WEBHOOKS:
-                raise InvalidArgument(
-                    f"INVALID_ARGUMENT: There are at most {MOST_WEBHOOKS} webhooks. Delete one that is not used."
-                )
-            change = (
-                self._store.create(after, token)
-                if before is None
-                else self._store.change(before, after, token, recovered=recovered)
-            )
-            try:
-                self._writer.write(change, *want, token=token)
-            except ConditionFailed:
-                if before is not None:
-                    raise
-                continue
-            self._outbox.forget()
-            return after
-        raise _busy()
+        token = self._ids.token()
+        want = want_changes(self._store, self._outbox, {after.id: after})
+        if before is None and len(self._store.all()) >= MOST_WEBHOOKS:
+            raise InvalidArgument(f"INVALID_ARGUMENT: There are at most {MOST_WEBHOOKS} webhooks. Delete one that is not used.")
+        change = (
+            self._store.create(after, token) if before is None else self._store.change(before, after, token, recovered=recovered)
+        )
+        self._writer.write(change, *want, token=token)
+        self._outbox.forget()
+        return after
 
 
 def check_url(url: str, *, public_only: bool) -> None:
@@ -257,7 +241,3 @@ def _again(delivery: Delivery) -> Delivery:
 def _bound(moment: datetime | None) -> str | None:
     """The event id at which a range begins or ends."""
     return as_of(_LOWEST_ID, moment) if moment is not None else None
-
-
-def _busy() -> Conflict:
-    return Conflict("CONFLICT: The webhooks keep being changed by other requests; try again.")

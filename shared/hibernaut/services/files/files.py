@@ -19,8 +19,9 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
-from hibernaut.services.records import TRIES, Records
+from hibernaut.services.records import Records
 from hibernaut.store.memory.passages import PassageStore
+from hibernaut.store.table.settling import until_settled
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE
@@ -124,7 +125,8 @@ class Files:
 
         Raises: NotFound, Conflict.
         """
-        for _ in range(TRIES):
+
+        def attempt() -> StoredFile:
             there = self._named(file.folder_id, file.original_name)
             if there is not None and duplicates == "skip":
                 return there
@@ -139,11 +141,13 @@ class Files:
             there_still = self._records.folders.there(file.folder_id)
             try:
                 self._records.writer.write(there_still, *self._files.create(named, due, token), token=token)
-                return named
             except ConditionFailed as failure:
                 if 0 in failure.failed:
                     raise NotFound(_no_folder(file.folder_id)) from None
-        raise Conflict("CONFLICT: The name keeps being taken by other uploads; try again.")
+                raise
+            return named
+
+        return until_settled(attempt, "CONFLICT: The name keeps being taken by other uploads; try again.")
 
     def _named(self, folder_id: str, name: str) -> StoredFile | None:
         file_id = self._files.by_name(folder_id, name)

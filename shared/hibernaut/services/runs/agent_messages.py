@@ -29,7 +29,7 @@ from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.table import ConditionFailed
 from hibernaut.ports.tracing import run_context
 from hibernaut.schemas.base import Json
-from hibernaut.schemas.errors import Conflict, HibernautError, Unavailable
+from hibernaut.schemas.errors import HibernautError, Unavailable
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import InputMessage, LettaRequest, MessageCreate
@@ -47,6 +47,7 @@ from hibernaut.services.tool_calls.agent_calls import CallRefused, RepliesPendin
 from hibernaut.store.runs.agent_calls import ClaimedCall
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.settling import until_settled
 
 TRIES = 20
 """How often a call is claimed while other calls of the same request change the count of its messages."""
@@ -151,7 +152,8 @@ class AgentMessages:
         )
         claimed = ClaimedCall(claim, self._ids.token())
         root_id = [*agent_calls.calling_runs(state.run), state.run.id][0]
-        for _ in range(TRIES):
+
+        def attempt() -> ClaimedCall:
             root = self._runs.get(root_id)
             if root is None:
                 raise CallRefused("Nothing was sent: the request that these messages began with was deleted.")
@@ -161,9 +163,10 @@ class AgentMessages:
                 self._writer.write(*self._calls.begin(state, root, claimed, now), token=claimed.token)
             except ConditionFailed:
                 check_held(self._runs, state)
-            else:
-                return claimed
-        raise Conflict(f"The messages of run {root_id} keep being counted by others.")
+                raise
+            return claimed
+
+        return until_settled(attempt, f"The messages of run {root_id} keep being counted by others.", tries=TRIES)
 
     # sending
 

@@ -6,7 +6,7 @@ They become part of the window, so the next run reads them. Must not know how a 
 from __future__ import annotations
 
 from hibernaut.domain.turn.open_calls import LAST_ROWS, open_at_end
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.table import Change
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import Busy, Conflict, NotFound
@@ -16,8 +16,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.runs.refusals import refuse_paused
 from hibernaut.store.runs.transactions import grown
 from hibernaut.store.stores import TenantStores
-
-TRIES = 10
+from hibernaut.store.table.settling import until_settled
 
 
 class Captures:
@@ -33,7 +32,8 @@ class Captures:
         """Append the user's messages and the reply to the log, in one transaction. Raises: NotFound; Busy while a run owns the conversation or an
         approval is pending; Conflict, also for a paused agent.
         """
-        for _ in range(TRIES):
+
+        def attempt() -> Captured:
             head = self._conversations.head(agent_id)
             if head is None:
                 raise NotFound(f"Agent with ID {agent_id} not found")
@@ -45,13 +45,11 @@ class Captures:
                 self._conversations.change_head(head, after, token),
                 *self._conversations.put_rows(head, rows),
             ]
-            try:
-                self._writer.write(*changes, token=token)
-            except ConditionFailed:
-                continue
+            self._writer.write(*changes, token=token)
             self._conversations.appended(head, after, rows)
             return Captured(messages_created=len(rows))
-        raise Conflict("The conversation is too busy to take the messages; try again.")
+
+        return until_settled(attempt, "The conversation is too busy to take the messages; try again.")
 
     def _check_idle(self, head: Head) -> None:
         held = head.owner or head.pending

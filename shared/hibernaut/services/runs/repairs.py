@@ -11,10 +11,10 @@ import logging
 from dataclasses import dataclass
 
 from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.table import Change
 from hibernaut.ports.workflow import RunRef
 from hibernaut.schemas.agents.conversation import Head, Window
-from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.repair import Repair
 from hibernaut.schemas.stop import RunStatus
@@ -24,6 +24,7 @@ from hibernaut.services.turns.handovers import Handovers
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.transaction_values import Handover, RepairPlan
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.settling import until_settled
 
 TRIES = 20
 logger = logging.getLogger(__name__)
@@ -60,20 +61,19 @@ class Repairs:
 
         Raises: NotFound; InvalidArgument if its system message is lost; Conflict if it keeps changing for `TRIES` attempts.
         """
-        for _ in range(TRIES):
+
+        def attempt() -> Repair:
             head = self._stores.conversations.head(conversation)
             if head is None:
                 raise NotFound(f"Agent with ID {conversation} not found")
             found = self._look(head)
             if not found.report.changed:
                 return found.report
-            try:
-                self._mend(head, found)
-            except ConditionFailed:
-                continue
+            self._mend(head, found)
             logger.warning("conversation repaired", extra={"conversation_id": conversation})
             return found.report
-        raise Conflict(f"Conversation {conversation} is too busy to be repaired; try again.")
+
+        return until_settled(attempt, f"Conversation {conversation} is too busy to be repaired; try again.", tries=TRIES)
 
     def _look(self, head: Head) -> _Diagnosis:
         owner = self._owner(head)

@@ -20,7 +20,7 @@ from hibernaut.ports.table import Change, ConditionFailed, Key, TableError
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import HeardConversation, ManagerType, SleeptimeTrigger
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import AgentPaused, BudgetExceeded, Conflict, HibernautError, NotFound
+from hibernaut.schemas.errors import AgentPaused, BudgetExceeded, HibernautError, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.host import Host
@@ -29,6 +29,7 @@ from hibernaut.services.turns.sleeptime_turns import trigger_of
 from hibernaut.store.agents.group_keys import IDLE
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
+from hibernaut.store.table.settling import until_settled
 
 RUN_TYPE = "sleeptime_agent_send_message_async"
 """The type of the runs, as in Letta V1."""
@@ -120,7 +121,8 @@ class SleeptimeTriggers:
         Raises: NotFound if the group does not exist, or is no sleep-time group; Conflict; BudgetExceeded is not raised.
         """
         name = f"at-{hashlib.sha256(occurrence.encode()).hexdigest()[:32]}"
-        for _ in range(TRIES):
+
+        def attempt() -> Sequence[str]:
             left = self._triggers.get(group_id, name)
             if left is not None:
                 return self.fire(left)
@@ -135,10 +137,10 @@ class SleeptimeTriggers:
                 return []
             trigger, token = trigger.model_copy(update={"key_id": key_id}), self._ids.token()
             changes = self._stores.groups.change(group, sleeptime.all_told(group), token)
-            with suppress(ConditionFailed):
-                self._stores.writer.write(*changes, self._triggers.put(trigger, self._clock.now()), token=token)
-                return self.fire(trigger)
-        raise Conflict(f"The group {group_id} keeps being changed by others; try again.")
+            self._stores.writer.write(*changes, self._triggers.put(trigger, self._clock.now()), token=token)
+            return self.fire(trigger)
+
+        return until_settled(attempt, f"The group {group_id} keeps being changed by others; try again.", tries=TRIES)
 
     # the runs of a trigger
 

@@ -31,6 +31,7 @@ from hibernaut.services.schedules.schedule_keys import ScheduleKeys
 from hibernaut.services.turns.compaction import Compaction
 from hibernaut.store.agents.schedules import LOST_MS, ScheduleState, ScheduleStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.settling import until_settled
 
 EARLY_MS = 1_000
 """Milliseconds by which the clock of a worker may be slow."""
@@ -83,18 +84,17 @@ class ScheduleFiring:
 
     def fire(self, schedule_id: str) -> Fired:
         """Fire the schedule if it is due. Raises: Unavailable, Conflict if others keep changing it; it stays due then."""
-        for _ in range(TRIES):
+
+        def attempt() -> Fired:
             now = self._host.clock.now()
             state, now_ms = self._store.get(schedule_id, now), int(now.timestamp() * 1000)
             if state is None:
                 return "gone"
             if state.next_ms is None or state.next_ms > now_ms + EARLY_MS:
                 return "early"
-            try:
-                return self._due(state, state.next_ms, now)
-            except ConditionFailed:
-                continue  # another worker has fired it, or it was changed: it is read again
-        raise Conflict(f"CONFLICT: The schedule {schedule_id} keeps being changed.")
+            return self._due(state, state.next_ms, now)
+
+        return until_settled(attempt, f"CONFLICT: The schedule {schedule_id} keeps being changed.", tries=TRIES)
 
     def request(self, state: ScheduleState, name: str, key_id: str | None, *, retry: int = 0) -> ScheduleOutcome:
         """Do now what a schedule does, beside its times. `name`: what identifies the request if it is sent again. Raises: as the action does; ConditionFailed if the

@@ -33,13 +33,13 @@ from hibernaut.store.agents.schedules import ScheduleState, ScheduleStore
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.settling import until_settled
 
 MOST_OF_AGENT = 100
 MOST_OF_TENANT = 10_000
 """The largest numbers of schedules of an agent and of a tenant that are not over."""
 MOST_SHOWN = 200
 """Schedules of one page."""
-TRIES = 10
 _After = Callable[[ScheduleState, datetime, int], ScheduleState]
 logger = logging.getLogger(__name__)
 
@@ -167,26 +167,22 @@ class Schedules:
 
     def run(self, schedule_id: str, agent_id: str, key_id: str | None, *, retry: int = 0) -> ScheduleOutcome:
         """Do now what the schedule does, for the caller's key; its times stay. Raises: NotFound, and what the action raises."""
-        for _ in range(TRIES):
+
+        def attempt() -> ScheduleOutcome:
             state = self._stored(schedule_id, agent_id)
-            try:
-                return self._firing.request(state, f"{schedule_id}:run", key_id, retry=retry)
-            except ConditionFailed:
-                continue
-        raise _busy(schedule_id)
+            return self._firing.request(state, f"{schedule_id}:run", key_id, retry=retry)
+
+        return until_settled(attempt, _busy(schedule_id))
 
     def delete(self, schedule_id: str, agent_id: str) -> None:
         """Delete a schedule. The runs that it has started stay. Raises: NotFound, Conflict."""
-        for _ in range(TRIES):
-            state = self._stored(schedule_id, agent_id)
-            try:
-                self._stores.writer.write(*self._store.delete(state))
-            except ConditionFailed:
-                continue
-            self._scheduler.delete(self._tenant, schedule_id)
-            logger.info("schedule deleted", extra={"schedule_id": schedule_id, "agent_id": agent_id})
-            return
-        raise _busy(schedule_id)
+
+        def attempt() -> None:
+            self._stores.writer.write(*self._store.delete(self._stored(schedule_id, agent_id)))
+
+        until_settled(attempt, _busy(schedule_id))
+        self._scheduler.delete(self._tenant, schedule_id)
+        logger.info("schedule deleted", extra={"schedule_id": schedule_id, "agent_id": agent_id})
 
     def _stored(self, schedule_id: str, agent_id: str) -> ScheduleState:
         found = self._store.get(schedule_id, self._clock.now())
@@ -195,20 +191,18 @@ class Schedules:
         return found
 
     def _changed(self, schedule_id: str, agent_id: str, after: _After) -> ScheduleState:
-        for _ in range(TRIES):
+        def attempt() -> ScheduleState:
             before, now = self._stored(schedule_id, agent_id), self._clock.now()
             changed, token = after(before, now, _ms(now)), self._ids.token()
             if changed is before:
                 return before
             if before.over and not changed.over:
                 self._check_room(agent_id)
-            try:
-                self._stores.writer.write(*self._store.change(before, changed, token, now), token=token)
-            except ConditionFailed:
-                continue
+            self._stores.writer.write(*self._store.change(before, changed, token, now), token=token)
             self._set_alarm(changed, before=before.outside)
             return changed
-        raise _busy(schedule_id)
+
+        return until_settled(attempt, _busy(schedule_id))
 
     def _check_group(self, group_id: str, agent_id: str) -> None:
         """Raises: NotFound if the group is not the sleep-time group of the agent."""
@@ -290,5 +284,5 @@ def _ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _busy(schedule_id: str) -> Conflict:
-    return Conflict(f"CONFLICT: The schedule {schedule_id} keeps being changed by other requests; try again.")
+def _busy(schedule_id: str) -> str:
+    return f"CONFLICT: The schedule {schedule_id} keeps being changed by other requests; try again."

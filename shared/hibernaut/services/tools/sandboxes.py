@@ -19,6 +19,7 @@ from hibernaut.schemas.tools.sandbox import (
 )
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.settling import until_settled
 
 TRIES = 20
 
@@ -132,18 +133,18 @@ class Sandboxes:
 
     def _changed(self, after: Callable[[StoredSandbox], StoredSandbox]) -> StoredSandbox:
         """Change the record. Raises: Conflict, and what `after` raises."""
-        for _ in range(TRIES):
+
+        def attempt() -> StoredSandbox:
             before, token = self._store.get(), self._ids.token()
             wanted = after(before)
-            if wanted is before:
-                return before
-            try:
+            if wanted is not before:
                 self._writer.write(self._store.change(before, wanted, token), token=token)
-            except ConditionFailed:
-                continue
-            self._store.now.forget()
+                self._store.now.forget()
             return wanted
-        raise Conflict("CONFLICT: The sandbox configuration keeps being changed by other requests; try again.")
+
+        return until_settled(
+            attempt, "CONFLICT: The sandbox configuration keeps being changed by other requests; try again.", tries=TRIES
+        )
 
 
 def _is(found: StoredSandbox, config_id: str) -> None:

@@ -10,7 +10,6 @@ from typing import TypeVar
 from hibernaut.domain.tools import tool_policy
 from hibernaut.domain.tools.tool_policy import MATCHES, JudgedCall
 from hibernaut.domain.wire.listing import FilteredPage, sought
-from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -32,6 +31,7 @@ from hibernaut.schemas.tools.tool_policy import (
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.settling import until_settled
 
 TRIES = 20
 MOST_READ = 10_000
@@ -179,18 +179,17 @@ class ToolPolicies:
 
     def _changed(self, after: Callable[[list[ToolPolicy]], tuple[list[ToolPolicy], T]], what: str) -> T:
         """Change the policies. Raises: Conflict, and what `after` raises."""
-        for _ in range(TRIES):
+
+        def attempt() -> T:
             before: StoredToolPolicies = self._store.get()
             policies, result = after(before.policies)
             token = self._ids.token()
-            try:
-                self._writer.write(self._store.change(before, policies, token), token=token)
-            except ConditionFailed:
-                continue
+            self._writer.write(self._store.change(before, policies, token), token=token)
             self._store.now.forget()
             logger.info(what, extra={"policies": len(policies)})
             return result
-        raise Conflict("CONFLICT: Tool policies keep being changed by other requests; try again.")
+
+        return until_settled(attempt, "CONFLICT: Tool policies keep being changed by other requests; try again.", tries=TRIES)
 
 
 def _named(policies: list[ToolPolicy], policy_id: str) -> ToolPolicy:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from hibernaut.ports.table import ABSENT, ConditionFailed, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.ports.table import ABSENT, Item, Op, Put, Table, Term, Update, Value, eq
 from hibernaut.schemas.errors import Conflict
 from hibernaut.store.access import deployment_keys
+from hibernaut.store.table.settling import until_settled
 from hibernaut.store.table.writer import Writer
 
 MOST_RATES = 2000
@@ -66,17 +67,16 @@ class TenantRates:
     def limit(self, subject: str, limit: int | None) -> None:
         """Set or remove (None) the limit of a subject, which all processes read together. Raises: Conflict."""
         name = name_of(self._tenant, subject)
-        for _ in range(TRIES):
+
+        def attempt() -> None:
             limits, version = self._rates.read()
             if limits.get(name) == limit:
                 return
             changed = {**limits, name: limit} if limit is not None else {key: limits[key] for key in limits if key != name}
             if len(changed) > MOST_RATES:
                 raise Conflict(f"CONFLICT: {MOST_RATES} subjects have a limit on requests per second; delete another one first.")
-            try:
-                self._writer.write(self._rates.change(changed, version))
-            except ConditionFailed:
-                continue
+            self._writer.write(self._rates.change(changed, version))
             self._rates.limits = changed
-            return
-        raise Conflict("CONFLICT: Limits on requests per second keep being changed by other requests; try again.")
+
+        busy = "CONFLICT: Limits on requests per second keep being changed by other requests; try again."
+        until_settled(attempt, busy, tries=TRIES)
