@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hibernaut.wiring.tool_settings import INDEX, SIZE, packages_in
+from hibernaut.wiring.configuration.tool_settings import INDEX, SIZE, packages_in
 
 PACKAGE_CONTEXT = {"packageIndex": INDEX, "packageSize": SIZE}
 """The context's words, and the variable of each."""

@@ -15,11 +15,11 @@ from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
-from hibernaut.wiring.browser_settings import hosts_in, origins_in
-from hibernaut.wiring.retention_settings import NOTHING_LEAVES, RetentionNames, RetentionSettings, retention_in
-from hibernaut.wiring.schedule_settings import most_alarms_in
+from hibernaut.wiring.configuration.browser_settings import hosts_in, origins_in
+from hibernaut.wiring.configuration.retention_settings import NOTHING_LEAVES, RetentionNames, RetentionSettings, retention_in
+from hibernaut.wiring.configuration.schedule_settings import most_alarms_in
+from hibernaut.wiring.configuration.variables import address_in, days_in
 from hibernaut.wiring.settings import prompt_cache_in, system_prompt_in, tenant_budget_in, traces_in
-from hibernaut.wiring.variables import address_in, days_in
 from infra.bedrock_models import DEFAULT_MODELS, models_in
 from infra.capacity import followers_in, number_in, reply_seconds_in, tool_seconds_in
 from infra.context import parts_in, wished

@@ -13,7 +13,7 @@ from constructs import Construct
 from hibernaut import __version__
 from hibernaut.store.table.blob_keys import PACKAGES
 from hibernaut.store.versions.version_store import RETENTION
-from hibernaut.wiring.tool_settings import INDEX
+from hibernaut.wiring.configuration.tool_settings import INDEX
 from infra.artifacts import Artifacts
 from infra.bedrock_models import default_handle
 from infra.constructs.agent_schedules import AgentSchedules

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from hibernaut.schemas import errors
-from hibernaut.wiring import browser_settings, identity, outward, schedule_settings, settings, tool_settings, tracing
+from hibernaut.wiring import identity, outward, settings, tracing
+from hibernaut.wiring.configuration import browser_settings, schedule_settings, tool_settings
 from tests.support.api_description import api_description
 
 ROOT = Path(__file__).parents[2]

@@ -40,11 +40,11 @@ from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.configuration.tool_settings import PackageSettings
 from hibernaut.wiring.data_folder import BLOBS
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.outward import outward_in
 from hibernaut.wiring.settings import EmbeddedSettings
-from hibernaut.wiring.tool_settings import PackageSettings
 from tests.support.moto_tables import forget_tenant
 from tests.support.neighbours import Stock
 from tests.support.package_index import PackageIndexServer, serving_index

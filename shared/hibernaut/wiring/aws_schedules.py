@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hibernaut.ports.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
-from hibernaut.wiring.schedule_settings import ScheduleSettings
+from hibernaut.wiring.configuration.schedule_settings import ScheduleSettings
 
 
 def workers_of(settings: ScheduleSettings) -> ScheduleWorkers:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hibernaut.domain.identity_tokens import TokenRules
 from hibernaut.schemas.scope import Scope
-from hibernaut.wiring.variables import BadSetting
+from hibernaut.wiring.configuration.variables import BadSetting
 
 if TYPE_CHECKING:
     from hibernaut.ports.clock import Clock

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_network
 
 from hibernaut.adapters.addresses import PRIVATE, PUBLIC, THIS_MACHINE, AddressPolicy, Network
-from hibernaut.wiring.variables import BadSetting, list_in
+from hibernaut.wiring.configuration.variables import BadSetting, list_in
 
 ADDRESSES, PAGES = "HIBERNAUT_PRIVATE_ADDRESSES", "HIBERNAUT_PRIVATE_PAGES"
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")

@@ -10,7 +10,7 @@ from hibernaut.adapters.packages.limits import PackageLimits
 from hibernaut.adapters.packages.package_folders import PackageFolders
 from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.ports.clock import Clock
-from hibernaut.wiring.tool_settings import PackageSettings
+from hibernaut.wiring.configuration.tool_settings import PackageSettings
 
 FOLDER = "packages"
 """The folder of installed packages in the data folder."""

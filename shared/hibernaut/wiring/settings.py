@@ -7,7 +7,7 @@
     HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
     HIBERNAUT_TOOL_NETWORK    on or off: whether custom tools have a network (default: on); on AWS they have one
     HIBERNAUT_MCP_STDIO       on or off: whether MCP servers may be programs of this machine (default: off); on AWS they are not
-    HIBERNAUT_PACKAGE_*       where tools' packages come from, and how much they may take; `wiring/tool_settings.py` lists the variables
+    HIBERNAUT_PACKAGE_*       where tools' packages come from, and how much they may take; `wiring/configuration/tool_settings.py` lists the variables
     HIBERNAUT_AGENT_REPLY     time limit of a reply that one agent waits for from another, in seconds (default: 3600)
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
     HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
@@ -39,7 +39,7 @@ On AWS (set by the stack):
     HIBERNAUT_STATE_MACHINE   ARN of the heartbeat state machine
     HIBERNAUT_RUN_TOOL        name of the function that runs custom tools
     HIBERNAUT_RUN_NODE        name of the function that runs custom tools in TypeScript
-    HIBERNAUT_BUILD_PACKAGES, HIBERNAUT_API_URL  what tools need (`wiring/tool_settings.py`)
+    HIBERNAUT_BUILD_PACKAGES, HIBERNAUT_API_URL  what tools need (`wiring/configuration/tool_settings.py`)
     HIBERNAUT_LONGEST_FOLLOW  seconds after which a stream ends, so that its client resumes it (default: 840)
     HIBERNAUT_PARAMETERS      path in the Parameter Store that holds the providers' keys
     HIBERNAUT_TENANT_ROLE     ARN of a role that reaches one tenant's keys for each session (default: the function's own role)
@@ -71,17 +71,17 @@ from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
 from hibernaut.store.versions.version_store import RETENTION
-from hibernaut.wiring import tool_settings
-from hibernaut.wiring.browser_settings import hosts_in, origins_in
+from hibernaut.wiring.configuration import tool_settings
+from hibernaut.wiring.configuration.browser_settings import hosts_in, origins_in
+from hibernaut.wiring.configuration.mcp_settings import mcp_programs_in
+from hibernaut.wiring.configuration.retention_settings import NOTHING_LEAVES, RetentionSettings, retention_in
+from hibernaut.wiring.configuration.schedule_settings import NO_SCHEDULES, ScheduleSettings, schedules_in
+from hibernaut.wiring.configuration.variables import BadSetting as BadSetting
+from hibernaut.wiring.configuration.variables import address_in, copies_in, days_in, dimension_in, megabytes_in, seconds_in
 from hibernaut.wiring.identity import identity_in
-from hibernaut.wiring.mcp_settings import mcp_programs_in
 from hibernaut.wiring.outward import AT_HOME, PUBLIC_ONLY, OutwardPolicies, outward_in
-from hibernaut.wiring.retention_settings import NOTHING_LEAVES, RetentionSettings, retention_in
-from hibernaut.wiring.schedule_settings import NO_SCHEDULES, ScheduleSettings, schedules_in
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
-from hibernaut.wiring.variables import BadSetting as BadSetting
-from hibernaut.wiring.variables import address_in, copies_in, days_in, dimension_in, megabytes_in, seconds_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hibernaut import __version__
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.tracing import NO_TRACER, Tracer
-from hibernaut.wiring.variables import BadSetting, address_in
+from hibernaut.wiring.configuration.variables import BadSetting, address_in
 
 if TYPE_CHECKING:
     from hibernaut.adapters.tracing.spans import SpanExporter

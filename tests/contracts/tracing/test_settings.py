@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.ports.tracing import NO_TRACER, SpanContext, context_in, run_context
+from hibernaut.wiring.configuration.variables import BadSetting
 from hibernaut.wiring.tracing import TracingSettings, home_tracer, tracing_in
-from hibernaut.wiring.variables import BadSetting
 from tests.support.clocks import ManualClock
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

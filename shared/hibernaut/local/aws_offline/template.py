@@ -42,15 +42,15 @@ SOURCES = (
     "shared/hibernaut/store/memory/search_outbox.py",
     "shared/hibernaut/store/table/blob_keys.py",
     "shared/hibernaut/store/versions/version_store.py",
-    "shared/hibernaut/wiring/browser_settings.py",
+    "shared/hibernaut/wiring/configuration/browser_settings.py",
     "shared/hibernaut/wiring/identity.py",
     "shared/hibernaut/wiring/memory_index.py",
     "shared/hibernaut/wiring/outward.py",
-    "shared/hibernaut/wiring/retention_settings.py",
-    "shared/hibernaut/wiring/schedule_settings.py",
+    "shared/hibernaut/wiring/configuration/retention_settings.py",
+    "shared/hibernaut/wiring/configuration/schedule_settings.py",
     "shared/hibernaut/wiring/settings.py",
-    "shared/hibernaut/wiring/tool_settings.py",
-    "shared/hibernaut/wiring/variables.py",
+    "shared/hibernaut/wiring/configuration/tool_settings.py",
+    "shared/hibernaut/wiring/configuration/variables.py",
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hibernaut.local.commands.texts import read
 from hibernaut.schemas.base import JsonObject
-from hibernaut.wiring.variables import BadSetting
+from hibernaut.wiring.configuration.variables import BadSetting
 
 if TYPE_CHECKING:
     from hibernaut.local.remote.agent_server import AgentServer

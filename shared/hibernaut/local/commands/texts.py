@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hibernaut.wiring.variables import BadSetting
+from hibernaut.wiring.configuration.variables import BadSetting
 
 
 def key_of(given: str) -> str:

@@ -13,8 +13,8 @@ from hibernaut.services.host import Retention
 from hibernaut.services.resting import tenant_rounds
 from hibernaut.store.table import keys
 from hibernaut.store.table.packs import PACK, PACKED
+from hibernaut.wiring.configuration.retention_settings import RetentionSettings
 from hibernaut.wiring.embedded import Embedded
-from hibernaut.wiring.retention_settings import RetentionSettings
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.protocol.staged import RING, Died, opened
 from tests.support.resting import LONG, packed_rows, packs_of, rows_of, runs_of, steps_of, talked, told

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hibernaut.wiring.variables import BadSetting
+from hibernaut.wiring.configuration.variables import BadSetting
 
 
 def mcp_programs_in(variables: Mapping[str, str]) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hibernaut.wiring.variables import BadSetting, address_in, megabytes_in
+from hibernaut.wiring.configuration.variables import BadSetting, address_in, megabytes_in
 
 PYPI = "https://pypi.org/simple/"
 INDEX, SIZE = "HIBERNAUT_PACKAGE_INDEX", "HIBERNAUT_PACKAGE_SIZE"

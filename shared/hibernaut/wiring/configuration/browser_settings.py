@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hibernaut.wiring.variables import BadSetting, list_in
+from hibernaut.wiring.configuration.variables import BadSetting, list_in
 
 _HOST = re.compile(r"(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 """A Host header in lower case. There are no wildcards: every host and every origin is listed."""

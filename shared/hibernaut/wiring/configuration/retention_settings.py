@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from hibernaut.services.host import Retention
-from hibernaut.wiring.variables import BadSetting, days_in
+from hibernaut.wiring.configuration.variables import BadSetting, days_in
 
 
 class RetentionNames(NamedTuple):

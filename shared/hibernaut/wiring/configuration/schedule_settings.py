@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hibernaut.wiring.variables import BadSetting
+from hibernaut.wiring.configuration.variables import BadSetting
 
 MOST_ALARMS = 10_000
 """The number of schedules of a tenant that EventBridge fires, where nothing is set: as many as a tenant may have."""

@@ -1,0 +1,1 @@
+"""The settings by subject, and the readers of variables that they share."""
