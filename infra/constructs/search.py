@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct
 
-from hibernaut.wiring.memory_index import PREFIX
+from hibernaut.wiring.engines.memory_index import PREFIX
 from infra.constructs.data_key import data_key
 from infra.constructs.findings import Grant, accept, arn_pattern
 from infra.constructs.functions import OurFunction

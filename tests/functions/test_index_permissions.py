@@ -12,7 +12,7 @@ from opensearchpy import Transport
 
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Tombstone
-from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.test_permissions_used import Call, allowed
 from tests.support.opensearch import OpenSearchNode, opensearch_node

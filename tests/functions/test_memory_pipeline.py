@@ -17,7 +17,7 @@ from hibernaut.ports.memory_index import IndexAsleep
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
 from tests.support.agent_file_parts import file_of, message, talked

@@ -15,7 +15,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.table import Item
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table import keys
-from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
 

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
-from hibernaut.wiring.memory_index import PREFIX
+from hibernaut.wiring.engines.memory_index import PREFIX
 from infra.constructs.collection import READING, WRITING
 from infra.search_settings import COLLECTION_REGIONS, SEARCH_BY_DEFAULT, Search, check_region, search_in
 from infra.settings import settings_in

@@ -11,7 +11,7 @@ from hibernaut.adapters.table.dynamodb_requests import wire_key
 from hibernaut.local.aws_offline.rules import fits
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table import blob_keys, keys
-from hibernaut.wiring.memory_index import PREFIX
+from hibernaut.wiring.engines.memory_index import PREFIX
 from infra.search_settings import Search, search_in, zones_of
 from infra.settings import settings_in
 from tests.infra.conftest import synthesized

@@ -21,7 +21,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.wiring.memory_index import index_of
+from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.local.test_command import COMMAND, environment, sorry
 

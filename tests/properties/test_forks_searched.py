@@ -18,7 +18,7 @@ from hibernaut.ports.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import SearchMode
 from hibernaut.schemas.memory.searches import AgentMessageSearch, MessageSearch
 from hibernaut.services.search.search_api import SearchApi
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from hibernaut.wiring.run_engine import SearchEngines
 from tests.properties.test_forks import MOST, WHICH, Forks
 from tests.support.conversations import talk

@@ -30,7 +30,7 @@ from hibernaut.services.runs.sending import SendRequest
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.wiring.api_services import services_over
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.scripted_model import calls, says

@@ -9,7 +9,7 @@ from hibernaut.ports.table import Key
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_stream_worker import IndexStreamWorker
 from hibernaut.services.search.indexing import Indexing
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.late_index import LateMemoryIndex
 from tests.support.memories import ARCHIVE, Hook, Hooked, Memories, memories

@@ -18,7 +18,7 @@ from hibernaut.ports.table import Key, Table
 from hibernaut.ports.web import NoWeb
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.events.webhook import CreatedWebhook, CreateWebhook
-from hibernaut.wiring.event_relays import relays_of
+from hibernaut.wiring.engines.event_relays import relays_of
 from tests.support.scripted_model import Script, in_turn, says
 from tests.support.world import TENANT, Data, World, data_in
 

@@ -45,14 +45,14 @@ from hibernaut.store.stores import Stores
 from hibernaut.wiring.aws_packages import PackageLinks, installer_of
 from hibernaut.wiring.aws_schedules import scheduler_of, workers_of
 from hibernaut.wiring.aws_tables import table_of, tenants_engines_of
-from hibernaut.wiring.embedding import LazyEmbedders, own_embedder
+from hibernaut.wiring.engines.embedding import LazyEmbedders, own_embedder
+from hibernaut.wiring.engines.memory_index import index_of
+from hibernaut.wiring.engines.web_search import LazyWebSearch
 from hibernaut.wiring.mcp import LazyMcp
-from hibernaut.wiring.memory_index import index_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting, invocation_trace
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import function_tracer
-from hibernaut.wiring.web_search import LazyWebSearch
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -184,7 +184,7 @@ def feeding(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
         raise BadSetting("HIBERNAUT_OPENSEARCH must name the domain or collection that is to be fed")
     from hibernaut.services.search.index_stream_worker import IndexStreamWorker
     from hibernaut.services.search.reindexing import Reindexing
-    from hibernaut.wiring.index_feed import indexing_of
+    from hibernaut.wiring.engines.index_feed import indexing_of
 
     host, stores = _base(settings, overrides, in_execution=True)
     secrets = _secrets(settings, host.clock)
@@ -220,7 +220,7 @@ def relaying(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) ->
     from hibernaut.adapters.events.event_bridge import EventBridgeBus
     from hibernaut.ports.event_bus import NO_EVENT_BUS
     from hibernaut.services.events.relay_worker import RelayWorker
-    from hibernaut.wiring.event_relays import relays_of
+    from hibernaut.wiring.engines.event_relays import relays_of
 
     host, stores = _base(settings, overrides, in_execution=True)
     bus = EventBridgeBus(settings.event_bus) if settings.event_bus else NO_EVENT_BUS

@@ -46,7 +46,7 @@ def package_builds() -> PerTenant[PackageBuilds]:
 def _builds(settings: AwsSettings) -> PerTenant[PackageBuilds]:
     from hibernaut.adapters.packages.archiver import ZipArchiver
     from hibernaut.services.tools.package_builds import PackageBuilds
-    from hibernaut.wiring.packages import builder_of
+    from hibernaut.wiring.engines.packages import builder_of
 
     clock, blobs = SystemClock(), S3Blobs(settings.bucket)
     builder = builder_of(settings.tools.packages, settings.outward.clients, clock)

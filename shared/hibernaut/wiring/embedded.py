@@ -59,17 +59,17 @@ from hibernaut.store.agents.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links
-from hibernaut.wiring.embedding import own_embedder
-from hibernaut.wiring.event_relays import relays_of
+from hibernaut.wiring.engines.embedding import own_embedder
+from hibernaut.wiring.engines.event_relays import relays_of
+from hibernaut.wiring.engines.index_feed import indexing_of
+from hibernaut.wiring.engines.packages import folders_of
+from hibernaut.wiring.engines.web_search import LazyWebSearch
 from hibernaut.wiring.identity import identity_provider_of
-from hibernaut.wiring.index_feed import indexing_of
 from hibernaut.wiring.mcp import LazyMcp
-from hibernaut.wiring.packages import folders_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import home_tracer
-from hibernaut.wiring.web_search import LazyWebSearch
 
 SWEEP_SECONDS = 60.0
 COLLECT_MINUTES = 61

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hibernaut.wiring.memory_index import PREFIX, collection_index
+from hibernaut.wiring.engines.memory_index import PREFIX, collection_index
 from infra.constructs.collection import READING, WRITING
 from tests.contracts.memory_index.documents import EAST, SPACE, by_vector, document, query, tombstone
 from tests.support.serverless_collection import ServerlessCollection

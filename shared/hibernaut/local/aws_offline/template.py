@@ -44,7 +44,7 @@ SOURCES = (
     "shared/hibernaut/store/versions/version_store.py",
     "shared/hibernaut/wiring/configuration/browser_settings.py",
     "shared/hibernaut/wiring/identity.py",
-    "shared/hibernaut/wiring/memory_index.py",
+    "shared/hibernaut/wiring/engines/memory_index.py",
     "shared/hibernaut/wiring/outward.py",
     "shared/hibernaut/wiring/configuration/retention_settings.py",
     "shared/hibernaut/wiring/configuration/schedule_settings.py",

@@ -30,7 +30,7 @@ from hibernaut.store.stores import Stores
 from hibernaut.store.table.writer import Writer
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.conversations import begin_in, conversations_of
 from tests.support.scripted_model import in_turn, says

@@ -15,7 +15,7 @@ from hibernaut.services.search.indexing import Indexing
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.store.table.codec import Codec
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import ARCHIVE, Hooked, Memories, memories
 from tests.support.world import TENANT

@@ -14,7 +14,7 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.index_stream_worker import IndexStreamWorker
 from hibernaut.services.search.indexing import MOST_REFUSALS, Indexing
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import FILE, Memories, memories
 from tests.support.world import TENANT

@@ -19,7 +19,7 @@ from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.wiring.index_feed import indexing_of
+from hibernaut.wiring.engines.index_feed import indexing_of
 from hibernaut.wiring.run_engine import SearchEngines
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import OneEmbedder

@@ -1,0 +1,1 @@
+"""The engines behind the ports, chosen by the settings."""
