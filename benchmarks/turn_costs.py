@@ -27,7 +27,7 @@ from hibernaut.schemas.api_key import CreateApiKey
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.host import Host
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.clocks import ManualClock
 from tests.support.metered_table import Charge, MeteredTable

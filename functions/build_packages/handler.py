@@ -10,7 +10,7 @@ from functions.log import correlated
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tools.package_builds import PackageBuilds
-from hibernaut.wiring import aws_packages
+from hibernaut.wiring.aws_parts import packages as aws_packages
 
 
 @correlated

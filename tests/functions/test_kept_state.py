@@ -19,7 +19,7 @@ from hibernaut.local.aws_offline.kept_state import FolderInUse, KeptState
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.clocks import LaterClock
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, in_turn, says

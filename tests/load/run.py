@@ -22,7 +22,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.load.faults import Injector
 from tests.proof.at_rest import TableAtRest

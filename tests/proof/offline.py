@@ -30,7 +30,7 @@ from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.services.schedules.firing_worker import FiringWorker
 from hibernaut.store.table import keys
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.proof.agents import made_for
 from tests.proof.at_rest import TableAtRest

@@ -14,7 +14,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.clocks import LaterClock
 from tests.support.frozen import freeze_if_dead

@@ -42,9 +42,9 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.aws_packages import PackageLinks, installer_of
-from hibernaut.wiring.aws_schedules import scheduler_of, workers_of
-from hibernaut.wiring.aws_tables import table_of, tenants_engines_of
+from hibernaut.wiring.aws_parts.packages import PackageLinks, installer_of
+from hibernaut.wiring.aws_parts.schedules import scheduler_of, workers_of
+from hibernaut.wiring.aws_parts.tables import table_of, tenants_engines_of
 from hibernaut.wiring.engines.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.engines.web_search import LazyWebSearch
@@ -376,14 +376,14 @@ def _approvals(settings: AwsSettings) -> PerTenant[ApprovalAnswers]:
 
 @cache
 def _app(settings: AwsSettings) -> FastAPI:
-    from hibernaut.wiring.aws_app import app_of
+    from hibernaut.wiring.aws_parts.app import app_of
 
     return app_of(composition_of(settings))
 
 
 @cache
 def _waiting_app(settings: AwsSettings) -> FastAPI:
-    from hibernaut.wiring.aws_app import app_of
+    from hibernaut.wiring.aws_parts.app import app_of
 
     return app_of(compose(settings, waits=True))
 

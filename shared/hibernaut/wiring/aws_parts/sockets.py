@@ -10,7 +10,7 @@ from hibernaut.adapters.sockets.api_gateway import GatewayConnections
 from hibernaut.rest.origin_policy import OriginPolicy
 from hibernaut.rest.sockets.gateway import GatewayParts, GatewaySockets
 from hibernaut.wiring.aws import compose
-from hibernaut.wiring.aws_app import app_of
+from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings, BadSetting
 
 EVERYBODY = "public"
