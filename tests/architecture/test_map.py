@@ -13,7 +13,7 @@ PACKAGE = ROOT / "shared" / "hibernaut"
 ROWS = [line for line in (ROOT / "docs" / "architecture.md").read_text().splitlines() if line.startswith("|")]
 QUESTIONS = [row for row in ROWS if row.partition("?")[0].startswith(("| Where", "| Who", "| How", "| What", "| Which"))]
 PATH = re.compile(r"`((?:functions/|infra/|tests/)?[a-z_]+(?:/[\w.]+)+)`(?: \(`(\w+)`\))?")
-LISTED = ("services", "domain", "store", "local")
+LISTED = ("services", "domain", "store", "wiring", "local")
 """The layers whose table names every package. That of `schemas` ends with what all of them use."""
 
 
