@@ -18,7 +18,7 @@ from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.support.clocks import LaterClock
 from tests.support.frozen import freeze_if_dead
-from tests.support.scripted_model import ScriptedModels, ScriptedRunner, calls, nothing, says
+from tests.support.scripted_model import ScriptedModels, ScriptedRunner, Streamed, calls, nothing, says
 from tests.support.tables import CountingTable
 
 SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
@@ -31,7 +31,7 @@ class Deployment:
     def __init__(self, aws: OfflineAws, at: Callable[[str], None] = nothing) -> None:
         self.aws, self.at, self.clock = aws, at, LaterClock()
         self.knocks: list[str] = []
-        self.say: Callable[[ModelRequest], ModelReply] = knocks_once
+        self.say: Callable[[ModelRequest], ModelReply | Streamed] = knocks_once
         self.models = ScriptedModels(lambda request, _number: self.say(request), at=self._at)
         self.runner = ScriptedRunner(self.knock, at=self._at)
         self.outside, self.inside = self.composition(), self.composition(in_execution=True)

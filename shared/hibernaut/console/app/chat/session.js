@@ -75,14 +75,13 @@ export class ChatSession {
    * @returns {Promise<Message[]>}
    */
   async page(cursor, order = "desc") {
-    const query = { ...this.owner(), ...cursor, order, limit: PAGE };
-    const found = await get(`conversations/${this.conversationId}/messages`, query, this.stopped.signal);
+    const found = await get(`${this.place}/messages`, { ...cursor, order, limit: PAGE }, this.stopped.signal);
     return order === "desc" ? found.reverse() : found;
   }
 
-  /** The agent, where the conversation's name alone does not tell it. @returns {Record<string, string>} */
-  owner() {
-    return this.conversationId === DEFAULT ? { agent_id: this.agentId } : {};
+  /** The route of the conversation. The agent's own is named by the agent's id, because a key for some agents reaches it by that name only. */
+  get place() {
+    return `conversations/${this.conversationId === DEFAULT ? this.agentId : this.conversationId}`;
   }
 
   /** @returns {Promise<Run[]>} */
@@ -130,7 +129,7 @@ export class ChatSession {
   /** Look whether somebody else has written since. */
   async look() {
     if (!this.loaded || this.busy || this.hasNewer) return;
-    const newest = await get(`conversations/${this.conversationId}/messages`, { ...this.owner(), limit: 1 }, this.stopped.signal).catch(() => []);
+    const newest = await get(`${this.place}/messages`, { limit: 1 }, this.stopped.signal).catch(() => []);
     if (newest.length && !this.knows(newest[0].id) && !this.busy) await this.load();
   }
 
@@ -260,7 +259,7 @@ export class ChatSession {
 
   /** A copy of the conversation that goes its own way; its id. @returns {Promise<string>} */
   async fork() {
-    return (await call("POST", `conversations/${this.conversationId}/fork`, { query: this.owner() })).id;
+    return (await call("POST", `${this.place}/fork`)).id;
   }
 
   /** Derive what is shown from the log and from what is followed. */

@@ -1,6 +1,6 @@
 /** Home: what runs, what waits for a person, what today cost, and the agents. */
 import { html, useEffect, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { call, get } from "../api.js";
+import { ApiError, call, get } from "../api.js";
 import { useCommands } from "../commands.js";
 import { count, dollars } from "../format.js";
 import { agentPlace, go } from "../router.js";
@@ -8,6 +8,7 @@ import { useLoaded } from "../store.js";
 import { Dialog, Failure, Icon, Time, say, useRepeated, useTitle } from "../ui.js";
 import { AgentList } from "./agent_list.js";
 import { NewAgent } from "./new_agent.js";
+import { OneAgent } from "./one_agent.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 /** @typedef {import("../types.js").Run} Run */
@@ -46,6 +47,7 @@ export function Home() {
     input.click();
   };
   const dropping = useDrop(take);
+  if (error instanceof ApiError && error.status === 403) return html`<div class="page narrow"><h1>Agents</h1><${OneAgent} error=${error} /></div>`;
   return html`<div class=${`page ${dropping ? "dropping" : ""}`}>
     <div class="row head">
       <h1 class="grow">Agents</h1>

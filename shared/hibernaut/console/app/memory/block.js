@@ -24,9 +24,27 @@ async function newest(id, signal) {
   return { version: head.version, block };
 }
 
+/**
+ * As `newest`; for a key that reaches some agents only, and so no versions, the block as the agent has it, with version 0.
+ * @param {string} id
+ * @param {string} agentId
+ * @param {AbortSignal} signal
+ */
+async function reachable(id, agentId, signal) {
+  try {
+    return await newest(id, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 403) throw error;
+    const blocks = /** @type {Block[]} */ (await get(`agents/${agentId}/core-memory/blocks/`, { limit: 200 }, signal));
+    const block = blocks.find((one) => one.id === id);
+    if (!block) throw error;
+    return { version: 0, block };
+  }
+}
+
 /** @param {{id: string, label: string, agentId: string}} props */
 export function BlockCard({ id, label, agentId }) {
-  const { value, error, again } = useLoaded((signal) => newest(id, signal), [id]);
+  const { value, error, again } = useLoaded((signal) => reachable(id, agentId, signal), [id]);
   const sharers = useLoaded((signal) => get(`blocks/${id}/agents`, { limit: 20, include_relationships: ["tags"] }, signal), [id]);
   const [editing, setEditing] = useState(false);
   const [showing, setShowing] = useState(false);
@@ -34,12 +52,13 @@ export function BlockCard({ id, label, agentId }) {
   const others = (sharers.value ?? []).filter((/** @type {any} */ one) => one.id !== agentId);
   return html`<article class="card block" aria-label=${`Block ${label}`}>
     <div class="row"><h3 class="grow" dir="auto">${label}</h3>
-      <button type="button" aria-expanded=${showing} onClick=${() => setShowing(!showing)}>History</button>
-      ${value && !editing && !value.block.read_only && html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`}
+      ${value?.version !== 0 && html`<button type="button" aria-expanded=${showing} onClick=${() => setShowing(!showing)}>History</button>`}
+      ${value && value.version !== 0 && !editing && !value.block.read_only && html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`}
     </div>
     ${value?.block.description && html`<p class="muted small" dir="auto">${value.block.description}</p>`}
     <${Failure} error=${error} again=${again} />
     ${!value && !error && html`<${Loading} />`}
+    ${value?.version === 0 && html`<p class="muted small">Your key reaches no history of blocks, so it does not edit them here.</p>`}
     ${value && !editing && html`<${Value} block=${value.block} />`}
     ${value && editing && html`<${Edit} id=${id} began=${value} close=${() => (setEditing(false), again())} />`}
     ${others.length > 0 && html`<p class="small muted">Shared with ${others.map((/** @type {any} */ one, /** @type {number} */ place) => html`${place > 0 && ", "}<a href=${agentPlace(one.id, "memory")} dir="auto">${one.name}</a>`)}</p>`}
