@@ -15,6 +15,8 @@ Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 ORGANIZATION = "org-00000000-0000-4000-8000-000000000000"
 BEGUN = datetime(2025, 3, 1, 8, 0, tzinfo=UTC)
+NOBODY = "http://127.0.0.1:65500/mcp"
+"""The address of the MCP server: nothing answers there, unless a test has a server of its own."""
 TURNS = 6
 """The number of calls and answers in the log of the first agent; the window has the last two."""
 SOURCE = 'def knock{seed}(door: str):\n    """Knock.\n\n    Args:\n        door: which one\n    """\n    return door\n'
@@ -248,7 +250,7 @@ def _tools(names: Names) -> Tables:
     tools = [
         tool(1, f"knock{names.seed}", "custom", source_code=SOURCE.format(seed=names.seed)),
         tool(2, "conversation_search", "letta_core"),
-        tool(3, f"weather{names.seed}", "external_mcp", tags=["mcp:weather"]),
+        tool(3, f"weather{names.seed}", "external_mcp", tags=[f"mcp:weather{names.seed}"]),
         tool(4, "quantum_recall", "letta_core"),
         tool(5, f"unused{names.seed}", "custom", source_code=SOURCE.format(seed=names.seed).replace("knock", "unused")),
     ]
@@ -257,7 +259,7 @@ def _tools(names: Names) -> Tables:
         "tools": tools,
         "tools_agents": [{"agent_id": names.ada, "tool_id": names.id("tool", number)} for number in (1, 2, 3, 4)],
         "agent_environment_variables": [_row(names.id("agent-env", n), agent_id=names.ada, key=key, value=value, value_enc=sealed, description=None) for n, (key, value, sealed) in enumerate(secrets, 1)],
-        "mcp_server": [_row(names.id("mcp_server", 1), server_name="weather", server_type="streamable_http", server_url="https://weather.example")],
+        "mcp_server": [_row(names.id("mcp_server", 1), server_name=f"weather{names.seed}", server_type="streamable_http", server_url=NOBODY, token=None, token_enc="gAAAA", custom_headers={"X-Team": "blue"}, stdio_config=None)],
     }  # fmt: skip
 
 

@@ -40,7 +40,7 @@ TABLES = {
     "groups": f"""{_EACH}, description text NOT NULL, manager_type text NOT NULL, manager_agent_id text, termination_token text, max_turns integer,
         sleeptime_agent_frequency integer, max_message_buffer_length integer, min_message_buffer_length integer, turns_counter integer,
         last_processed_message_id text, hidden boolean, agent_ids json NOT NULL, project_id text""",
-    "mcp_server": f"{_EACH}, server_name text NOT NULL, server_type text, server_url text",
+    "mcp_server": f"{_EACH}, server_name text NOT NULL, server_type text, server_url text, token text, token_enc text, custom_headers json, stdio_config json",
     "agent_environment_variables": f"{_EACH}, agent_id text NOT NULL {_AGENT}, key text NOT NULL, value text, value_enc text, description text",
     "agents_tags": f"agent_id text {_AGENT}, tag text NOT NULL, PRIMARY KEY (agent_id, tag)",
     "blocks_agents": f"agent_id text {_AGENT}, block_id text REFERENCES block (id), block_label text NOT NULL, PRIMARY KEY (agent_id, block_id, block_label)",

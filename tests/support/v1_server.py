@@ -17,6 +17,10 @@ from tests.support.v1_data import Names, Row, tables
 ALLOWED_IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ -'"
 
 
+OPENED = "an opened token"
+"""What the values of `…_enc` say."""
+
+
 class Missing(Exception):
     """404."""
 
@@ -62,7 +66,7 @@ class V1Server:
             case ["blocks", block_id]:
                 return next(_wire(one) for one in self.rows["block"] if one["id"] == block_id)
             case ["mcp-servers"]:
-                return self.rows["mcp_server"]
+                return [_mcp_server(one) for one in self.rows["mcp_server"]]
             case [noun] if noun in LISTS:
                 table, order, shape = LISTS[noun]
                 return [shape(self, one) for one in _listed(self.rows[table], query, 50, order)]
@@ -213,6 +217,17 @@ class V1Server:
 def _identity(server: V1Server, row: Row) -> Row:
     blocks = [one["block_id"] for one in server.rows["identities_blocks"] if one["identity_id"] == row["id"]]
     return {**_wire(row), "block_ids": blocks, "agent_ids": []}
+
+
+def _mcp_server(row: Row) -> Row:
+    """The flat form, with the token that this server has a key for in clear."""
+    told = {name: row[name] for name in ("id", "server_name", "server_url", "custom_headers")}
+    return {
+        **told,
+        "mcp_server_type": row["server_type"],
+        "auth_header": None,
+        "auth_token": OPENED if row["token_enc"] else row["token"],
+    }
 
 
 def _group(_server: V1Server, row: Row) -> Row:

@@ -11,11 +11,14 @@ import pytest
 from httpx2 import BaseTransport, Client, HTTPTransport, MockTransport, Request, Response
 
 from hibernaut.local.migrating.dry_run import DryRun
+from hibernaut.local.migrating.mcp_records import shown_server
 from hibernaut.local.migrating.report import MigrationReport
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines
+from hibernaut.schemas.mcp.server import MASK
+from tests.support.mcp_service import McpService
 from tests.support.migrations import check_target, counts, moved, source_of, target_at
-from tests.support.v1_server import V1Server
+from tests.support.v1_server import OPENED, V1Server
 
 
 class Died(BaseException):
@@ -50,8 +53,9 @@ def test_everything_is_moved_and_compared(new_server: Client, tmp_path: Path) ->
     assert done.report.counts["passages"] == (3, 3)
     assert done.report.counts["messages"] == (31, 31)
     assert done.report.counts["conversations"] == (1, 1)
+    assert done.report.counts["MCP servers"] == (1, 1)
     assert {why.partition(":")[0] for why in done.why("left_out")} >= {
-        "MCP servers are not moved",
+        "The target has the MCP server and cannot read its tools now",
         "The tool quantum_recall is built into Letta and not into this server. It was left out.",
         "The source gives no text of the file, so there is nothing to move.",
         "The passages of an archive that is attached to no agent are not listed by the API. Attach it, and run again.",
@@ -67,11 +71,12 @@ def test_a_dry_run_says_what_would_differ_and_writes_nothing(new_server: Client)
         DryRun(source, target, report, ProgressLines(io.StringIO())).run()
     assert counts(new_server) == before
     assert (report.counts["agents"], report.counts["messages"], report.counts["blocks"]) == ((3, 0), (31, 0), (4, 0))
+    assert report.counts["MCP servers"] == (1, 0)
     why = {one["why"] for one in report.checked}
+    assert not any("weather20" in one for one in why)
     assert why >= {
         "The model openai/gpt-4o-mini is not served on the target; the agent would get the default one.",
         "The tool quantum_recall is built into Letta and not into the target.",
-        "The tool weather20 has no server on the target: its calls answer with an error.",
         "Secrets without a value are empty: SEALED.",
         "Calls without a return were closed with an error.",
         "The source gives no text of the file, so there is nothing to move.",
@@ -114,6 +119,58 @@ def test_a_migration_that_dies_at_each_request_moves_everything_once(
     assert {noun: after[noun] - before[noun] for noun in after} == {
         "agents": 2, "blocks": 4, "tools": 3, "folders": 1, "groups": 1, "identities": 1,  # the hidden agent is not counted
     }  # fmt: skip
+
+
+def test_an_mcp_server_is_moved_with_its_secrets_and_its_tools_keep_their_ids(new_server: Client, tmp_path: Path) -> None:
+    def forecast(door: str) -> str:
+        """What the weather is outside."""
+        return f"It rains at the {door} door."
+
+    server, url = V1Server(70), str(new_server.base_url)
+    with McpService() as weather:
+        weather.tool(forecast, name="weather70")
+        server.rows["mcp_server"][0]["server_url"] = weather.url
+        for state in ("state", "another state"):
+            done = moved(source_of(server), target_at(url), tmp_path / state)
+            assert not done.failed, done.differences
+            assert not any("MCP server" in why for kind in ("left_out", "repaired") for why in done.why(kind)), done.differences
+        (there,) = [one for one in new_server.get("/v1/mcp-servers/").json() if one["server_name"] == "weather70"]
+        (tool,) = new_server.get(f"/v1/mcp-servers/{there['id']}/tools").json()
+        assert tool["id"] == server.names.id("tool", 3)
+        assert tool["id"] in {one["id"] for one in new_server.get(f"/v1/agents/{server.names.ada}/tools").json()}
+        ran = new_server.post(f"/v1/mcp-servers/{there['id']}/tools/{tool['id']}/run", json={"args": {"door": "front"}}).json()
+        assert ran["func_return"] == "It rains at the front door."
+        sent = weather.seen[-1]
+    assert (sent["authorization"], sent["x-team"]) == (f"Bearer {OPENED}", "blue")
+
+
+def test_an_mcp_server_of_the_same_name_stays_as_it_is_and_is_told(new_server: Client, tmp_path: Path) -> None:
+    server, url = V1Server(71), str(new_server.base_url)
+    config = {"mcp_server_type": "sse", "server_url": "http://127.0.0.1:65501/sse"}
+    new_server.post("/v1/mcp-servers/", json={"server_name": "weather71", "config": config}).raise_for_status()
+    told = "The target has another MCP server with the name weather71, which stays as it is."
+
+    report = MigrationReport(lambda _note: None)
+    source, target = source_of(server), target_at(url)
+    with closing(source), closing(target):
+        DryRun(source, target, report, ProgressLines(io.StringIO())).run()
+    assert told in {one["why"] for one in report.checked}
+    done = moved(source_of(server), target_at(url), tmp_path / "state")
+    assert done.why("differs") == {told}
+    (there,) = [one for one in new_server.get("/v1/mcp-servers/").json() if one["server_name"] == "weather71"]
+    assert there["server_url"] == config["server_url"]
+
+
+def test_masked_secrets_of_a_server_of_this_project_are_named() -> None:
+    shown = {"id": "mcp_server-1", "server_name": "birds", "mcp_server_type": "sse", "server_url": "https://birds.example/sse"}
+    secret = {"auth_header": "X-Token", "auth_token": MASK, "custom_headers": {"X-Team": MASK, "X-Plain": "{{ TEAM }}"}}
+    server = shown_server({**shown, **secret}, [])
+    assert server.config["custom_headers"] == {"X-Plain": "{{ TEAM }}"}
+    assert "auth_token" not in server.config
+    assert server.unreadable == ["auth_token", "custom_headers.X-Team"]
+    program = {"mcp_server_type": "stdio", "command": "npx", "args": ["birds"], "env": {"KEY": MASK}}
+    server = shown_server({"id": "mcp_server-2", "server_name": "x", **program}, [])
+    assert (server.config, server.unreadable) == ({**program, "env": {}}, ["env.KEY"])
 
 
 def test_a_source_that_dies_leaves_what_can_be_continued(new_server: Client, tmp_path: Path) -> None:

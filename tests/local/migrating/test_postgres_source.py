@@ -13,9 +13,10 @@ from pg8000.exceptions import DatabaseError
 from hibernaut.local.migrating.postgres import Postgres
 from hibernaut.local.migrating.postgres_source import PostgresSource
 from hibernaut.local.profiles import CannotServe
+from hibernaut.schemas.mcp.server import MASK
 from tests.support.migrations import check_target, counts, moved, target_at
 from tests.support.postgres import execute, program, running_postgres
-from tests.support.v1_data import Names, tables
+from tests.support.v1_data import NOBODY, Names, tables
 from tests.support.v1_schema import TABLES, inserts, statements
 
 
@@ -37,11 +38,13 @@ def test_everything_is_moved_and_compared(database: str, new_server: Client, tmp
     assert done.report.counts["passages"] == (4, 4)
     assert done.report.counts["messages"] == (31, 31)
     assert done.why("left_out") >= {
-        "MCP servers are not moved: add them here by hand.",
+        "The source does not show these secrets of the MCP server; set them again: auth_token.",
         "The value of the secret SEALED is encrypted with a key of the old server; set it again.",
         "1 messages of failed steps, which V1 keeps for debugging, are no part of its log.",
         "The source gives no text of the file, so there is nothing to move.",
     }
+    (server,) = [one for one in new_server.get("/v1/mcp-servers/").json() if one["server_name"] == "weather61"]
+    assert (server["server_url"], server["custom_headers"], server["auth_token"]) == (NOBODY, {"X-Team": MASK}, None)
     before = counts(new_server)
     again = moved(PostgresSource.at(database, ""), target_at(str(new_server.base_url)), tmp_path / "other state")
     assert not again.failed, again.differences

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.local.migrating.api import RequestRefused
 from hibernaut.local.migrating.digests import LogDigest, block_fields, digest, log_digest
+from hibernaut.local.migrating.mcp_moves import KIND, OTHER, place_of
 from hibernaut.local.migrating.report import MigrationReport
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
@@ -29,6 +30,7 @@ class MigrationCheck:
     def run(self) -> None:
         """Check every record. Raises: CannotServe."""
         self._each("tools", self._tool)
+        self._mcp_servers(self.state.of_kind(KIND))
         self._each("blocks", self._block)
         self._each("folders", self._folder)
         self._each("agents", self._agent)
@@ -50,6 +52,16 @@ class MigrationCheck:
             return True
         self.report.found("lost", identifier, GONE)
         return False
+
+    def _mcp_servers(self, known: Mapping[str, JsonObject]) -> None:
+        there = self.target.mcp_servers() if known else {}
+        self.report.count("MCP servers", len(known), sum(one["name"] in there for one in known.values()))
+        for one in known.values():
+            found = there.get(one["name"])
+            if found is None:
+                self.report.found("lost", one["name"], GONE)
+            elif place_of(found) != one["place"]:
+                self.report.found("differs", one["name"], OTHER.format(name=one["name"]))
 
     def _identities(self, known: Mapping[str, JsonObject]) -> int:
         return sum(self.target.has("identities", one["new"]) for one in known.values())

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.domain.tools.builtin_tools import builtin_tools
 from hibernaut.local.migrating.digests import log_digest
+from hibernaut.local.migrating.mcp_moves import OTHER, is_other, unreadable_of
+from hibernaut.local.migrating.mcp_records import server_of
 from hibernaut.local.migrating.migration import NO_TEXT
 from hibernaut.local.migrating.report import MigrationReport
 from hibernaut.local.migrating.source import MigrationSource, SourceAgent, SourceLog
@@ -30,13 +32,14 @@ class DryRun:
         """Raises: CannotServe."""
         served = self.target.models()
         self._named(self.source.tools())
+        servers = self._mcp_servers()
         self._counted("identities", (one.id for one in self.source.identities()))
         self._counted("blocks", (str(one["id"]) for one in self.source.blocks()))
         self._folders()
         of = self.source.agent_count()
         for seen, agent in enumerate(self.source.agents(), 1):
             self.progress.share(seen, max(seen, of))
-            self._agent(agent, served)
+            self._agent(agent, served, servers)
         for archive in self.source.archives():
             self._counted("archives", [archive.id])
             self.report.count("passages", sum(1 for _ in self.source.passages(archive)), self.target.passages(archive))
@@ -56,6 +59,20 @@ class DryRun:
                 self.report.found(
                     "differs", str(tool["id"]), f"The target has another tool with the name {tool['name']}, which stays as it is."
                 )
+
+    def _mcp_servers(self) -> set[str]:
+        """The names of the MCP servers that the target would have."""
+        there = self.target.mcp_servers()
+        names = set(there)
+        for server in self.source.mcp_servers():
+            names.add(server.name)
+            found = there.get(server.name)
+            self.report.count("MCP servers", 1, int(found is not None))
+            if is_other(found, server):
+                self.report.found("differs", server.name, OTHER.format(name=server.name))
+            elif server.unreadable:
+                self.report.found("left_out", server.name, unreadable_of(server))
+        return names
 
     def _folders(self) -> None:
         for folder in self.source.folders():
@@ -77,7 +94,7 @@ class DryRun:
         moved = len(log_digest(there["messages"], there["in_context_message_ids"], ImportNotes()).rows) if there else 0
         self.report.count("messages", rows, min(rows, moved))
 
-    def _agent(self, agent: SourceAgent, served: set[str]) -> None:
+    def _agent(self, agent: SourceAgent, served: set[str], servers: set[str]) -> None:
         self._counted("agents", [agent.id])
         notes = ImportNotes()
         conversations = list(self.source.conversations(agent))
@@ -96,7 +113,7 @@ class DryRun:
             kind, name = str(tool.get("tool_type") or ""), str(tool.get("name"))
             if kind.startswith("letta_") and name not in builtin_tools():
                 self.report.found("left_out", agent.id, f"The tool {name} is built into Letta and not into the target.")
-            elif kind.startswith("external_"):
+            elif kind.startswith("external_") and server_of(tool) not in servers:
                 self.report.found(
                     "repaired", agent.id, f"The tool {name} has no server on the target: its calls answer with an error."
                 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from hibernaut.local.migrating.api import Api, RequestRefused
 from hibernaut.local.migrating.letta_messages import rows_of
+from hibernaut.local.migrating.mcp_records import shown_server
 from hibernaut.local.migrating.source import (
     OF_AN_IDENTITY,
     SourceAgent,
@@ -17,6 +18,7 @@ from hibernaut.local.migrating.source import (
     SourceConversation,
     SourceIdentity,
     SourceLog,
+    SourceMcpServer,
     SourceNote,
     agent_entry,
     group_fields,
@@ -52,11 +54,12 @@ class HttpSource:
         return count if isinstance(count, int) else 0
 
     def tools(self) -> Iterator[JsonObject]:
-        for tool in self._api.each("/v1/tools/"):
-            if tool.get("tool_type") == "custom":
-                yield tool
-        for server in self._api.found("/v1/mcp-servers/") or ():
-            self._leave(str(server.get("server_name") or server["id"]), "MCP servers are not moved: add them here by hand.")
+        return (tool for tool in self._api.each("/v1/tools/") if tool.get("tool_type") == "custom")
+
+    def mcp_servers(self) -> Iterator[SourceMcpServer]:
+        servers = self._api.found("/v1/mcp-servers/") or ()
+        tools = [one for one in self._api.each("/v1/tools/") if one.get("tool_type") == "external_mcp"] if servers else []
+        return (shown_server(one, tools) for one in servers)
 
     def identities(self) -> Iterator[SourceIdentity]:
         for identity in self._list("/v1/identities/"):

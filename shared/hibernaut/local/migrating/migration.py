@@ -1,6 +1,6 @@
 """The migration: moves everything of a source to a target, record by record.
 
-Order: tools, identities, blocks, folders with files, agents with their logs, archives with passages, groups. Each step may be repeated: the target
+Order: tools, MCP servers, identities, blocks, folders with files, agents with their logs, archives with passages, groups. Each step may be repeated: the target
 keeps the ids of the source, so it knows what it has. A migration that was killed therefore goes on where it was, with its state file or without.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic import TypeAdapter
@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 from hibernaut.local.migrating.agent_moves import AgentMoves, mark_of
 from hibernaut.local.migrating.api import RequestRefused
 from hibernaut.local.migrating.digests import block_fields, digest, passage_digest
+from hibernaut.local.migrating.mcp_moves import McpMoves
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource, SourceArchive
+from hibernaut.local.migrating.source import MigrationSource, SourceArchive, SourceMcpServer
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.local.progress import ProgressReport
@@ -43,12 +44,15 @@ class Migration:
     state: MigrationState
     report: MigrationReport
     progress: ProgressReport
+    served: set[str] = field(default_factory=set)
+    """The ids of tools whose MCP servers are on the target."""
 
     def move(self) -> None:
         """Move everything that is not on the target. Raises: CannotServe if one of both cannot be reached; what was moved stays."""
         self.target.check()
         steps: list[tuple[str, Callable[[], int]]] = [
             ("tools", lambda: self._together("tools", self.source.tools(), _tool)),
+            ("MCP servers", self._mcp_servers),
             ("identities", self._identities),
             ("blocks", lambda: self._together("blocks", self._valid("block", self.source.blocks()), block_fields)),
             ("folders and files", self._folders),
@@ -95,9 +99,17 @@ class Migration:
             return False
         agents = [str(one["id"]) for one in document.get("agents") or ()]
         for note in notes:
-            if note["code"] not in ("agent_exists", "tool_exists"):
+            served = note["code"] == "tool_without_server" and note["place"] in self.served
+            if note["code"] not in ("agent_exists", "tool_exists") and not served:
                 self.report.note(note["kind"], agents[0] if agents else note["place"], note["detail"])
         return True
+
+    def _mcp_servers(self) -> int:
+        def load(server: SourceMcpServer) -> None:
+            for _ in self._loaded("tools", server.tools, {}):
+                pass
+
+        return McpMoves(self.source, self.target, self.state, self.report, load, self.served).move()
 
     def _valid(self, kind: str, entries: Iterable[JsonObject]) -> Iterator[JsonObject]:
         """The entries whose ids can be kept."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from hibernaut.local.migrating.mcp_records import stored_server
 from hibernaut.local.migrating.postgres import Postgres
 from hibernaut.local.migrating.source import (
     OF_AN_IDENTITY,
@@ -18,6 +19,7 @@ from hibernaut.local.migrating.source import (
     SourceConversation,
     SourceIdentity,
     SourceLog,
+    SourceMcpServer,
     SourceNote,
     agent_entry,
     group_fields,
@@ -62,11 +64,11 @@ class PostgresSource:
         return self._database.count("agents", "organization_id = :organization", organization=self._organization)
 
     def tools(self) -> Iterator[JsonObject]:
-        for tool in self._own("tools"):
-            if tool.get("tool_type", "custom") == "custom":
-                yield tool
-        for server in self._own("mcp_server"):
-            self._leave(str(server.get("server_name") or server["id"]), "MCP servers are not moved: add them here by hand.")
+        return (tool for tool in self._own("tools") if tool.get("tool_type", "custom") == "custom")
+
+    def mcp_servers(self) -> Iterator[SourceMcpServer]:
+        tools = [tool for tool in self._own("tools") if tool.get("tool_type") == "external_mcp"]
+        return (stored_server(row, tools) for row in self._own("mcp_server"))
 
     def identities(self) -> Iterator[SourceIdentity]:
         for identity in self._own("identities"):

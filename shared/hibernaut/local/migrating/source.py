@@ -110,6 +110,19 @@ class SourceIdentity:
     block_ids: Sequence[str] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class SourceMcpServer:
+    """An MCP server. `config`: as the request that creates one takes it (Letta V1 API, digest 2.14). `unreadable`: the names of secrets that exist and are not
+    shown. `tools`: its tools, as entries of an agent file.
+    """
+
+    id: str
+    name: str
+    config: JsonObject = field(repr=False)
+    unreadable: Sequence[str] = ()
+    tools: Sequence[JsonObject] = ()
+
+
 class MigrationSource(Protocol):
     """Something to move from. It is only read. Each method raises CannotServe if the source cannot be read."""
 
@@ -125,6 +138,8 @@ class MigrationSource(Protocol):
 
     def tools(self) -> Iterator[JsonObject]:
         """The custom tools."""
+
+    def mcp_servers(self) -> Iterator[SourceMcpServer]: ...
 
     def identities(self) -> Iterator[SourceIdentity]: ...
 

@@ -86,6 +86,15 @@ class Target:
         """The tool of a name."""
         return next((dict(one) for one in self._api.get("/v1/tools/", name=name) if one.get("name") == name), None)
 
+    def mcp_servers(self) -> dict[str, JsonObject]:
+        """The MCP servers by their names."""
+        return {str(one["server_name"]): dict(one) for one in self._api.found("/v1/mcp-servers/") or ()}
+
+    def make_mcp_server(self, name: str, config: JsonObject) -> JsonObject:
+        """Add an MCP server, whose tools the target reads at once; returns it."""
+        made = self._api.send("POST", "/v1/mcp-servers/", json={"server_name": name, "config": config})
+        return dict(self._api.found(f"/v1/mcp-servers/{made['id']}") or made)
+
     def put_identity(self, fields: JsonObject) -> str:
         """The id of the identity with this key, which has these fields then."""
         return str(self._api.send("PUT", "/v1/identities/", json=fields)["id"])

@@ -1,0 +1,60 @@
+"""MCP servers of a source: as V1's API shows them, and as its table has them. Knows no source and no target.
+
+V1 shows tokens and headers in clear; a server of this project shows `********` in their place. The table has them in clear (`token`, `custom_headers`) or
+encrypted with a key of the old server (`token_enc`, `custom_headers_enc`), and programs as `stdio_config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hibernaut.local.migrating.source import SourceMcpServer
+from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.mcp.server import MASK
+
+TAG = "mcp:"
+"""The prefix of the tag by which a tool names its server (run-time digest 10.8)."""
+PROGRAM = ("command", "args", "env")
+ADDRESS = ("server_url", "auth_header", "auth_token", "custom_headers")
+
+
+def shown_server(shown: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
+    """A server as the API shows it. `tools`: the tools of all servers."""
+    kind = str(shown.get("mcp_server_type") or "streamable_http")
+    fields = {name: shown.get(name) for name in (PROGRAM if kind == "stdio" else ADDRESS)}
+    return _server(shown, kind, fields, (), tools)
+
+
+def stored_server(row: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
+    """A server as its row has it. `tools`: the tools of all servers."""
+    kind = str(row.get("server_type") or "streamable_http").lower()
+    program = row.get("stdio_config") or {}
+    plain = {"server_url": row.get("server_url"), "auth_token": row.get("token"), "custom_headers": row.get("custom_headers")}
+    fields = {name: program.get(name) for name in PROGRAM} if kind == "stdio" else plain
+    sealed = {"auth_token": "token", "custom_headers": "custom_headers"}
+    unreadable = [told for told, name in sealed.items() if kind != "stdio" and row.get(f"{name}_enc") and not row.get(name)]
+    return _server(row, kind, fields, unreadable, tools)
+
+
+def _server(
+    row: JsonObject, kind: str, fields: JsonObject, unreadable: Sequence[str], tools: Sequence[JsonObject]
+) -> SourceMcpServer:
+    name = str(row.get("server_name") or row["id"])
+    config: JsonObject = {"mcp_server_type": kind}
+    lost = list(unreadable)
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            config[field] = {one: given for one, given in value.items() if given != MASK}
+            lost += [f"{field}.{one}" for one, given in value.items() if given == MASK]
+        elif value == MASK:
+            lost.append(field)
+        elif value not in (None, ""):
+            config[field] = value
+    own = [tool for tool in tools if server_of(tool) == name]
+    return SourceMcpServer(str(row["id"]), name, config, lost, own)
+
+
+def server_of(tool: JsonObject) -> str | None:
+    """The name of the server that a tool names; None for one of no server."""
+    tags: Json = tool.get("tags") or ()
+    return next((str(tag).removeprefix(TAG) for tag in tags if str(tag).startswith(TAG)), None)
