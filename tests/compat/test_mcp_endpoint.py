@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -118,6 +119,47 @@ def test_a_run_that_asks_for_an_approval_says_so_and_is_asked_again(
     answered = newest.call("get_run", run_id=report["run_id"])
     assert (answered["status"], answered["reply"], answered["next"]) == ("completed", "Thank you.", None)
     assert answered["continued_by"] not in (None, report["run_id"])
+
+
+@pytest.mark.manifest("mcp_endpoint.progress")
+def test_a_client_that_asks_for_it_hears_of_progress(mcp: McpClient, new_agent: Make, said: Said) -> None:
+    agent, asked, known, told = new_agent(), list[int](), threading.Event(), list[tuple[float, str]]()
+
+    def say(*_: Any) -> dict[str, Any]:
+        asked.append(1)
+        if len(asked) == 1:
+            return calls(INSERT)
+        assert known.wait(PATIENCE)
+        return {"content": "Noted."}
+
+    async def hear(progress: float, _total: float | None, line: str | None) -> None:
+        told.append((progress, str(line)))
+        if "memory_insert" in str(line):
+            known.set()
+
+    said.server.script = say
+    report = mcp.heard("send_message", hear, agent_id=agent.id, message="I like tea").structured_content
+    assert (report["status"], report["reply"]) == ("completed", "Noted.")
+    assert [progress for progress, _ in told] == [*range(1, len(told) + 1)]
+    assert told[0][1] == f"The agent has the message (run_id {report['run_id']})."
+    assert "The agent calls memory_insert." in {line for _, line in told}
+    told.clear()
+    assert mcp.heard("get_run", hear, run_id=report["run_id"]).structured_content == report
+    refused = mcp.heard("send_message", hear, agent_id=ABSENT, message="Hello?")
+    assert (refused.is_error, told) == (True, [])
+
+
+def test_a_client_that_takes_no_events_gets_one_reply(http: httpx.Client, new_agent: Make, said: Said) -> None:
+    said.next({"content": "Hello."})
+    params = {"name": "send_message", "arguments": {"agent_id": new_agent().id, "message": "Hi"}, "_meta": {"progressToken": "p"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    plain = http.post("/mcp", json=body, headers={"accept": "application/json"})
+    assert plain.json()["result"]["structuredContent"]["reply"] == "Hello."
+    events = http.post("/mcp", json=body, headers={"accept": "application/json, text/event-stream"})
+    assert events.headers["content-type"].startswith("text/event-stream")
+    *progress, last = [json.loads(line.removeprefix("data: ")) for line in events.text.splitlines() if line.startswith("data: ")]
+    assert {one["params"]["progressToken"] for one in progress} == {"p"}
+    assert (last["id"], last["result"]["structuredContent"]["reply"]) == (1, "Hello.")
 
 
 def test_a_run_that_lasts_longer_is_waited_for_again_or_cancelled(newest: McpClient, new_agent: Make, said: Said) -> None:

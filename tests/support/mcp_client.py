@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 STATELESS, HANDSHAKE, AUTOMATIC = "2026-07-28", "legacy", "auto"
 """The client's names of: the newest revision, the revisions that begin with `initialize`, and whatever the server offers."""
 PATIENCE = 60.0
+Hear = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Hears of progress: how far, of how much, and a line."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,13 @@ class McpClient:
         return str(result.content[0].text)
 
     def result(self, tool: str, /, **arguments: Any) -> Any:
+        return self.heard(tool, None, **arguments)
+
+    def heard(self, tool: str, hear: Hear | None, /, **arguments: Any) -> Any:
+        """The result of a call whose progress `hear` is told."""
+
         async def called(client: Client) -> Any:
             await client.list_tools()
-            return await client.call_tool(tool, arguments)
+            return await client.call_tool(tool, arguments, progress_callback=hear)
 
         return self.do(called)

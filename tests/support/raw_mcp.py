@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Queue
 from typing import Any, Self
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "raw", "version": "1"}}
@@ -29,6 +30,11 @@ class RawExchange(BaseHTTPRequestHandler):
         """Answer with the result of the request."""
         self.answer(json.dumps({"jsonrpc": "2.0", "id": self.message["id"], "result": result}).encode())
 
+    def event(self, message: dict[str, Any]) -> None:
+        """One message of an answer that is a stream of events."""
+        self.wfile.write(f"event: message\ndata: {json.dumps(message)}\n\n".encode())
+        self.wfile.flush()
+
     def begin(self, kind: str, *, status: int = 200, **headers: str) -> None:
         """The head of an answer whose body follows; without a length it ends with the connection."""
         self.send_response(status)
@@ -42,6 +48,10 @@ class RawExchange(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if "method" not in self.message:
+            self.server.replies.put(self.message)
+            self.answer(b"", status=202)
+            return
         method = self.message["method"]
         self.server.asked.append(method)
         if "id" not in self.message:
@@ -49,6 +59,7 @@ class RawExchange(BaseHTTPRequestHandler):
         elif method == "server/discover":
             self.answer(b"", status=404)
         elif method == "initialize":
+            self.server.offered = self.message["params"]["capabilities"]
             self.result(HELLO)
         else:
             self.server.script(self)
@@ -64,7 +75,9 @@ class RawExchange(BaseHTTPRequestHandler):
 
 
 class RawMcp(ThreadingHTTPServer):
-    """The server. `script` answers what is asked after the handshake; `asked`: the methods of all messages. `over` is set at its end."""
+    """The server. `script` answers what is asked after the handshake; `asked`: the methods of all messages; `offered`: the
+    capabilities of the newest client; `replies`: what clients replied to its own questions. `over` is set at its end.
+    """
 
     daemon_threads = True
     block_on_close = True
@@ -73,6 +86,8 @@ class RawMcp(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), RawExchange)
         self.script = script
         self.asked: list[str] = []
+        self.offered: dict[str, Any] = {}
+        self.replies: Queue[dict[str, Any]] = Queue()
         self.over = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_address[1]}/mcp"
 

@@ -17,7 +17,7 @@ from tests.support.v1_data import Names, Row, tables
 ALLOWED_IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ -'"
 
 
-OPENED = "an opened token"
+OPENED = "opened-token"
 """What the values of `…_enc` say."""
 
 

@@ -20,6 +20,12 @@ ROWS = (
         V1,
     ),
     diverging(
+        "mcp_endpoint.progress",
+        "RT 10.8",
+        "A call that waits for an agent tells its progress to a client that gives a progressToken and accepts events: the run, and the tools that the agent calls.",
+        V1,
+    ),
+    diverging(
         "mcp_endpoint.permissions",
         "RT 10.8",
         "Tools have the permissions of the routes that do the same: scopes, restricted keys, client-side access tokens, tenants, budgets.",

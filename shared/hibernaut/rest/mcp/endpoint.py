@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from fastapi import Request, Response
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from hibernaut.rest.dependencies import Caller, Services
 from hibernaut.rest.mcp import memory_tools, run_tools
 from hibernaut.rest.mcp.forms import RunReport
 from hibernaut.rest.mcp.open_calls import CallKey, OpenCalls
+from hibernaut.rest.mcp.progress import Tell, streamed, token_of
 from hibernaut.rest.mcp.tool import AgentTool, ToolContext
 from hibernaut.rest.mcp.wire import (
     HANDSHAKE,
@@ -69,15 +71,25 @@ class McpEndpoint:
             if isinstance(message, Notice):
                 self._note(message)
                 return Response(status_code=202)
+            token = token_of(message, self._request.headers)
+            if token is not None and self._waits(message):
+                return streamed(message, token, partial(self._told, message, raw))
             result = await self._result(message, raw)
         except ProtocolError as error:
             return _json(error.body(), error.status)
-        if message.is_stateless:
-            result = {"resultType": "complete", **result, "_meta": {META_SERVER: SERVER}}
-        response = _json({"jsonrpc": "2.0", "id": message.request_id, "result": result})
+        response = _json(_reply(message, result))
         if message.method == "initialize":
             response.headers[SESSION] = f"hib-{secrets.token_hex(16)}"
         return response
+
+    def _waits(self, call: RpcRequest) -> bool:
+        """Whether the call is one of a tool that waits for an agent."""
+        tool = TOOLS.get(str(call.params.get("name"))) if call.method == "tools/call" else None
+        return tool is not None and tool.waits
+
+    async def _told(self, call: RpcRequest, raw: bytes, tell: Tell) -> JsonObject:
+        """The message that replies to a call, whose progress is told meanwhile. Who leaves cancels this."""
+        return _reply(call, await self._called(call, raw, tell))
 
     def _note(self, notice: Notice) -> None:
         """Take note of a notification. A cancellation ends the wait of the call that it names, if this process serves it."""
@@ -110,7 +122,7 @@ class McpEndpoint:
         listed: JsonObject = {"tools": [tool.described() for tool in TOOLS.values() if tool.offered_to(self._principal)]}
         return listed | ({"ttlMs": SHORTEST_TTL, "cacheScope": "private"} if call.is_stateless else {})
 
-    async def _called(self, call: RpcRequest, raw: bytes) -> JsonObject:
+    async def _called(self, call: RpcRequest, raw: bytes, tell: Tell | None = None) -> JsonObject:
         name, arguments = call.params.get("name"), call.params.get("arguments")
         tool = TOOLS.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -120,12 +132,13 @@ class McpEndpoint:
         except ValidationError as error:
             return _failed(_faults(tool, error))
         context = ToolContext(
-            self._services, self._lanes, self._caller, self._principal, asgi=self._request.scope, call=call, raw=raw
+            self._services, self._lanes, self._caller, self._principal, asgi=self._request.scope, call=call, raw=raw, tell=tell
         )
         try:
             with ExitStack() as stack:
                 over = stack.enter_context(self._open.waiting(self._key(call.session, call.request_id)))
-                stack.callback(asyncio.ensure_future(self._closed(over)).cancel)
+                if tell is None:
+                    stack.callback(asyncio.ensure_future(self._closed(over)).cancel)
                 result = await tool.run(replace(context, over=over), given)
         except HibernautError as error:
             return _failed(error.detail)
@@ -153,6 +166,12 @@ def _initialized(call: RpcRequest) -> JsonObject:
         raise call.failed(INVALID_PARAMS, "`protocolVersion` must name a protocol revision.")
     agreed = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
     return {"protocolVersion": agreed, "capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
+
+
+def _reply(call: RpcRequest, result: JsonObject) -> JsonObject:
+    """The message with the result of a request."""
+    told = {"resultType": "complete", **result, "_meta": {META_SERVER: SERVER}} if call.is_stateless else result
+    return {"jsonrpc": "2.0", "id": call.request_id, "result": told}
 
 
 def _faults(tool: AgentTool, error: ValidationError) -> str:

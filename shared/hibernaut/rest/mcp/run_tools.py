@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from hibernaut.rest import async_bridge, run_responses
 from hibernaut.rest.lanes import CONTROL
 from hibernaut.rest.mcp.forms import LONGEST_HIT, LONGEST_REPLY, CancelRun, GetRun, RunReport, SendMessage, WaitingCall, cut
+from hibernaut.rest.mcp.progress import tell_of
 from hibernaut.rest.mcp.tool import AgentTool, Route, ToolContext
 from hibernaut.rest.routers.conversations.messages import send_request
 from hibernaut.schemas.content import TextContent
@@ -45,6 +47,8 @@ async def send_message(context: ToolContext, asked: SendMessage) -> RunReport:
         if target.agent_id != asked.agent_id:
             raise InvalidArgument(f"INVALID_ARGUMENT: {asked.conversation_id} is no conversation of {asked.agent_id}.")
     run_id = await lanes.take(partial(run_responses.begin, services, request))
+    if context.tell is not None:
+        context.tell(f"The agent has the message (run_id {run_id}).")
     return await _report(context, run_id, asked.wait_seconds)
 
 
@@ -104,18 +108,26 @@ async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
     """Whether the run ends within this time, while somebody waits for it."""
     ending = asyncio.ensure_future(async_bridge.response(context.services.following, context.lanes, run_id))
     gone = asyncio.ensure_future(context.over.wait())
+    telling = asyncio.ensure_future(_told(context, run_id))
     try:
         done, _ = await asyncio.wait({ending, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        gone.cancel()
-        ending.cancel()
-        await asyncio.wait({ending})
+        for each in (gone, ending, telling):
+            each.cancel()
+        await asyncio.wait({ending, telling})
     if ending not in done:
         return False
     error = ending.exception()
     if error is not None and not isinstance(error, HibernautError):  # the error of the run itself is in its record
         raise error
     return True
+
+
+async def _told(context: ToolContext, run_id: str) -> None:
+    """Tell a client that asks for it what the agent does."""
+    if context.tell is not None:
+        with suppress(HibernautError):  # the run is gone, which the report says
+            await tell_of(context.services.following, context.lanes, run_id, context.tell)
 
 
 async def _ended(context: ToolContext, run_id: str, found: Continuation) -> RunReport:
@@ -184,6 +196,7 @@ TOOLS = (
         routes=(SEND,),
         run=send_message,
         hints=TALKING,
+        waits=True,
     ),
     AgentTool(
         name="get_run",
@@ -194,6 +207,7 @@ TOOLS = (
         routes=(RUN,),
         run=get_run,
         hints={"readOnlyHint": True, "openWorldHint": False},
+        waits=True,
     ),
     AgentTool(
         name="cancel_run",

@@ -15,6 +15,7 @@ from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.client_rights import granted
 from hibernaut.rest.dependencies import Caller, Services
 from hibernaut.rest.lanes import ACCESS, Lane
+from hibernaut.rest.mcp.progress import Tell
 from hibernaut.rest.mcp.wire import RpcRequest
 from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
@@ -28,7 +29,9 @@ Route = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """One call of a tool. `over`: set when nobody waits for the answer any more. `raw`: the bytes of the request."""
+    """One call of a tool. `over`: set when nobody waits for the answer any more. `raw`: the bytes of the request. `tell`: tells the client a line about what
+    the agent does (None: it did not ask for it).
+    """
 
     services: Services
     lanes: Lanes
@@ -38,6 +41,7 @@ class ToolContext:
     call: RpcRequest
     raw: bytes
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    tell: Tell | None = None
 
     async def admit(self, route: Route, **named: str) -> None:
         """Check that the key may call the REST route that does the same, with these parameters of its path, and count the request for the agent
@@ -63,7 +67,9 @@ Run = Callable[[ToolContext, Any], Awaitable[Schema]]
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool. `routes`: it is offered to whoever may call one of these REST routes. `hints`: the annotations of the protocol."""
+    """A tool. `routes`: it is offered to whoever may call one of these REST routes. `hints`: the annotations of the protocol.
+    `waits`: it waits for an agent, so that it has progress to tell.
+    """
 
     name: str
     title: str
@@ -73,6 +79,7 @@ class AgentTool:
     routes: tuple[Route, ...]
     run: Run
     hints: Mapping[str, bool]
+    waits: bool = False
 
     def offered_to(self, principal: Principal) -> bool:
         """Whether the key may call the tool with some arguments."""

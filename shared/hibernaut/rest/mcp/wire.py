@@ -28,7 +28,7 @@ STATELESS = ("2026-07-28",)
 UNNAMED = "2025-03-26"
 """The revision of a request without the header (specification 2025-11-25, "Protocol Version Header")."""
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 HEADER_MISMATCH, UNSUPPORTED_REVISION = -32020, -32022
 STATUS = {METHOD_NOT_FOUND: 404}
 """The HTTP status of an error in a request that stands alone; of all other errors it is 400."""

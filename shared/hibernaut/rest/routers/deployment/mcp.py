@@ -15,7 +15,9 @@ router = APIRouter(tags=["mcp"], route_class=LazyRoute)
 async def serve_mcp(
     request: Request, services: TheServices, lanes: TheLanes, caller: TheCaller, principal: ThePrincipal
 ) -> Response:
-    """A message of the Model Context Protocol, by streamable HTTP. Replies are JSON; there is no session, and no stream of the server."""
+    """A message of the Model Context Protocol, by streamable HTTP. Replies are JSON, or events if the client asks for progress; there is no session, and no
+    stream of the server.
+    """
     from hibernaut.rest.mcp.endpoint import McpEndpoint  # most processes never serve it
 
     return await McpEndpoint(request, services, lanes, caller, principal=principal).serve()
