@@ -208,6 +208,16 @@ def test_a_1_0_client_sees_only_the_relations_it_asks_for(client: Letta, http: h
     assert len(listed[0]["tools"]) == 3
 
 
+@pytest.mark.manifest("agents.include.written_back")
+def test_a_client_that_writes_back_what_it_reads_sees_all_relations_of_an_agent(client: Letta, new_agent: NewAgent) -> None:
+    agent = new_agent(tags=["seen"])
+    source = {"X-Letta-Source": "letta-code"}
+    read = client.agents.retrieve(agent.id, extra_headers=source)
+    assert ([tool.id for tool in read.tools], read.tags) == ([tool.id for tool in agent.tools], ["seen"])
+    (listed,) = client.agents.list(name=agent.name, extra_headers=source).items
+    assert (listed.tools, listed.tags) == ([], [])
+
+
 @pytest.mark.manifest("agents.update", "agents.update.hidden", "agents.update.nulls")
 def test_an_update_applies_what_is_not_null(client: Letta, new_agent: NewAgent) -> None:
     agent = new_agent(description="old", tags=["a"], secrets={"A": "1"})

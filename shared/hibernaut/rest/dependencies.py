@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from hibernaut.services.turns.compaction import Compaction
     from hibernaut.services.turns.run_termination import RunTermination
 
+LETTA_CODE = "letta-code"
+"""What Letta Code names as its source."""
 _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 
 
@@ -134,7 +136,7 @@ class Services:
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
-    digest 1.4).
+    digest 1.4). `writes_back`: a client that writes back lists of an agent that it has read without asking for them.
 
     `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys, the caller must be on
     the server's own machine. `key_id`: the API key, if the server has keys.
@@ -143,6 +145,7 @@ class Caller:
     tenant: str
     user_id: str
     is_1_0_client: bool
+    writes_back: bool = False
     reads_secrets: bool = False
     key_id: str | None = None
 
@@ -167,6 +170,7 @@ async def caller(request: Request) -> Caller:
         tenant=principal.tenant,
         user_id=DEFAULT_USER,
         is_1_0_client=is_1_0_client(request),
+        writes_back=request.headers.get("x-letta-source") == LETTA_CODE,
         reads_secrets=_on_this_machine(request) if principal.key_id is None else principal.scope is Scope.ADMIN,
         key_id=principal.key_id,
     )

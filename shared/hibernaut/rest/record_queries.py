@@ -52,7 +52,13 @@ class _Shown(Schema):
 
 
 class AgentShown(_Shown):
-    """The query of one agent."""
+    """The query of one agent. A client that writes back what it reads gets all relations: Letta Code 0.25 adds its own tools and tags to those of an agent that
+    it has read without `include`, and sets the sum. Empty lists would cost the agent its other tools at each start.
+    """
+
+    def shown(self, caller: Caller) -> frozenset[str]:
+        chooses = caller.is_1_0_client and not caller.writes_back
+        return shown_relations(chooses, self.include, self.include_relationships, reads_secrets=caller.reads_secrets)
 
 
 class _AgentChoice(Schema):

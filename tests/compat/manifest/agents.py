@@ -89,6 +89,12 @@ ROWS = (
         "A 1.0 client gets the relations that it names in `include`, older clients get all; `include_relationships` "
         "overrides both.",
     ),
+    diverging(
+        "agents.include.written_back",
+        "API 1.4",
+        "Letta Code (`X-Letta-Source: letta-code`) gets all relations of one agent, because it writes back tools and tags that it has read without `include`.",
+        "V1 gives it empty lists, so that Letta Code takes an agent's own tools from it at each start.",
+    ),
     done(
         "agents.create.sequence",
         "API 2.2",
