@@ -27,6 +27,7 @@ TYPESCRIPT = ROOT / "tests" / "clients" / "typescript"
 TYPESCRIPT_SDK = "@letta-ai/letta-client"
 CONSOLE = ROOT / "tools" / "console"
 MCP = ROOT / "tests" / "clients" / "mcp"
+LETTA_CODE_LOCK = ROOT / "tests" / "clients" / "letta_code"
 STAMP = "installed"
 SECONDS_TO_FETCH = 600
 
@@ -169,6 +170,10 @@ def _install_mcp_servers(folder: Path, version: str) -> None:  # noqa: ARG001 - 
     _install_environment(MCP / "python.lock", folder)
 
 
+def _install_letta_code(folder: Path, version: str) -> None:  # noqa: ARG001 - the lock names the versions
+    _install_packages(LETTA_CODE_LOCK, folder)
+
+
 def run(*command: str, inside: Path) -> None:
     """Run a command of an installation. Raises: InstallFailed with the end of its output."""
     try:
@@ -225,6 +230,14 @@ MCP_SERVERS = Engine(
     serves="the tests against the reference servers of the Model Context Protocol",
 )
 
+LETTA_CODE = Engine(
+    name="letta-code",
+    version=json.loads((LETTA_CODE_LOCK / "package.json").read_text(encoding="utf-8"))["dependencies"]["@letta-ai/letta-code"],
+    needs=("node", "npm"),
+    install=_install_letta_code,
+    serves="the tests of Letta Code",
+)
+
 OLDER_PYTHON_CLIENTS = tuple(
     Engine(
         name=f"python-client-{version}",
@@ -236,7 +249,7 @@ OLDER_PYTHON_CLIENTS = tuple(
     for version in ("0.1.324", "1.11.0", "1.12.0")
 )
 
-ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, MCP_SERVERS, CONSOLE_CHECKS, *OLDER_PYTHON_CLIENTS)
+ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, MCP_SERVERS, LETTA_CODE, CONSOLE_CHECKS, *OLDER_PYTHON_CLIENTS)
 
 
 def provide(engine: Engine) -> bool:

@@ -1,0 +1,82 @@
+"""Letta Code in a pseudo-terminal: its commands for MCP servers, and what it does to an agent that it opens.
+
+`make engines` fetches it, pinned by the lock in `letta_code`. Where there is no Node the tests are skipped; where it is, they run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from letta_client import Letta
+
+from tests.compat.conftest import HANDLE, NO_KEY, serving_embedded
+from tests.support.mcp_service import McpService
+from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.pseudo_terminal import PseudoTerminal
+from tools.engines import LETTA_CODE
+
+READY = "Press / for commands"
+PROGRAM = "node_modules/@letta-ai/letta-code/letta.js"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """Where Letta Code is. Skips where there is no Node or npm, and fails where they are there and it is not."""
+    if missing := LETTA_CODE.missing_programs():
+        pytest.skip(f"Letta Code needs {' and '.join(missing)}")
+    if not LETTA_CODE.is_installed():
+        pytest.fail("Letta Code is not installed: run `make engines`")
+    return LETTA_CODE.folder.resolve() / PROGRAM
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    with ScriptedOpenAI() as provider, serving_embedded(tmp_path / "data", provider, embedding="none") as served:
+        yield served.url
+
+
+def opened(program: Path, url: str, agent_id: str, home: Path) -> PseudoTerminal:
+    """Letta Code with an agent, in a home of its own."""
+    home.mkdir(exist_ok=True)
+    plain = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    quiet = {"LETTA_CODE_TELEM": "0", "DISABLE_AUTOUPDATER": "1", "LETTA_SKIP_KEYCHAIN_CHECK": "1"}
+    server = {"LETTA_BASE_URL": url, "LETTA_API_KEY": NO_KEY}
+    return PseudoTerminal(["node", str(program), "--agent", agent_id], folder=home, environment={**plain, **quiet, **server})
+
+
+def wingspan(species: str) -> str:
+    """How wide a bird is."""
+    return f"{species}: 120 cm"
+
+
+def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: str, tmp_path: Path) -> None:
+    with McpService() as birds, Letta(base_url=url, api_key=NO_KEY) as client:
+        birds.tool(wingspan)
+        agent = client.agents.create(name="Ada", model=HANDLE, tags=["kept"])
+        own = {tool.name for tool in agent.tools}
+        with opened(program, url, agent.id, tmp_path / "home") as terminal:
+            terminal.sees(READY)
+            terminal.enters(f"/mcp add --transport http birds {birds.url}")
+            terminal.sees("Loaded 1 tool from server")
+            terminal.enters("/mcp")
+            terminal.sees("Enter view tools")
+            terminal.presses("\r")
+            terminal.sees("0/1 attached")
+            terminal.presses("a")
+            terminal.sees("1/1 attached")
+        with opened(program, url, agent.id, tmp_path / "home") as terminal:
+            terminal.sees(READY)
+            terminal.enters("/mcp")
+            terminal.sees("Enter view tools")
+            terminal.presses("\r")
+            terminal.sees("1/1 attached")
+            terminal.presses("\x1b")
+            terminal.sees("Enter view tools")
+        found = client.agents.retrieve(agent.id, include=["agent.tools", "agent.tags"])
+        assert {tool.name for tool in found.tools} >= own | {"wingspan"}
+        assert "kept" in (found.tags or [])
+        (server,) = client.mcp_servers.list()
+        assert (server.server_name, server.id is not None) == ("birds", True)
