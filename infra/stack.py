@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -12,10 +12,8 @@ from constructs import Construct
 
 from hibernaut import __version__
 from hibernaut.store.table.blob_keys import PACKAGES
-from hibernaut.store.versions.version_store import RETENTION
 from hibernaut.wiring.configuration.tool_settings import INDEX
 from infra.artifacts import Artifacts
-from infra.bedrock_models import default_handle
 from infra.constructs.agent_schedules import AgentSchedules
 from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
@@ -38,9 +36,11 @@ from infra.constructs.storage import Storage
 from infra.constructs.tenant_role import NARROWED, TenantRole
 from infra.constructs.tool_network import ToolNetwork
 from infra.constructs.uploads import OnUpload
-from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, started_arn, stop_access
+from infra.constructs.workflow import RunStateMachine, end_wait_access, start_access, stop_access
+from infra.function_variables import function_variables
 from infra.search_settings import zones_of
 from infra.settings import WEB_ADAPTER, Settings
+from infra.stack_functions import CAGED, NEAR_THE_INDEX, TASKS, UNAWAITED, Functions
 
 ADAPTED = {
     "AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap",
@@ -51,56 +51,6 @@ ADAPTED = {
 """The configuration of the Web Adapter (github.com/awslabs/aws-lambda-web-adapter); `functions/stream/run.sh` starts the server
 that it waits for.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Functions:
-    """The Lambda functions of the stack."""
-
-    api: OurFunction
-    stream: OurFunction
-    advance_turn: OurFunction
-    summarize: OurFunction
-    request_approval: OurFunction
-    close_run: OurFunction
-    run_node: OurFunction
-    run_tool: OurFunction
-    sweep_runs: OurFunction
-    ingest_file: OurFunction
-    deliver_events: OurFunction
-    fire_schedule: OurFunction
-    build_packages: OurFunction
-    index_memory: OurFunction | None
-    """None: memory is not indexed."""
-    socket: OurFunction | None = None
-    """None: there is no WebSocket API."""
-
-    @property
-    def waiting(self) -> list[OurFunction]:
-        """The functions that drive the runs of waiting callers."""
-        return [self.stream] if self.socket is None else [self.stream, self.socket]
-
-    def by_name(self) -> dict[str, OurFunction]:
-        """The existing functions, by folder."""
-        each = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: function for name, function in each.items() if function is not None}
-
-    @property
-    def knowing(self) -> list[OurFunction]:
-        """The functions that serve tenants' records: all but the sandboxes and the builder of their packages."""
-        return [function for name, function in self.by_name().items() if name not in (*CAGED, "build_packages")]
-
-
-CAGED = ("run_tool", "run_node")
-"""The sandboxes: their roles deny their code everything."""
-UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events", "fire_schedule")
-"""The functions with asynchronous invocations: a failed one becomes a dead letter."""
-NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
-"""The functions that use the memory index, and so run in its VPC if it has one. With a VPC of its own setting all functions do but the sandbox,
-whose code must not reach what is in it.
-"""
-TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
-"""The functions that the state machine calls."""
 
 
 class HibernautStack(cdk.Stack):
@@ -179,7 +129,7 @@ class HibernautStack(cdk.Stack):
             name: OurFunction(self, name, code=own, settings=settings, environment={}, caged=True)
             for name, own in zip(CAGED, (cage, with_node), strict=True)
         }
-        environment = self._environment(**caged)
+        environment = function_variables(self, settings, self._storage, **caged)
         stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
         sockets = ("socket",) if settings.websockets else ()
         names = (
@@ -212,38 +162,6 @@ class HibernautStack(cdk.Stack):
         sockets = WebSocketApi(self, "Sockets", settings=self._settings, socket=socket, account=gateway.account)
         gateway.name(socket, self._settings)
         cdk.CfnOutput(self, "SocketUrl", value=sockets.address(self._settings, "wss"))
-
-    def _environment(self, *, run_tool: OurFunction, run_node: OurFunction) -> dict[str, str]:
-        settings = self._settings
-        return {
-            "HIBERNAUT_ENV": settings.name,
-            "HIBERNAUT_TABLE": self._storage.table.table_name,
-            "HIBERNAUT_BUCKET": self._storage.blobs.bucket_name,
-            "HIBERNAUT_STATE_MACHINE": started_arn(self, settings),
-            "HIBERNAUT_RUN_TOOL": run_tool.function.function_name,
-            "HIBERNAUT_RUN_NODE": run_node.function.function_name,
-            "HIBERNAUT_PARAMETERS": settings.parameters,
-            **self._bedrock(),
-            **({"HIBERNAUT_DEFAULT_EMBEDDING": settings.embedding} if settings.embedding else {}),
-            **({"HIBERNAUT_TRACES": settings.traces} if settings.traces != "off" else {}),
-            **({"HIBERNAUT_PROMPT_CACHE": settings.prompt_cache} if settings.prompt_cache != "5m" else {}),
-            **({"HIBERNAUT_TOOL_TIMEOUT": str(settings.tool_seconds)} if settings.tool_seconds else {}),
-            **({"HIBERNAUT_AGENT_REPLY": str(settings.reply_seconds)} if settings.reply_seconds else {}),
-            **({"HIBERNAUT_SYSTEM_PROMPT": settings.system_prompt} if settings.system_prompt != "frozen" else {}),
-            **({"HIBERNAUT_OTLP_ENDPOINT": settings.otlp} if settings.otlp else {}),
-            **({"HIBERNAUT_TENANT_BUDGET": settings.tenant_budget} if settings.tenant_budget else {}),
-            **({"HIBERNAUT_HISTORY_DAYS": str(settings.history.days)} if settings.history != RETENTION else {}),
-            **settings.retention.variables(),
-            **dict(settings.outward),
-        }
-
-    def _bedrock(self) -> dict[str, str]:
-        """The variables about Bedrock's models: those that may be invoked, and the default one."""
-        models = self._settings.bedrock_models
-        default = self._settings.default_model or default_handle(models)
-        return ({"BEDROCK_MODELS": ",".join(models)} if models else {}) | (
-            {"HIBERNAUT_DEFAULT_MODEL": default} if default else {}
-        )
 
     def _index(self, functions: Functions) -> None:
         """The memory index, if it is enabled. All functions but the sandbox know of it: a function that writes something

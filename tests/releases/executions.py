@@ -21,7 +21,7 @@ from hibernaut.ports.table import Contended
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from infra.constructs.workflow import DEFINITION
-from infra.stack import TASKS
+from infra.stack_functions import TASKS
 from tests.workflows.test_step_functions import (
     RUN,
     Answer,
