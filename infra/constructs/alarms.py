@@ -66,7 +66,7 @@ class Alarms(Construct):
             self._alarm("ReleaseErrors", release_errors(aliases, PERIOD), 5, "Invocations fail, by either version of a release.")
         self._sweep(functions["sweep_runs"])
         waiting = letters.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum")
-        self._alarm("DeadLetters", waiting, 1, "Something asynchronous was given up.")
+        self._alarm("DeadLetters", waiting, 1, "An asynchronous invocation failed for good and is in the queue of dead letters.")
         self._alarm(
             "BudgetsCrossed",
             self._own("BudgetsCrossed", crossing="limit"),
@@ -89,7 +89,9 @@ class Alarms(Construct):
         self._alarm("FailedRuns", share, FAILED_SHARE, "Runs end with an error; the metric RunsFailed has them by code.")
         machine = workflow.machine
         self._alarm("FailedExecutions", machine.metric_failed(period=PERIOD), 1, "The platform failed a run's execution.")
-        self._alarm("TimedOutExecutions", machine.metric_timed_out(period=PERIOD), 1, "A run's execution passed its time.")
+        self._alarm(
+            "TimedOutExecutions", machine.metric_timed_out(period=PERIOD), 1, "A run's execution exceeded its time limit."
+        )
         overhead = self._own("StepOverhead", "p95")
         self._alarm("StepOverhead", overhead, SLOW_MS, "Steps are slow beyond the model and the tools.", of=(3, 3))
 
@@ -101,10 +103,10 @@ class Alarms(Construct):
             period=PERIOD,
             label="throttled invocations",
         )
-        self._alarm("FunctionThrottles", total, 10, "Functions are refused: too many run at once.")
+        self._alarm("FunctionThrottles", total, 10, "Invocations are refused: too many functions run at once.")
         refused = workflow.machine.metric_throttled(period=PERIOD)
         self._alarm("WorkflowThrottles", refused, 10, "Step Functions refuses transitions: executions wait.")
-        self._alarm("TableUnavailable", self._own("TableUnavailable"), 3, "Operations on the table fail in spite of retries.")
+        self._alarm("TableUnavailable", self._own("TableUnavailable"), 3, "Operations on the table fail despite retries.")
 
     def _sweep(self, sweep_runs: OurFunction) -> None:
         using = {"errors": sweep_runs.function.metric_errors(period=PERIOD), "items": self._own("SweepFailures")}
@@ -112,9 +114,7 @@ class Alarms(Construct):
             expression="FILL(errors, 0) + FILL(items, 0)", using_metrics=using, period=PERIOD, label="failures of the sweep"
         )
         self._alarm("SweepErrors", failures, 3, "The sweep fails: lost runs stay open.")
-        self._alarm(
-            "SweepTakes", self._own("RunsTakenUp"), 25, "Many runs were lost by their workers, and taken up by the sweep."
-        )
+        self._alarm("SweepTakes", self._own("RunsTakenUp"), 25, "Many runs lost their workers and were continued by the sweep.")
         self._alarm(
             "OpenRuns",
             self._own("OpenRunAge", "Maximum"),
@@ -134,7 +134,7 @@ class Alarms(Construct):
             period=PERIOD,
             label="lag (ms)",
         )
-        self._alarm("IndexLag", lag, LAG_MS, "The index of memory lags behind the table; searches find the newest all the same.")
+        self._alarm("IndexLag", lag, LAG_MS, "The memory index lags behind the table. Searches still find the newest records.")
 
     def _own(self, name: str, statistic: str = "Sum", **dimension: str) -> cloudwatch.Metric:
         return cloudwatch.Metric(

@@ -131,8 +131,8 @@ def test_a_refresh_keeps_what_agents_have(client: Letta, birds: McpService, add:
 def test_a_server_that_does_not_answer_is_added_and_says_why(client: Letta, birds: McpService, add: Any) -> None:
     birds.refuses = 401
     server = add("closed")
-    assert "wants other credentials" in server.last_sync["error"]
-    with pytest.raises(NotFoundError, match="wants other credentials") as refused:
+    assert "refused the credentials" in server.last_sync["error"]
+    with pytest.raises(NotFoundError, match="refused the credentials") as refused:
         client.mcp_servers.refresh(server.id)
     detail = refused.value.body["detail"]  # type: ignore[index]
     assert (detail["code"], detail["server_name"]) == ("MCPServerUnavailable", "closed")

@@ -67,10 +67,10 @@ def test_metadata_with_another_hash_are_refused(folders: PackageFolders, index: 
 
 def test_a_wheel_that_is_another_package_inside_is_refused(folders: PackageFolders, index: PackageIndexServer) -> None:
     index.add("requests", "1.0", inside="reqeusts")
-    assert "calls itself 'reqeusts' '1.0' inside" in refusal(folders, "requests")
+    assert "names another package: 'reqeusts' '1.0'" in refusal(folders, "requests")
     other = index.add("other", "1.0", inside="evil")
     other.metadata = b"Metadata-Version: 2.1\nName: other\nVersion: 1.0\n"
-    assert "calls itself 'evil' '1.0' inside" in refusal(folders, "other")
+    assert "names another package: 'evil' '1.0'" in refusal(folders, "other")
 
 
 def test_files_of_another_project_on_a_page_are_left_out(folders: PackageFolders, index: PackageIndexServer) -> None:

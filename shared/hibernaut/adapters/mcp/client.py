@@ -163,7 +163,7 @@ def _check(call: McpCall, listing: McpListing) -> None:
     if tool is None and not listing.more:
         raise McpFailure("missing", f"it has no tool {call.name} any more")
     if tool is not None and call.fingerprint and fingerprint(tool.schema) != call.fingerprint:
-        raise McpFailure("changed", f"it describes the arguments of the tool {call.name} otherwise now")
+        raise McpFailure("changed", f"it has changed the arguments of the tool {call.name}")
 
 
 def _program(target: StdioMcpTarget) -> StdioServerParameters:

@@ -88,7 +88,7 @@ def _read(value: Json, form: TypeAdapter[Returned]) -> Returned:
             raise McpFailure(problem, reason[:1_000])
         return form.validate_python(value)
     except ValidationError as error:
-        raise McpFailure("protocol", "its session returned something that is no result") from error
+        raise McpFailure("protocol", "its session returned no valid result") from error
 
 
 def _environment() -> dict[str, str]:

@@ -21,7 +21,7 @@ def failure_of(error: BaseException, watch: SessionWatch) -> McpFailure:
     if watch.limit:
         return McpFailure("limit", watch.limit)
     if watch.status in (401, 403):
-        return McpFailure("unauthorized", f"it refused the request ({watch.status}): it wants other credentials", watch.challenge)
+        return McpFailure("unauthorized", f"it refused the credentials of the request ({watch.status})", watch.challenge)
     causes = list(_causes(error))
     connection = next((found for cause in causes if (found := _of_connection(cause)) is not None), None)
     return connection or _of_address(watch) or _of_protocol(causes, watch)
@@ -38,7 +38,7 @@ def _of_connection(cause: BaseException) -> McpFailure | None:
         case httpx2.TransportError():
             return McpFailure("unreachable", f"no connection ({type(cause).__name__})")
         case httpx2.InvalidURL():
-            return McpFailure("unreachable", "its address is no address like https://example.com/mcp")
+            return McpFailure("unreachable", "its address is not an address like https://example.com/mcp")
         case OSError():
             return McpFailure("unreachable", f"it could not be reached or started ({type(cause).__name__})")
         case _:
@@ -49,7 +49,7 @@ def _of_address(watch: SessionWatch) -> McpFailure | None:
     if watch.html:
         return McpFailure("protocol", "its address answers with a web page instead of the Model Context Protocol")
     if 300 <= watch.status < 400:
-        return McpFailure("protocol", "its address leads to another one, which is not followed")
+        return McpFailure("protocol", "its address redirects to another one; redirects are not followed")
     return None
 
 
@@ -59,8 +59,8 @@ def _of_protocol(causes: list[BaseException], watch: SessionWatch) -> McpFailure
             status = f" (HTTP {watch.status})" if watch.status >= 400 else ""
             return McpFailure("protocol", f"it answered with an error{status}: {cause.message[:LONGEST_MESSAGE]}")
         if isinstance(cause, ValidationError):
-            return McpFailure("protocol", f"what it answered is not valid: {_first(cause)}")
-    return McpFailure("protocol", f"it does not keep to the Model Context Protocol ({type(causes[-1]).__name__})")
+            return McpFailure("protocol", f"its answer is not valid: {_first(cause)}")
+    return McpFailure("protocol", f"it violates the Model Context Protocol ({type(causes[-1]).__name__})")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

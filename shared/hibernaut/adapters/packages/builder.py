@@ -90,7 +90,7 @@ class PackageBuilder:
             path, digest = session.download(wheel)
             if digest != pin.sha256:
                 raise PackagesRefused(
-                    f"{wheel.file} is not the file that was chosen when the tool was saved: its hash is another one."
+                    f"{wheel.file} is not the file that was chosen when the tool was saved: its hash differs. Save the tool again."
                 )
             requirements_in(wheel, session.inner_metadata(wheel))
             unpacking.add(path, wheel.file)
@@ -117,7 +117,7 @@ def _again(session: IndexSession, pin: PackagePin) -> Wheel:
     wheel = project.wheels.get(Version(pin.version)) if project is not None else None
     if wheel is None or wheel.file != pin.file or wheel.sha256 not in (None, pin.sha256):
         raise PackagesRefused(
-            f"The index has {pin.file}, which was chosen when the tool was saved, no longer. Save the tool again."
+            f"The index no longer has {pin.file}, which was chosen when the tool was saved. Save the tool again."
         )
     return wheel
 

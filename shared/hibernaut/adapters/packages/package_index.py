@@ -130,7 +130,7 @@ class IndexSession:
         try:
             return metadata_in(path)
         except (BadZipFile, OSError, ValueError) as error:
-            raise PackagesRefused(f"{wheel.file} of the index is no wheel: {error}") from None
+            raise PackagesRefused(f"{wheel.file} of the index is not a wheel: {error}") from None
 
     def download(self, wheel: Wheel) -> tuple[Path, str]:
         """The file of a wheel, and its SHA-256, which is that of the index. Raises: PackagesRefused, PackageIndexUnavailable, OSError."""
@@ -147,7 +147,7 @@ class IndexSession:
                 try:
                     self._get(wheel.url, take, self._quota.limits.size, wheel.file)
                 except _NotThere:
-                    raise PackagesRefused(f"{wheel.file} is listed by the index, but it is not there.") from None
+                    raise PackagesRefused(f"The index lists {wheel.file} but does not have the file.") from None
             digest = summed.hexdigest()
             if wheel.sha256 not in (None, digest):
                 path.unlink()

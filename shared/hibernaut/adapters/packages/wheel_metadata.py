@@ -21,7 +21,7 @@ def requirements_in(wheel: Wheel, metadata: bytes) -> list[Requirement]:
         same = False
     if not same:
         raise PackagesRefused(
-            f"{wheel.file} of the index calls itself {name[:50]!r} {version[:50]!r} inside. It was not installed."
+            f"The metadata of {wheel.file} names another package: {name[:50]!r} {version[:50]!r}. It was not installed."
         )
     return [_requirement(wheel, line) for line in told.get("requires_dist", ())]
 
@@ -30,7 +30,9 @@ def _requirement(wheel: Wheel, line: str) -> Requirement:
     try:
         needed = Requirement(line)
     except InvalidRequirement:
-        raise PackagesRefused(f"{wheel.project} {wheel.version} requires {line[:100]!r}, which is no requirement.") from None
+        raise PackagesRefused(
+            f"{wheel.project} {wheel.version} requires {line[:100]!r}, which is not a valid requirement."
+        ) from None
     if needed.url is not None:
         raise PackagesRefused(
             f"{wheel.project} {wheel.version} requires {needed.name} from an address. Packages come from the index alone."

@@ -144,7 +144,7 @@ def _reason(error: Exception, seconds: float, door: Door) -> str:
     from hibernaut.adapters.pinned_transport import AddressRefused
 
     if isinstance(error, httpx2.InvalidURL):
-        return "it is no address like https://example.com/"
+        return "it is not an address like https://example.com/"
     if isinstance(error, AddressRefused):
         return f"its address {error}"
     if not door.policy.private:

@@ -217,7 +217,7 @@ def _fault(url: str, *, public_only: bool) -> str | None:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        return "is no address like https://example.com/hook"
+        return "is not an address like https://example.com/hook"
     if parts.scheme not in (("https",) if public_only else ("https", "http")) or not host:
         return "must begin with https://" if public_only else "must begin with https:// or http://"
     if parts.username is not None or parts.password is not None:

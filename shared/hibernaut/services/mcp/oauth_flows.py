@@ -25,7 +25,7 @@ from hibernaut.store.table.writer import Writer
 
 LIFE = timedelta(minutes=10)
 """The time that a user has for the answer."""
-NONE = "the authorization is not known: it was for another server, or is older than an hour"
+NONE = "the authorization is unknown: it is for another server, or it ended more than an hour ago"
 ANSWERED = "the authorization was answered before, or by another window"
 EXPIRED = "the authorization has expired; connect the server again"
 logger = logging.getLogger(__name__)

@@ -102,7 +102,7 @@ class OAuthGrants:
             elif usable:
                 return self._opened(grant).access
             elif self._clock.monotonic() >= until:
-                raise McpFailure("timeout", "another process has been asking for a new access token for it, without an end")
+                raise McpFailure("timeout", "another process is renewing its access token and has not finished; try again")
             else:
                 self._clock.sleep(PAUSE)
 

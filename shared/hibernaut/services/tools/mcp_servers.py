@@ -260,7 +260,7 @@ class McpServers:
             parts = urlsplit(server.server_url)
             host, port = parts.hostname or "", parts.port
         except ValueError:
-            raise InvalidArgument("INVALID_ARGUMENT: server_url is no address like https://example.com/mcp.") from None
+            raise InvalidArgument("INVALID_ARGUMENT: server_url is not an address like https://example.com/mcp.") from None
         if fault := address_fault(parts.scheme, host, port, user=parts.username is not None or parts.password is not None):
             raise InvalidArgument(f"INVALID_ARGUMENT: server_url {fault}.")
 

@@ -331,7 +331,7 @@ def test_a_test_is_sent_at_once_and_never_repeated(tmp_path: Path) -> None:
         ("https://user:pass@example.com/", "user name or a password"),
         ("https://exa mple.com/", "space"),
         ("https://example.com/\r\nx: y", "line break"),
-        ("https://example.com:99999/", "no address like"),
+        ("https://example.com:99999/", "not an address like"),
         ("https://", "must begin with https"),
     ],
 )
