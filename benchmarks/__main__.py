@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
-from benchmarks import agent_files, measures, packages, prefix, resting, schedules, streams, turn_costs
+from benchmarks import agent_files, console, measures, packages, prefix, resting, schedules, streams, turn_costs
 from benchmarks.cold_imports import table
 from benchmarks.measures import Client, Result
 from benchmarks.processes import running_server, scripted_model
@@ -48,6 +48,7 @@ def main() -> None:
     print("\n".join(["", *prefix.table()]))
     print("\n".join(["", *turn_costs.table()]))
     print("\n".join(["", *packages.table()]))
+    print("\n".join(["", *console.table()]))
     print("\nCold imports (CPU ms of a fresh interpreter)")
     for what, cost in table():
         print(f"  {what:40} {'not importable' if cost is None else f'{cost:6.0f}'}")

@@ -2,17 +2,17 @@
 import { html, useEffect, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ApiError, call, get } from "../api.js";
 import { useCommands } from "../commands.js";
-import { count, dollars } from "../format.js";
+import { count } from "../format.js";
 import { agentPlace, go } from "../router.js";
 import { useLoaded } from "../store.js";
 import { Dialog, Failure, Icon, Time, say, useRepeated, useTitle } from "../ui.js";
 import { AgentList } from "./agent_list.js";
 import { NewAgent } from "./new_agent.js";
 import { OneAgent } from "./one_agent.js";
+import { TodaysCost } from "./today.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 /** @typedef {import("../types.js").Run} Run */
-/** @typedef {import("../types.js").UsageTotal} UsageTotal */
 
 const REFRESH = 10_000;
 const PAGE = 48;
@@ -21,14 +21,12 @@ const PAGE = 48;
 async function load({ q, tag }, /** @type {AbortSignal} */ signal) {
   const relations = { include_relationships: ["tags", "pending_approval"] };
   const query = { ...relations, limit: PAGE, order_by: "last_run_completion", query_text: q, tags: tag ? [tag] : [] };
-  const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`;
-  const [agents, runs, usage, tags] = await Promise.all([
+  const [agents, runs, tags] = await Promise.all([
     get("agents/", query, signal),
     get("runs/", { active: true, limit: 100 }, signal),
-    get("usage", { start_date: today }, signal),
     get("tags/", { limit: 50 }, signal),
   ]);
-  return { agents: /** @type {Agent[]} */ (agents), runs: /** @type {Run[]} */ (runs), today: /** @type {UsageTotal} */ (usage.total), tags: /** @type {string[]} */ (tags) };
+  return { agents: /** @type {Agent[]} */ (agents), runs: /** @type {Run[]} */ (runs), tags: /** @type {string[]} */ (tags) };
 }
 
 export function Home() {
@@ -99,13 +97,6 @@ function useDrop(take) {
   return over;
 }
 
-/** @param {{total: UsageTotal | undefined}} props */
-function Cost({ total }) {
-  if (!total) return html`<p class="figure">–</p>`;
-  const cost = total.steps ? total.cost : 0;
-  return html`<p class=${`figure ${cost === null ? "unknown" : ""}`}>${cost === null ? "unknown" : dollars(cost)}</p>`;
-}
-
 /** What an import did beside what the file says. @param {{result: any, close: () => void}} props */
 function Imported({ result, close }) {
   const notes = /** @type {{detail: string, place: string}[]} */ (result.notes ?? []);
@@ -130,10 +121,6 @@ function Overview({ value }) {
       <p class="figure">${value ? count(waiting.length) : "–"}</p>
       <ul class="plain">${waiting.slice(0, 3).map((agent) => html`<li><a href=${agentPlace(agent.id)} dir="auto">${agent.name}</a> asks for <code>${agent.pending_approval?.tool_call?.name}</code></li>`)}</ul>
     </div>
-    <div class="card tile">
-      <h2>Today's cost</h2>
-      <${Cost} total=${value?.today} />
-      ${value && html`<p class="muted small">${count(value.today.total_tokens)} tokens in ${count(value.today.steps)} steps since midnight UTC${value.today.unpriced_steps ? `; ${count(value.today.unpriced_steps)} without a known price` : ""}</p>`}
-    </div>
+    <${TodaysCost} />
   </section>`;
 }
