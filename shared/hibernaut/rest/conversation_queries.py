@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import Query
@@ -47,16 +48,8 @@ class ConversationMessageList(MessageList):
 
     def query(self) -> MessageQuery:
         """The query of the use case."""
-        types = self.include_return_message_types
-        return MessageQuery(
-            limit=self.limit,
-            before=self.before,
-            after=self.after,
-            descending=self.order == "desc",
-            group_id=self.group_id,
-            include_err=bool(self.include_err),
-            types=None if types is None else frozenset(types),
-        )
+        asked = super().query()
+        return replace(asked, conversation_id=None, group_id=self.group_id, include_err=bool(self.include_err))
 
 
 ConversationListQuery = Annotated[ConversationList, Query()]

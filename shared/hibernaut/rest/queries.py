@@ -5,6 +5,7 @@ Unknown keys are ignored, as everywhere in that API. The methods `page` and `que
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import Query
@@ -59,16 +60,10 @@ class AgentMessageList(MessageList):
     include_err: bool | None = None
 
     def query(self) -> MessageQuery:
-        types = self.include_return_message_types
-        return MessageQuery(
-            limit=self.limit,
-            before=self.before,
-            after=self.after,
-            descending=self.order == "desc",
-            conversation_id=self.conversation_id,
+        return replace(
+            super().query(),
             group_id=self.group_id,
             include_err=bool(self.include_err),
-            types=None if types is None else frozenset(types),
             use_assistant_message=self.use_assistant_message,
             assistant_tool=self.assistant_message_tool_name,
             assistant_kwarg=self.assistant_message_tool_kwarg,

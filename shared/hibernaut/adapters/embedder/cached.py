@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
 from hibernaut.ports.embedder import Embedder, Vector
 
 MOST_QUERIES = 256
@@ -16,31 +17,16 @@ MOST_QUERIES = 256
 MOST_TEXTS = 64
 
 
-class CachedEmbedder:
+class CachedEmbedder(WrappedEmbedder):
     """An embedder with a cache, keyed by a hash of the text, so that long texts are not stored. Queries and documents have
     separate caches: some models embed them differently, and an import does not evict queries.
     """
 
     def __init__(self, inner: Embedder, most: int = MOST_QUERIES, most_texts: int = MOST_TEXTS) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._most = {True: most, False: most_texts}
         self._lock = threading.Lock()
         self._known: dict[bool, OrderedDict[bytes, Vector]] = {True: OrderedDict(), False: OrderedDict()}
-
-    @property
-    def space(self) -> str:
-        return self._inner.space
-
-    @property
-    def dimension(self) -> int:
-        return self._inner.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._inner.max_tokens
-
-    def count(self, text: str) -> int:
-        return self._inner.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says. Two threads with the same new text may both call the model."""

@@ -10,6 +10,7 @@ from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.providers import embedder_of
+from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
 from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
@@ -52,29 +53,14 @@ def _of_bedrock(settings: ProviderSettings, model: str, dimension: int, dial: Di
     return BedrockEmbedder(model=model, dimension=dimension, invoke=SignedInvoke(settings, dial))
 
 
-class RestingEmbedder:
+class RestingEmbedder(WrappedEmbedder):
     """An embedder that fails at once for `REST_SECONDS` after its server did not answer. `now` is in seconds. Thread-safe."""
 
     def __init__(self, inner: Embedder, now: Callable[[], float]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._now = now
         self._lock = threading.Lock()
         self._failure: tuple[float, str] | None = None
-
-    @property
-    def space(self) -> str:
-        return self._inner.space
-
-    @property
-    def dimension(self) -> int:
-        return self._inner.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._inner.max_tokens
-
-    def count(self, text: str) -> int:
-        return self._inner.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says."""

@@ -1,0 +1,27 @@
+"""An embedder around another one, whose space, sizes and counts are its own. Knows the port; must not know what is done around it."""
+
+from __future__ import annotations
+
+from hibernaut.ports.embedder import Embedder
+
+
+class WrappedEmbedder:
+    """What an embedder around another one shows of it. The classes that wrap add `embed`."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+
+    @property
+    def space(self) -> str:
+        return self._inner.space
+
+    @property
+    def dimension(self) -> int:
+        return self._inner.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._inner.max_tokens
+
+    def count(self, text: str) -> int:
+        return self._inner.count(text)
