@@ -110,3 +110,25 @@ def test_agents_are_migrated_to_a_saved_version(client: Letta, http: httpx.Clien
     assert (told["status"], told["version"], told["agents"], told["migrated"]) == ("completed", "3", 1, 1)
     assert len(list(client.agents.messages.list(agent_id))) > 2
     assert http.get("/v1/agents/count", params={"show_hidden_agents": True}).json() == before, "no prototype stays"
+
+
+@pytest.mark.manifest("templates.list", "templates.retrieve")
+def test_templates_are_listed_and_say_what_they_ask_for(client: Letta, http: httpx.Client, new_agent: Make) -> None:
+    agent = source(new_agent)
+    names = ["listed-a", "listed-b", "listed-c"]
+    for name in reversed(names):
+        client.templates.create(type="agent", agent_id=agent.id, name=name)
+    assert [one["name"] for one in http.get("/v1/templates?after=listed&limit=3").json()] == names
+    assert [one["name"] for one in http.get("/v1/templates?after=listed-a&limit=1").json()] == ["listed-b"]
+    document = http.get(
+        f"/v1/agents/{new_agent(memory_blocks=[{'label': 'human', 'value': '{{a}} {{b}} {{a}}'}]).id}/export"
+    ).json()
+    client.templates.update("listed-b", agent_file_json=document)
+    found = http.get("/v1/templates/listed-b").json()
+    assert (found["name"], found["version"], found["variables"]) == ("listed-b", "1", ["name", "other"])
+    assert found["agents"] == [agent.name]
+    assert http.get("/v1/templates/listed-b:current").json()["variables"] == ["a", "b"]
+    client.templates.delete("listed-b")
+    assert [one["name"] for one in http.get("/v1/templates?after=listed&limit=2").json()] == ["listed-a", "listed-c"]
+    assert http.get("/v1/templates/listed-b").status_code == 404
+    assert [http.get(f"/v1/templates?{query}").status_code for query in ("limit=0", "limit=101", "after=%20")] == [422] * 3

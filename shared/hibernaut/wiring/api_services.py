@@ -96,6 +96,7 @@ def services_over(
         runs=stores.runs,
         steps=stores.steps,
         messages=messages,
+        approvals=stores.approvals,
         conversations=stores.conversations,
         deletion=stores.deletion,
     )

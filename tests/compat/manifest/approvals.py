@@ -69,6 +69,12 @@ ROWS = (
         "are denied; null means never.",
         "In V1 an approval has no deadline.",
     ),
+    diverging(
+        "approvals.of_run",
+        "API 5.4",
+        "GET /v1/runs/{id}/approval returns the calls for which the run asked for answers, those of the client's tools marked, their deadline, and the answering run; 404 if it asked for none.",
+        "V1 has no such route; its request does not say who runs a call, nor until when it waits.",
+    ),
     done(
         "approvals.client_tools",
         "API 5.4",

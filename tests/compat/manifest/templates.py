@@ -11,6 +11,18 @@ ROWS = (
         "Makes a template from an agent or an agent file, without messages; 201.",
         "POST /v1/templates",
     ),
+    diverging(
+        "templates.list",
+        "API 2.17",
+        "GET /v1/templates lists templates by their names, from the one after `after`, 1 to 100 of them; 50 by default.",
+        "The SDK has no such method, and V1's server has no templates.",
+    ),
+    diverging(
+        "templates.retrieve",
+        "API 2.17",
+        "GET /v1/templates/{name:version} returns a template with the agents and the variables of a version, `name:version`; `name` alone is the latest one.",
+        "The SDK has no such method, and V1's server has no templates.",
+    ),
     done("templates.update", "API 2.17", "Replaces its current document.", "PATCH /v1/templates/{template_name}"),
     done("templates.delete", "API 2.17", "Deletes it; its agents stay.", "DELETE /v1/templates/{template_name}"),
     done(

@@ -24,6 +24,12 @@ export function ago(iso, now = Date.now()) {
 export const count = (value) => NUMBER.format(value);
 
 /**
+ * How long something took.
+ * @param {number} milliseconds
+ */
+export const lasted = (milliseconds) => (milliseconds >= 1000 ? `${(milliseconds / 1000).toFixed(2)} s` : `${milliseconds >= 10 ? Math.round(milliseconds) : milliseconds.toPrecision(2)} ms`);
+
+/**
  * A sum in USD; unknown is a dash.
  * @param {number | null | undefined} value
  */

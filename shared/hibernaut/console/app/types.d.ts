@@ -26,7 +26,33 @@ export interface Answer {
   tool_call_id: string;
   approve?: boolean;
   reason?: string | null;
-  status?: string;
+  tool_return?: string | ContentPart[];
+  status?: "success" | "error";
+  stdout?: string[] | null;
+  stderr?: string[] | null;
+}
+
+/** The calls for which a run asked for answers. */
+export interface RunApproval {
+  run_id: string;
+  deadline: string | null;
+  calls: { tool_call_id: string; name: string; needs_answer: boolean; by_client: boolean; policy: string | null }[];
+  client_tools: { name: string; description: string | null; parameters: Json }[];
+  how: string | null;
+  answered_by: string | null;
+}
+
+export interface Template {
+  name: string;
+  latest_version: string;
+  description: string | null;
+  updated_at: string;
+}
+
+export interface TemplateDetails extends Template {
+  version: string;
+  agents: string[];
+  variables: string[];
 }
 
 /** A message of a log, or an event of a stream. */

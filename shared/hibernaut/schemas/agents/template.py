@@ -128,6 +128,16 @@ class Template(Schema):
     migration: MigrationStatus | None = None
 
 
+class TemplateDetails(Template):
+    """A template with what the document of one version asks for. `version`: a number, or `current`. `agents`: the names of its agents. `variables`: the names
+    in `{{…}}` in the values of its blocks, in their order.
+    """
+
+    version: str
+    agents: list[str]
+    variables: list[str]
+
+
 class TemplateOutcome(Schema):
     """The reply to a change that returns no template."""
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.messages.letta_message import WireToolReturn
+from hibernaut.schemas.runs.send import ClientTool
 from hibernaut.schemas.runs.turn import JournaledCall
 from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tools.tool_policy import CallDecision
@@ -28,6 +29,36 @@ class PendingCall(JournaledCall):
     client: bool = False
     refusal: str | None = None
     decision: CallDecision | None = None
+
+
+class ApprovalCall(Schema):
+    """A call of a reply of which some calls wait. `needs_answer`: an answer must name it; else it only waits with the others. `by_client`: the client
+    runs it and sends its return. `policy`: the name of the tool policy that decided about it.
+    """
+
+    tool_call_id: str
+    name: str
+    arguments: str
+    needs_answer: bool
+    by_client: bool
+    policy: str | None = None
+
+
+class RunApproval(Schema):
+    """The wire form, an extension. `message_id`: the message that asks. `deadline` null: no time limit. `client_tools`: those of the request, which the
+    answer names again if the model may go on calling them. `how` and `answered_by` (a run) are null while the calls wait.
+    """
+
+    run_id: str
+    agent_id: str
+    conversation_id: str | None
+    message_id: str
+    asked_at: Moment
+    deadline: Moment | None
+    calls: list[ApprovalCall]
+    client_tools: list[ClientTool]
+    how: How | None
+    answered_by: str | None
 
 
 class PendingApproval(Stored):
@@ -54,6 +85,26 @@ class PendingApproval(Stored):
     def held(self) -> list[PendingCall]:
         """The calls that an answer must name."""
         return [call for call in self.calls if call.held]
+
+    def wire(self, client_tools: list[ClientTool]) -> RunApproval:
+        """The wire form. `client_tools`: those of the request."""
+        return RunApproval(
+            **{name: getattr(self, name) for name in ("run_id", "agent_id", "conversation_id", "asked_at", "deadline", "how")},
+            message_id=self.request_id,
+            calls=[
+                ApprovalCall(
+                    tool_call_id=call.id,
+                    name=call.name,
+                    arguments=call.arguments,
+                    needs_answer=call.held,
+                    by_client=call.client,
+                    policy=call.decision.name if call.decision else None,
+                )
+                for call in self.calls
+            ],
+            client_tools=client_tools,
+            answered_by=self.consumed_by,
+        )
 
 
 class Verdict(Schema):

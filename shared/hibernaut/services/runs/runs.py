@@ -13,6 +13,7 @@ from hibernaut.ports.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.runs.approval import RunApproval
 from hibernaut.schemas.runs.run import Run, RunMetrics, StoredRun
 from hibernaut.schemas.runs.step import Step
 from hibernaut.schemas.runs.trace import Span as TraceSpan
@@ -21,6 +22,7 @@ from hibernaut.schemas.usage import RunUsage, Usage, UsageStatistics
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
+from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.runs.runs import RunStore as StoredRuns
 from hibernaut.store.runs.steps import StepStore as StoredSteps
 from hibernaut.store.table import keys
@@ -54,12 +56,14 @@ class Runs:
         runs: StoredRuns,
         steps: StoredSteps,
         messages: MessageLists,
+        approvals: ApprovalStore,
         conversations: ConversationStore,
         deletion: Deletion,
     ) -> None:
         self._runs = runs
         self._steps = steps
         self._messages = messages
+        self._approvals = approvals
         self._conversations = conversations
         self._deletion = deletion
 
@@ -107,6 +111,13 @@ class Runs:
         NotFound.
         """
         return self._messages.of_run(self._stored(run_id), query)
+
+    def approval(self, run_id: str) -> RunApproval:
+        """The calls for which the run asked for answers. Raises: InvalidArgument, NotFound (the run, or it asked for none)."""
+        run, state = self._stored(run_id), self._approvals.get(run_id)
+        if state is None:
+            raise NotFound(f"Run '{run_id}' has asked for no answer.")
+        return state.record.wire(run.options.client_tools or [])
 
     def steps(self, run_id: str, asked: Page) -> list[Step]:
         """A page of the run's steps. Raises: InvalidArgument, NotFound."""

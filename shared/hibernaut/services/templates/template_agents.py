@@ -71,6 +71,12 @@ def filled(text: str, variables: dict[str, str]) -> str:
     return _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
 
 
+def variables_of(document: JsonObject) -> list[str]:
+    """The names of the variables in the values of the document's blocks, each once, in their order."""
+    values = (str(block.get("value") or "") for block in document.get("blocks") or ())
+    return list(dict.fromkeys(name for value in values for name in _VARIABLE.findall(value)))
+
+
 def begin(agent: JsonObject, messages: Sequence[InitialMessage]) -> None:
     """Put messages into the document of an agent, all of them in its window."""
     rows = [

@@ -20,6 +20,7 @@ from hibernaut.schemas.agents.template import (
     StoredTemplate,
     Template,
     TemplateAgents,
+    TemplateDetails,
     TemplateFromAgent,
     TemplateFromFile,
     TemplateVersion,
@@ -29,7 +30,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.records import Records
-from hibernaut.services.templates.template_agents import TemplateAgentsFactory
+from hibernaut.services.templates.template_agents import TemplateAgentsFactory, variables_of
 from hibernaut.services.templates.template_migration import TemplateMigration
 from hibernaut.store.agents.templates import TemplateStore
 from hibernaut.store.stores import TenantStores
@@ -55,6 +56,21 @@ class Templates:
         self._documents = documents
         self._factory = factory
         self._migration = migration
+
+    def page(self, *, after: str | None = None, limit: int) -> list[Template]:
+        """Templates in the alphabetical order of their names, after one of them."""
+        return [template.wire() for template in self._store.page(after or "", limit)]
+
+    def details(self, version: str) -> TemplateDetails:
+        """A template and what one of its versions asks for: `name:version`, or `name` for the latest one. Raises: NotFound."""
+        template, number = self._version(version)
+        document = self._document(template, number)
+        return TemplateDetails(
+            **template.wire().model_dump(),
+            version=str(number) if number != CURRENT else _WORKING[0],
+            agents=[str(agent.get("name") or "") for agent in document["agents"]],
+            variables=variables_of(document),
+        )
 
     def create(self, request: TemplateFromAgent | TemplateFromFile, *, project_id: str | None = None) -> Template:
         """Make a template, whose first version is saved at once. Raises: NotFound (the agent), InvalidArgument (the file), Conflict (the name is
@@ -161,10 +177,14 @@ class Templates:
         """Make the agents of a version, `name:version` or `name` for the latest one. `key_id`: the caller's API key. Raises: NotFound (the template, the version, an identity),
         InvalidArgument.
         """
+        template, number = self._version(version)
+        document = self._document(template, number)
+        return self._factory.make(template, deepcopy(document), request, user=user, key_id=key_id)
+
+    def _version(self, version: str) -> tuple[StoredTemplate, int]:
         name, _, wanted = version.partition(":")
         template = self._named(name)
-        document = self._document(template, self._number(template, wanted or "latest"))
-        return self._factory.make(template, deepcopy(document), request, user=user, key_id=key_id)
+        return template, self._number(template, wanted or "latest")
 
     def _named(self, name: str) -> StoredTemplate:
         template = self._store.named(name)

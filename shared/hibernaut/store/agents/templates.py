@@ -32,6 +32,14 @@ class TemplateStore:
         item = self._table.get(template_keys.template(self._tenant, template_id))
         return self._read(item) if item else None
 
+    def page(self, after: str, limit: int) -> list[StoredTemplate]:
+        """Templates in the order of their names, after one name. One that is deleted meanwhile is left out."""
+        pk = template_keys.template_name(self._tenant, "").pk
+        rows = self._table.query(pk, after=after or None, limit=limit, names=("template",))
+        wanted = [template_keys.template(self._tenant, str(row["template"])) for row in rows]
+        found = self._table.get_many(wanted)
+        return [self._read(found[key]) for key in wanted if key in found]
+
     def _read(self, item: Item) -> StoredTemplate:
         template = self._codec.record(StoredTemplate, item)
         template.version = int(item["version"])

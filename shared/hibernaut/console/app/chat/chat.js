@@ -68,7 +68,7 @@ function Conversation({ agent, conversation, target }) {
     ${!session.loaded && !session.error && html`<${Loading} label="Loading the conversation" />`}
     <${Log} session=${session} version=${version} target=${target}>
       ${session.loaded && !session.history.entries.some((one) => one.kind === "said" && one.who !== "system") && !session.busy && html`<p class="empty">Say something. What the agent learns from it shows under Memory.</p>`}
-      ${waiting.length > 0 && html`<${Approvals} key=${waiting[0].callId} calls=${waiting} deadline=${agent.approval_deadline} answer=${(/** @type {any} */ decisions) => session.answer(decisions)} />`}
+      ${waiting.length > 0 && html`<${Approvals} key=${waiting[0].callId} calls=${waiting} answer=${(/** @type {any} */ decisions, /** @type {any} */ tools) => session.answer(decisions, tools)} />`}
       <${Failure} error=${session.error} again=${() => session.load()} />
     <//>
     ${(session.hasNewer || target) && html`<button type="button" class="latest" onClick=${() => (open(conversation), session.load())}>To the newest message</button>`}
@@ -87,7 +87,7 @@ function useSaid(session) {
     if (busy && !session.busy) {
       const waiting = session.waiting[0];
       const last = session.history.entries.findLast((one) => one.kind === "said" && one.who === "assistant");
-      if (waiting) announce(`${waiting.name} waits for your approval.`);
+      if (waiting) announce(`${waiting.name} waits for your answer.`);
       else if (last?.kind === "said") announce(`The agent has answered: ${textOf(last.content).slice(0, 120)}`);
     }
     setBusy(session.busy);

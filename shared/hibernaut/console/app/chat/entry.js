@@ -1,15 +1,14 @@
 /** Draws the entries of a transcript. Everything that a model, a tool or a person wrote is text. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { count, textOf } from "../format.js";
-import { Away, Code, Markdown } from "../markdown_view.js";
-import { isPage } from "../markdown.js";
+import { get } from "../api.js";
+import { count, lasted, textOf } from "../format.js";
+import { Code, Markdown } from "../markdown_view.js";
+import { useLoaded } from "../store.js";
 import { Icon, Time } from "../ui.js";
+import { Pictures, lineOf } from "./images.js";
 
 /** @typedef {import("./transcript.js").Entry} Entry */
 /** @typedef {import("./transcript.js").Call} Call */
-/** @typedef {import("../types.js").ContentPart} ContentPart */
-
-const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
 
 /** @param {{entry: Entry}} props */
 export function EntryView({ entry }) {
@@ -31,18 +30,11 @@ function SaidView({ entry }) {
   if (entry.who === "system" && text.length > 400)
     return html`<article class="entry" data-id=${entry.id}><${Fold} title=${`System message, ${count(text.length)} characters`} text=${text} /></article>`;
   const who = { user: "You", assistant: "Agent", system: "System" }[entry.who];
-  return html`<article class=${`entry ${entry.who}`} data-id=${entry.id} aria-label=${`${who}: ${text.slice(0, 60)}`}>
+  return html`<article class=${`entry ${entry.who}`} data-id=${entry.id} aria-label=${`${who}: ${lineOf(entry.content).slice(0, 60)}`}>
     <p class="meta"><span>${entry.name || who}</span>${entry.date && html`<${Time} at=${entry.date} />`}${entry.live && html`<span class="pending-dot"><span class="sr">writing</span></span>`}</p>
-    ${entry.who === "assistant" ? html`<${Markdown} text=${text} />` : html`<div class="said" dir="auto">${text}</div>`}
-    ${Array.isArray(entry.content) && entry.content.map((part) => part.type === "image" && html`<${Picture} part=${part} />`)}
+    ${entry.who === "assistant" ? html`<${Markdown} text=${text} />` : text && html`<div class="said" dir="auto">${text}</div>`}
+    <${Pictures} content=${entry.content} />
   </article>`;
-}
-
-/** An image that came with a message. One at an address is a link: nothing is loaded from elsewhere. @param {{part: ContentPart}} props */
-function Picture({ part }) {
-  const { data, media_type: kind = "", url = "" } = part.source ?? {};
-  if (data && PICTURES.test(kind)) return html`<img class="picture" alt="Image of the message" src=${`data:${kind};base64,${data}`} />`;
-  return isPage(url) ? html`<p><${Away} to=${url}>Image at ${new URL(url).host}<//></p>` : html`<p class="note">Image</p>`;
 }
 
 /** @param {{entry: import("./transcript.js").Thought}} props */
@@ -79,11 +71,11 @@ function statusOf(call) {
   return call.live ? ["running", ""] : ["no result", ""];
 }
 
-/** How long a call took, by the dates of its messages. @param {Call} call */
-function duration(call) {
-  if (!call.date || !call.ended) return "";
-  const seconds = (new Date(call.ended).getTime() - new Date(call.date).getTime()) / 1000;
-  return seconds >= 1 ? ` in ${seconds.toFixed(1)} s` : "";
+/** How long the tools of a step took: that of its calls, where it made one. @param {{step: string}} props */
+function ToolTime({ step }) {
+  const { value } = useLoaded((signal) => get(`steps/${step}/metrics`, {}, signal), [step]);
+  const time = value?.tool_execution_ns;
+  return html`<p class="small muted">${typeof time === "number" ? `The tools of this step took ${lasted(time / 1e6)}.` : " "}</p>`;
 }
 
 /** @param {{call: Call, children?: import("../../vendor/htm-preact-3.1.1.js").Child}} props */
@@ -94,13 +86,14 @@ export function CallView({ call, children }) {
   const output = [...(result?.stdout ?? []), ...(result?.stderr ?? [])].join("\n");
   return html`<div class=${`tool ${kind === "wait" ? "waiting" : ""}`}>
     <details open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
-      <summary><${Icon} name="tool" /><code class="ellipsis">${call.name || "tool"}</code><span class=${`status ${kind}`}>${word}${result ? duration(call) : ""}</span></summary>
+      <summary><${Icon} name="tool" /><code class="ellipsis">${call.name || "tool"}</code><span class=${`status ${kind}`}>${word}</span></summary>
       ${open &&
       html`<div class="body">
         ${call.args && call.args !== "{}" && html`<${Code} label="Arguments" language="arguments" text=${pretty(call.args)} />`}
         ${call.answer?.reason && html`<p class="small">Reason: <span dir="auto">${call.answer.reason}</span></p>`}
-        ${result && html`<${Code} label="Result" language="result" text=${pretty(textOf(result.tool_return))} />`}
+        ${result && html`<${Code} label="Result" language="result" text=${pretty(textOf(result.tool_return))} /><${Pictures} content=${result.tool_return} what="result" />`}
         ${output && html`<${Code} label="Output" language="output" text=${output} />`}
+        ${result && call.step && !call.live && html`<${ToolTime} step=${call.step} />`}
       </div>`}
     </details>
     ${children}

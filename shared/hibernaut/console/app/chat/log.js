@@ -37,11 +37,15 @@ export function chunked(entries, prepended) {
 export function Log({ session, version, target, children }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const sticks = useRef(true);
+  const height = useRef(0);
   const chunks = useMemo(() => chunked(session.history.entries, session.prepended), [session.history, session.prepended]);
   const asked = new Set(/** @type {Entry[]} */ (session.waiting));
   const scrolled = () => {
     const element = /** @type {HTMLElement} */ (box.current);
-    sticks.current = element.scrollHeight - element.scrollTop - element.clientHeight < STICKY;
+    // This event comes late: what has grown meanwhile is below the end that was scrolled to. Only a way up leaves the end.
+    if (element.scrollHeight - element.scrollTop - element.clientHeight < STICKY) sticks.current = true;
+    else if (element.scrollTop < height.current) sticks.current = false;
+    height.current = element.scrollTop;
     if (element.scrollTop < NEAR && session.loaded) session.loadOlder();
     if (element.scrollTop === 0) element.scrollTop = 1; // The browser anchors the view only where something is above it.
   };

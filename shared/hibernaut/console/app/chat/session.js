@@ -15,6 +15,8 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("./transcript.js").Call} Call */
 /** @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean}} Live */
 /** @typedef {"queue" | "interrupt"} WhenBusy */
+/** @typedef {import("./images.js").Content} Content */
+/** @typedef {import("./approval.js").Decision} Decision */
 
 export const DEFAULT = "default";
 const PAGE = 60;
@@ -46,7 +48,7 @@ export class ChatSession {
     this.loadingOlder = false;
     /** @type {unknown} */
     this.error = null;
-    /** The text of a message that the server refused. @type {string | null} */
+    /** The content of a message that the server refused. @type {Content | null} */
     this.unsent = null;
     this.stopped = new AbortController();
     this.drawing = false;
@@ -154,33 +156,33 @@ export class ChatSession {
 
   /**
    * Send a message.
-   * @param {string} text
+   * @param {Content} content
    * @param {"user" | "system"} role
    * @param {WhenBusy} whenBusy
    */
-  send(text, role, whenBusy) {
+  send(content, role, whenBusy) {
     const otid = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}`;
-    const sent = /** @type {Message} */ ({ id: otid, message_type: `${role}_message`, content: text, otid, date: new Date().toISOString() });
-    this.begin([{ type: "message", role, content: text, otid }], sent, whenBusy);
+    const sent = /** @type {Message} */ ({ id: otid, message_type: `${role}_message`, content, otid, date: new Date().toISOString() });
+    this.begin([{ type: "message", role, content, otid }], sent, whenBusy);
   }
 
   /**
-   * Answer all calls that wait.
-   * @param {{tool_call_id: string, approve: boolean, reason: string | null}[]} answers
+   * Answer all calls that wait. The client's tools stay the model's for the run that goes on.
+   * @param {Decision[]} approvals
+   * @param {import("../types.js").RunApproval["client_tools"]} clientTools
    */
-  answer(answers) {
-    const approvals = answers.map((one) => ({ type: "approval", ...one }));
+  answer(approvals, clientTools) {
     this.messages = [...this.messages, { id: `answer-${Date.now()}`, message_type: "approval_response_message", approvals }];
-    this.begin([{ type: "approval", approvals, otid: crypto.randomUUID?.() }], null, "queue");
+    this.begin([{ type: "approval", approvals, otid: crypto.randomUUID?.() }], null, "queue", clientTools.length ? { client_tools: clientTools } : {});
   }
 
-  /** @param {object[]} messages @param {Message | null} sent @param {WhenBusy} whenBusy */
-  begin(messages, sent, whenBusy) {
+  /** @param {object[]} messages @param {Message | null} sent @param {WhenBusy} whenBusy @param {object} [more] */
+  begin(messages, sent, whenBusy, more = {}) {
     this.error = null;
     this.notes = [];
     const own = this.conversationId === DEFAULT;
     const path = own ? `agents/${this.agentId}/messages/stream` : `conversations/${this.conversationId}/messages`;
-    const body = { messages, streaming: true, stream_tokens: true, background: true, when_busy: whenBusy };
+    const body = { messages, streaming: true, stream_tokens: true, background: true, when_busy: whenBusy, ...more };
     this.followRun({ path, body }, { runId: null, transcript: new Transcript(), sent, waits: this.busy && whenBusy === "queue" });
   }
 
@@ -199,7 +201,7 @@ export class ChatSession {
     } catch (error) {
       if (error instanceof ApiError && error.status === 410) this.error = null; // Its events are gone; the log has what it wrote.
       else this.fail(error);
-      if (live.runId === null && typeof live.sent?.content === "string") this.unsent = live.sent.content;
+      if (live.runId === null && live.sent?.content) this.unsent = live.sent.content;
     }
     if (!this.stopped.signal.aborted) await this.settle(live);
   }

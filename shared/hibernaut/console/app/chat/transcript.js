@@ -6,7 +6,7 @@
  * @typedef {{kind: "said", key: string, id: string, who: "user" | "assistant" | "system", content: Message["content"], date?: string, live?: boolean, name?: string | null}} Said
  * @typedef {{kind: "thought", key: string, id: string, text: string, live?: boolean}} Thought
  * @typedef {{kind: "call", key: string, id: string, callId: string, name: string, args: string, needsAnswer: boolean, answer?: {approve: boolean, reason?: string | null},
- *   result?: ToolReturn, date?: string, ended?: string, live?: boolean}} Call
+ *   result?: ToolReturn, date?: string, run?: string | null, step?: string | null, live?: boolean}} Call
  * @typedef {{kind: "note", key: string, id: string, text: string, bad?: boolean}} Note
  * @typedef {Said | Thought | Call | Note} Entry
  */
@@ -54,9 +54,9 @@ export class Transcript {
       case "approval_request_message":
         return callsOf(message).forEach((call, place) => this.#call(message, call, place, live));
       case "approval_response_message":
-        return (message.approvals ?? []).forEach((one) => this.#answered(one));
+        return (message.approvals ?? []).forEach((one) => this.#answered(one, message));
       case "tool_return_message":
-        return returnsOf(message).forEach((one) => this.#returned(one, message.date));
+        return returnsOf(message).forEach((one) => this.#returned(one, message));
       case "summary_message":
         return this.#put({ kind: "note", key: keyOf(message), id: message.id, text: `Summary of what left the window: ${message.summary}` });
       case "event_message":
@@ -136,6 +136,8 @@ export class Transcript {
       args: live && known ? known.args + (call.arguments ?? "") : (call.arguments ?? ""),
       needsAnswer,
       date: message.date,
+      run: message.run_id ?? known?.run,
+      step: message.step_id ?? known?.step,
       live,
     });
   }
@@ -150,18 +152,19 @@ export class Transcript {
     return newest?.key ?? `call-${message.id}-${place}`;
   }
 
-  /** @param {import("../types.js").Answer} answer */
-  #answered(answer) {
+  /** A person approves or denies a call; the client, or a person in its place, sends its return. @param {import("../types.js").Answer} answer @param {Message} message */
+  #answered(answer, message) {
+    if (answer.tool_return !== undefined) return this.#returned({ ...answer, tool_return: answer.tool_return, status: answer.status ?? "success" }, message);
     const call = this.#at(`call-${answer.tool_call_id}`);
-    if (call?.kind === "call" && typeof answer.approve === "boolean") this.#put({ ...call, answer: { approve: answer.approve, reason: answer.reason }, live: false });
+    return call?.kind === "call" && typeof answer.approve === "boolean" && this.#put({ ...call, answer: { approve: answer.approve, reason: answer.reason }, live: false });
   }
 
-  /** @param {ToolReturn} result @param {string} [date] */
-  #returned(result, date) {
+  /** @param {ToolReturn} result @param {Message} message */
+  #returned(result, message) {
     const key = `call-${result.tool_call_id}`;
     const call = this.#at(key);
-    if (call?.kind === "call") this.#put({ ...call, result, ended: date, live: false });
-    else this.#put({ kind: "call", key, id: "", callId: result.tool_call_id, name: "", args: "", needsAnswer: false, result, ended: date });
+    if (call?.kind === "call") this.#put({ ...call, result, step: message.step_id ?? call.step, live: false });
+    else this.#put({ kind: "call", key, id: "", callId: result.tool_call_id, name: "", args: "", needsAnswer: false, result, step: message.step_id });
   }
 }
 

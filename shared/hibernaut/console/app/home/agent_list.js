@@ -5,9 +5,10 @@ import { Icon, Loading, Time } from "../ui.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 /** @typedef {import("../types.js").Run} Run */
-/** @typedef {{q: string, tag: string}} Asked */
+/** @typedef {{q: string, tag: string, most: number}} Asked */
 
 const WAIT = 200;
+const FURTHER = 48;
 const WELL = new Set(["end_turn", "tool_rule", "max_steps", "requires_approval", "cancelled"]);
 
 /**
@@ -18,13 +19,13 @@ const WELL = new Set(["end_turn", "tool_rule", "max_steps", "requires_approval",
  */
 export function stateOf(agent, runs) {
   if (runs.some((run) => run.agent_id === agent.id)) return ["running", "busy"];
-  if (agent.pending_approval) return ["waits for approval", "waiting"];
+  if (agent.pending_approval) return ["waits for an answer", "waiting"];
   if (agent.last_stop_reason && !WELL.has(agent.last_stop_reason)) return [`failed: ${agent.last_stop_reason.replaceAll("_", " ")}`, "failed"];
   return agent.last_run_completion ? ["asleep", "asleep"] : ["new", "asleep"];
 }
 
 /**
- * @param {{value: {agents: Agent[], runs: Run[], tags: string[]} | undefined, asked: Asked, ask: (change: Partial<Asked>) => void, make: () => void}} props
+ * @param {{value: {agents: Agent[], runs: Run[], tags: string[], more: boolean} | undefined, asked: Asked, ask: (change: Partial<Asked>) => void, make: () => void}} props
  */
 export function AgentList({ value, asked, ask, make }) {
   const [text, setText] = useState(asked.q);
@@ -48,6 +49,7 @@ export function AgentList({ value, asked, ask, make }) {
     ${!value && html`<${Loading} label="Loading agents" />`}
     ${value && value.agents.length === 0 && (searches ? html`<p class="empty">No agent fits this search.</p>` : html`<${First} make=${make} />`)}
     <ul class="cards">${value?.agents.map((agent) => html`<${AgentCard} key=${agent.id} agent=${agent} runs=${value.runs} />`)}</ul>
+    ${value?.more && html`<p class="further"><button type="button" onClick=${() => ask({ most: asked.most + FURTHER })}>More agents</button></p>`}
   </section>`;
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import created, reply
+from hibernaut.rest.json_responses import created, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.agents.template import (
     CreateTemplate,
@@ -17,12 +17,27 @@ from hibernaut.schemas.agents.template import (
     SaveTemplate,
     Template,
     TemplateAgents,
+    TemplateDetails,
     TemplateName,
     TemplateOutcome,
     UpdateTemplate,
 )
 
 router = APIRouter(prefix="/v1/templates", tags=["templates"], route_class=LazyRoute)
+
+
+@router.get("", response_model=list[Template])
+def list_templates(
+    services: TheServices, after: TemplateName | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 50
+) -> Response:
+    """Templates in the alphabetical order of their names. `after`: a name."""
+    return replies(services.templates.page(after=after, limit=limit))
+
+
+@router.get("/{template_version}", response_model=TemplateDetails)
+def retrieve_template(services: TheServices, template_version: str) -> Response:
+    """A template, and the variables and agents of a version, `name:version`; `name` alone is the latest one."""
+    return reply(services.templates.details(template_version))
 
 
 @router.post("", response_model=Template, status_code=201)

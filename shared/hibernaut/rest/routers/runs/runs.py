@@ -9,6 +9,7 @@ from hibernaut.rest.json_responses import filtered, plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
 from hibernaut.schemas.messages.letta_message import LettaMessage
+from hibernaut.schemas.runs.approval import RunApproval
 from hibernaut.schemas.runs.run import Run, RunMetrics
 from hibernaut.schemas.runs.step import Step
 from hibernaut.schemas.runs.trace import Span
@@ -39,6 +40,12 @@ def retrieve_run(services: TheServices, run_id: str) -> Response:
 def list_run_messages(services: TheServices, run_id: str, query: PartListQuery) -> Response:
     """The messages of the run, its input included."""
     return replies(services.runs.messages(run_id, query.query()))
+
+
+@router.get("/{run_id}/approval", response_model=RunApproval)
+def retrieve_run_approval(services: TheServices, run_id: str) -> Response:
+    """The calls for which the run asked for answers, until when, and whether they were answered; 404 if it asked for none."""
+    return reply(services.runs.approval(run_id))
 
 
 @router.get("/{run_id}/steps", response_model=list[Step])
