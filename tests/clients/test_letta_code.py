@@ -19,6 +19,7 @@ from tests.support.pseudo_terminal import PseudoTerminal
 from tools.engines import LETTA_CODE
 
 READY = "Press / for commands"
+UP, ESCAPE = "\x1b[A", "\x1b"
 PROGRAM = "node_modules/@letta-ai/letta-code/letta.js"
 
 
@@ -73,10 +74,15 @@ def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: 
             terminal.sees("Enter view tools")
             terminal.presses("\r")
             terminal.sees("1/1 attached")
-            terminal.presses("\x1b")
+            found = client.agents.retrieve(agent.id, include=["agent.tools", "agent.tags"])
+            assert {tool.name for tool in found.tools} >= own | {"wingspan"}
+            assert "kept" in (found.tags or [])
+            terminal.presses(ESCAPE)
             terminal.sees("Enter view tools")
-        found = client.agents.retrieve(agent.id, include=["agent.tools", "agent.tags"])
-        assert {tool.name for tool in found.tools} >= own | {"wingspan"}
-        assert "kept" in (found.tags or [])
-        (server,) = client.mcp_servers.list()
-        assert (server.server_name, server.id is not None) == ("birds", True)
+            terminal.presses("d")
+            terminal.sees("> No, cancel")
+            terminal.presses(UP)
+            terminal.sees("> Yes, delete")
+            terminal.presses("\r")
+            terminal.sees("No MCP servers configured")
+        assert client.mcp_servers.list() == []
