@@ -65,7 +65,10 @@ class RawExchange(BaseHTTPRequestHandler):
             self.server.script(self)
 
     def do_GET(self) -> None:
-        self.answer(b"", status=405)
+        if self.server.listens is None:
+            self.answer(b"", status=405)
+        else:
+            self.server.listens(self)
 
     def do_DELETE(self) -> None:
         self.answer(b"")
@@ -76,15 +79,17 @@ class RawExchange(BaseHTTPRequestHandler):
 
 class RawMcp(ThreadingHTTPServer):
     """The server. `script` answers what is asked after the handshake; `asked`: the methods of all messages; `offered`: the
-    capabilities of the newest client; `replies`: what clients replied to its own questions. `over` is set at its end.
+    capabilities of the newest client; `replies`: what clients replied to its own questions. `listens` answers a GET, with which a
+    session of the older transport begins (None: that is refused). `over` is set at its end.
     """
 
     daemon_threads = True
     block_on_close = True
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, listens: Script | None = None) -> None:
         super().__init__(("127.0.0.1", 0), RawExchange)
         self.script = script
+        self.listens = listens
         self.asked: list[str] = []
         self.offered: dict[str, Any] = {}
         self.replies: Queue[dict[str, Any]] = Queue()

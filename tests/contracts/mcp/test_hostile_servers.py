@@ -133,6 +133,50 @@ def test_a_hostile_server_costs_one_call_which_is_made_once(row: Row) -> None:
     assert server.asked.count("tools/call") == 1
 
 
+def leads_messages(to: str) -> Callable[[RawExchange], None]:
+    """The stream of the older transport whose first event says where messages are sent."""
+
+    def stream(exchange: RawExchange) -> None:
+        exchange.begin("text/event-stream")
+        exchange.wfile.write(f"event: endpoint\ndata: {to}\n\n".encode())
+        exchange.wfile.flush()
+        exchange.server.over.wait()
+
+    return stream
+
+
+OLDER = (
+    Row("hangs", hang, "timeout", "did not answer within", 0.8),
+    Row("names no place for messages", flood_of_events, "timeout", "did not answer within", 0.8),
+    Row("an event without an end", endless_event, "limit", "more than 200,000 bytes"),
+    Row("packs a bomb", bomb, "limit", "compresses its answers by gzip"),
+    Row("leads to a metadata service", leads("http://169.254.169.254/latest/"), "protocol", "leads to another one"),
+    Row("a web page", sends(b"<html>Hello</html>", "text/html; charset=utf-8"), "protocol", "a web page"),
+    Row("binary rubbish", sends(b"\x00\xff\xfe" * 500), "protocol", "does not keep to"),
+    Row(
+        "has messages sent to a metadata service",
+        leads_messages("http://169.254.169.254/latest/"),
+        "protocol",
+        "does not keep to",
+    ),
+    Row(
+        "has messages sent to another port",
+        leads_messages("http://127.0.0.1:65500/messages"),
+        "timeout",
+        "did not answer within",
+        0.8,
+    ),
+)
+"""The older transport: a GET opens the stream of answers, and messages are sent to the address that its first event names."""
+
+
+@pytest.mark.parametrize("row", OLDER, ids=lambda row: row.why)
+def test_a_hostile_server_of_the_older_transport_costs_one_session(row: Row) -> None:
+    with RawMcp(hang, listens=row.script) as server, pytest.raises(McpFailure, match=row.told) as failed:
+        client().tools(HttpMcpTarget(server.url, "sse"), seconds=row.seconds)
+    assert (failed.value.problem, server.asked) == (row.problem, [])
+
+
 def test_of_a_hundred_thousand_tools_some_are_read() -> None:
     tools = [{"name": f"t{number}", "inputSchema": {}} for number in range(100_000)]
 

@@ -72,7 +72,8 @@ class McpClient:
         refused: list[Exception] = []
 
         async def session() -> None:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(seconds) as scope:
+                watch.end = scope.cancel
                 async with self._connected(target, watch, listings) as client:
                     try:
                         done.append(await work(McpSession(client, watch, listings)))
@@ -88,6 +89,8 @@ class McpClient:
             return done[0]
         if refused:
             raise failure_of(refused[0], watch) from refused[0]
+        if watch.limit:
+            raise McpFailure("limit", watch.limit)
         raise McpFailure("timeout", f"it did not answer within {seconds:g} seconds")
 
     @asynccontextmanager

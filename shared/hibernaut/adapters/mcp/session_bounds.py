@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import httpx2
 
@@ -17,7 +17,9 @@ class SessionOver(httpx2.StreamError):
 
 class SessionWatch:
     """Watches one session. `limit`: the bound that it has met. `status`: of the newest response, 0 if it was one of success; `challenge`: its header
-    `WWW-Authenticate`; `html`: it is a web page. `cancelled`: nobody wants its call any more."""
+    `WWW-Authenticate`; `html`: it is a web page. `cancelled`: nobody wants its call any more. `end` ends the session when it has met a bound: the older
+    transport does not tell whoever waits for an answer that its stream broke off.
+    """
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._left = self._most = most
@@ -26,12 +28,14 @@ class SessionWatch:
         self.challenge = ""
         self.html = False
         self.cancelled = False
+        self.end: Callable[[], None] = lambda: None
 
     def count(self, size: int) -> None:
         """Note that `size` bytes were read. Raises: SessionOver."""
         self._left -= size
         if self._left < 0:
             self.limit = f"it sent more than {self._most:,} bytes"
+            self.end()
             raise SessionOver(self.limit)
 
     async def answered(self, response: httpx2.Response) -> None:

@@ -33,6 +33,8 @@ def _of_connection(cause: BaseException) -> McpFailure | None:
             return cause
         case AddressRefused():
             return McpFailure("unreachable", f"its address {cause}")
+        case httpx2.SSEError():  # an answer that is no stream of events
+            return None
         case httpx2.TimeoutException():
             return McpFailure("timeout", "it did not answer in time")
         case httpx2.TransportError():

@@ -189,7 +189,7 @@ def test_models_that_would_fill_the_memory_when_written_inline_are_refused() -> 
 @pytest.mark.parametrize(
     ("source", "reason", "line"),
     [
-        ("def broken(:\n", "not valid Python", 1),
+        ("def broken(:\n", r"not valid Python: .* \(line 1, column 1[12]\)", 1),
         ("x = 1\n", "no function", None),
         ('def f(x: int):\n    "Do."\n', "not described", 1),
         ('\ndef f(x):\n    """Do.\n\n    Args:\n        x: X.\n    """\n', "type annotation", 2),
