@@ -156,8 +156,9 @@ OLDER = (
     Row(
         "has messages sent to a metadata service",
         leads_messages("http://169.254.169.254/latest/"),
-        "protocol",
-        "does not keep to",
+        "timeout",
+        "did not answer within",
+        0.8,
     ),
     Row(
         "has messages sent to another port",
