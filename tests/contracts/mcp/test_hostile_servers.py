@@ -150,9 +150,9 @@ OLDER = (
     Row("names no place for messages", flood_of_events, "timeout", "did not answer within", 0.8),
     Row("an event without an end", endless_event, "limit", "more than 200,000 bytes"),
     Row("packs a bomb", bomb, "limit", "compresses its answers by gzip"),
-    Row("leads to a metadata service", leads("http://169.254.169.254/latest/"), "protocol", "leads to another one"),
+    Row("leads to a metadata service", leads("http://169.254.169.254/latest/"), "protocol", "redirects to another one"),
     Row("a web page", sends(b"<html>Hello</html>", "text/html; charset=utf-8"), "protocol", "a web page"),
-    Row("binary rubbish", sends(b"\x00\xff\xfe" * 500), "protocol", "does not keep to"),
+    Row("binary rubbish", sends(b"\x00\xff\xfe" * 500), "protocol", "violates the Model Context Protocol"),
     Row(
         "has messages sent to a metadata service",
         leads_messages("http://169.254.169.254/latest/"),

@@ -176,7 +176,7 @@ def test_a_refusal_of_credentials_is_told_with_its_challenge(service: tuple[McpS
     running, target = service
     running.refuses = 401
     try:
-        with pytest.raises(McpFailure, match="other credentials") as failed:
+        with pytest.raises(McpFailure, match="refused the credentials") as failed:
             client().tools(target, seconds=20)
     finally:
         running.refuses = 0
