@@ -12,9 +12,9 @@ import pytest
 from moto import mock_aws
 
 from hibernaut.adapters.table.definition import table_definition
-from hibernaut.local.aws_offline import moto_fixes
 from hibernaut.local.aws_offline.feeds import Feeds, StreamFeed
 from hibernaut.local.aws_offline.lambdas import Reply
+from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 from hibernaut.local.aws_offline.resources import client
 
 PATIENCE = 30.0

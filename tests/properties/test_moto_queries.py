@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from hibernaut.local.aws_offline import moto_fixes
+from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 
 KEYS = st.sampled_from("abc")
 VALUES = st.sampled_from(["x", "y", None])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.local.aws_offline import moto_values
+from hibernaut.local.aws_offline.moto import values as moto_values
 from hibernaut.local.aws_offline.patching import original_of
 
 PLAIN = st.one_of(

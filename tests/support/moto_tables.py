@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hibernaut.local.aws_offline.moto_dynamodb import forget_values
+from hibernaut.local.aws_offline.moto.dynamodb import forget_values
 
 
 def tables() -> Iterator[Any]:

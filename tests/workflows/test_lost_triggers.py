@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hibernaut.domain.turn.approvals import OVERDUE
-from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.rules import status_change

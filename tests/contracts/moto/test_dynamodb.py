@@ -15,7 +15,7 @@ from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
 from moto.dynamodb.models.table import Table
 
 from hibernaut.adapters.table.definition import create_table
-from hibernaut.local.aws_offline.moto_fixes import MOTO_VERSION, install
+from hibernaut.local.aws_offline.moto.fixes import MOTO_VERSION, install
 
 KEY = {"pk": {"S": "T#a"}, "sk": {"S": "1"}}
 

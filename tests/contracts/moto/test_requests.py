@@ -7,7 +7,7 @@ import pytest
 from botocore.useragent import UserAgentString
 from moto import mock_aws
 
-from hibernaut.local.aws_offline.moto_fixes import install
+from hibernaut.local.aws_offline.moto.fixes import install
 
 
 def test_the_text_of_a_user_agent_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:

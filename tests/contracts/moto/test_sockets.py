@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from hibernaut.adapters.sockets.api_gateway import GatewayConnections
-from hibernaut.local.aws_offline import moto_fixes
+from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.ports.sockets import ConnectionGone, NotPosted
 

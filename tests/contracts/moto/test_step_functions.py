@@ -13,8 +13,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
-from hibernaut.local.aws_offline.moto_fixes import install, told_of_ends, wait_execution, wait_rest
+from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto.fixes import install, told_of_ends, wait_execution, wait_rest
 
 ROLE = "arn:aws:iam::123456789012:role/any"
 PASS = {"StartAt": "Done", "States": {"Done": {"Type": "Pass", "End": True}}}

@@ -11,7 +11,7 @@ import pytest
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.local.aws_offline.moto_fixes import install
+from hibernaut.local.aws_offline.moto.fixes import install
 from hibernaut.ports.table import Table
 from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly

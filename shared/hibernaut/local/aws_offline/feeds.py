@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
-from hibernaut.local.aws_offline import moto_fixes
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
+from hibernaut.local.aws_offline.moto import fixes
 from hibernaut.local.aws_offline.place import REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.rules import fits
@@ -150,7 +150,7 @@ class Feeds:
                 news.wait(REST if any(feed.waiting for feed in self._feeds) else None)
 
         telling = threading.Thread(target=tell, daemon=True, name="stream")
-        with moto_fixes.told_of_changes(changed):
+        with fixes.told_of_changes(changed):
             telling.start()
             try:
                 yield

@@ -19,7 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from hibernaut.local.aws_offline.moto_dynamodb import told_of_writes
+from hibernaut.local.aws_offline.moto.dynamodb import told_of_writes
 from hibernaut.local.aws_offline.patching import put
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.ready import OFFLINE_FILE

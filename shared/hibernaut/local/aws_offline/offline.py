@@ -98,7 +98,7 @@ class OfflineAws:
         from moto import mock_aws
         from moto.core.models import MockAWS
 
-        from hibernaut.local.aws_offline import moto_fixes
+        from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 
         if MockAWS._mocks_active:
             raise InUse
@@ -218,7 +218,7 @@ class OfflineAws:
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:
         """Wait, without polling, for the end of the execution with this name; returns its status."""
-        from hibernaut.local.aws_offline import moto_fixes
+        from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 
         return moto_fixes.wait_execution(self._execution(name), timeout)
 
@@ -226,7 +226,7 @@ class OfflineAws:
         """Wait until no execution runs, except those that wait for an approval, and until the rules have delivered their events;
         returns the status of each execution by name.
         """
-        from hibernaut.local.aws_offline import moto_fixes
+        from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 
         while True:
             statuses = {name: moto_fixes.wait_rest(self._execution(name)) for name in self.executions()}

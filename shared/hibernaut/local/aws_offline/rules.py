@@ -11,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
-from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
-from hibernaut.local.aws_offline.moto_objects import CreatedObjects
+from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto.objects import CreatedObjects
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.stack import Stack

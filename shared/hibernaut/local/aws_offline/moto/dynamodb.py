@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hibernaut.local.aws_offline.moto_capacity import transacting, wrote
+from hibernaut.local.aws_offline.moto.capacity import transacting, wrote
 from hibernaut.local.aws_offline.patching import put, replace
 
 _LISTENER = "hibernaut_listener"

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hibernaut.local.aws_offline.moto_executions import ExecutionEnded
-from hibernaut.local.aws_offline.moto_objects import CreatedObjects
-from hibernaut.local.aws_offline.moto_sockets import OpenConnections
+from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
+from hibernaut.local.aws_offline.moto.objects import CreatedObjects
+from hibernaut.local.aws_offline.moto.sockets import OpenConnections
 
 MOTO_VERSION = "5.2.5"
 """The version whose internals are replaced. Another version needs a review of every fix."""
@@ -24,62 +24,62 @@ def install(*, time_scale: float = 1.0) -> None:
 
     time_scale: the real duration in seconds of one second of a workflow's Wait or of a retry's interval.
     """
-    from hibernaut.local.aws_offline import (
-        moto_capacity,
-        moto_dynamodb,
-        moto_executions,
-        moto_requests,
-        moto_step_functions,
-        moto_values,
+    from hibernaut.local.aws_offline.moto import (
+        capacity,
+        dynamodb,
+        executions,
+        requests,
+        step_functions,
+        values,
     )
 
     # Else botocore may put the account's id before the host name, in a form that moto's DynamoDB Streams does not know (404).
     os.environ.setdefault("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
-    moto_requests.install()  # before any service of moto is imported
-    moto_values.install()
-    moto_dynamodb.install()
-    moto_capacity.install()
-    moto_executions.install()
-    moto_step_functions.install(time_scale=time_scale)
+    requests.install()  # before any service of moto is imported
+    values.install()
+    dynamodb.install()
+    capacity.install()
+    executions.install()
+    step_functions.install(time_scale=time_scale)
 
 
 def wait_execution(arn: str, timeout: float = 45.0) -> str:
     """Block, without polling, until an execution ends or `timeout` seconds have passed; returns its status."""
-    from hibernaut.local.aws_offline import moto_executions
+    from hibernaut.local.aws_offline.moto import executions
 
-    return moto_executions.wait_execution(arn, timeout)
+    return executions.wait_execution(arn, timeout)
 
 
 def wait_rest(arn: str, timeout: float = 45.0) -> str:
     """As `wait_execution`, but also returns when the execution waits for an approval."""
-    from hibernaut.local.aws_offline import moto_executions
+    from hibernaut.local.aws_offline.moto import executions
 
-    return moto_executions.wait_rest(arn, timeout)
+    return executions.wait_rest(arn, timeout)
 
 
 def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called at the end of every execution."""
-    from hibernaut.local.aws_offline import moto_executions
+    from hibernaut.local.aws_offline.moto import executions
 
-    return moto_executions.told_of_ends(listener)
+    return executions.told_of_ends(listener)
 
 
 def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called, within each write, for every record of a table's change stream."""
-    from hibernaut.local.aws_offline import moto_dynamodb
+    from hibernaut.local.aws_offline.moto import dynamodb
 
-    return moto_dynamodb.told_of_changes(listener)
+    return dynamodb.told_of_changes(listener)
 
 
 def told_of_objects(listener: Callable[[CreatedObjects], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called for every new object."""
-    from hibernaut.local.aws_offline import moto_objects
+    from hibernaut.local.aws_offline.moto import objects as moto_objects
 
     return moto_objects.told_of_objects(listener)
 
 
 def connections_behind_moto(gateway: OpenConnections) -> AbstractContextManager[None]:
     """Within the context, the management API of WebSocket connections reaches these connections."""
-    from hibernaut.local.aws_offline import moto_sockets
+    from hibernaut.local.aws_offline.moto import sockets as moto_sockets
 
     return moto_sockets.connections_behind_moto(gateway)
