@@ -116,7 +116,7 @@ def first_view(browser: Browser, server: Server) -> str:
         context = browser.new_context()
         page = context.new_page()
         answers: list[Response] = []
-        page.on("response", answers.append)
+        page.on("response", lambda one, found=answers: found.append(one))
         shown(page, server)
         times.append(float(page.evaluate("performance.now()")))
         sizes.append(sum(len(one.body()) for one in answers if "/console/" in one.url and one.ok))
@@ -128,12 +128,12 @@ def away(page: Page) -> None:
     page.goto("about:blank")
 
 
-def alone(page: Page, server: Server) -> tuple[float, float, Counter[str]]:
+def alone(page: Page, server: Server, seconds: float) -> tuple[float, float, Counter[str]]:
     """The server's CPU milliseconds for a second of an open page, and of no page, while nothing runs; and what the page asks by itself."""
     away(page)
     cpu = server.cpu_ms()
-    page.wait_for_timeout(SECONDS * MILLISECONDS)
-    idle = (server.cpu_ms() - cpu) / SECONDS
+    page.wait_for_timeout(seconds * MILLISECONDS)
+    idle = (server.cpu_ms() - cpu) / seconds
     shown(page, server)
     asked: Counter[str] = Counter()
 
@@ -142,9 +142,9 @@ def alone(page: Page, server: Server) -> tuple[float, float, Counter[str]]:
 
     page.on("request", count)
     cpu = server.cpu_ms()
-    page.wait_for_timeout(SECONDS * MILLISECONDS)
+    page.wait_for_timeout(seconds * MILLISECONDS)
     page.remove_listener("request", count)
-    return (server.cpu_ms() - cpu) / SECONDS, idle, asked
+    return (server.cpu_ms() - cpu) / seconds, idle, asked
 
 
 def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
@@ -156,6 +156,7 @@ def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
         client, page = Client(server), browser.new_page()
         agents = [client.agent(name=f"agent {place}") for place in range(STREAMS)]
         view = first_view(browser, server)
+        open_page, idle, asked = alone(page, server, seconds)
         without, beside = list[Period](), list[Period]()
         with Load(server, agents) as load:
             shown(page, server)
@@ -167,13 +168,12 @@ def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
                 beside.append(load.period(page, seconds))
             away(page)
             without.append(load.period(page, seconds))
-        open_page, idle, asked = alone(page, server)
         steps = client.http.get("/v1/usage").json()["total"]["steps"]
     return [
         f"The console's Home beside {STREAMS} streams of {STREAMS} agents, {rounds} periods of {seconds:.0f} s ({steps} steps at the end)",
         *(_line(name, periods) for name, periods in (("without the console", without), ("with the console", beside))),
         f"  the server's CPU for a message, in pairs:  {slowdown(without, beside):+.1f} %   (aim: ≤ 5 %)",
-        f"  the open page at the end, nothing running: {open_page - idle:.1f} ms of CPU for a second; asks {json.dumps(dict(asked))} in {SECONDS:.0f} s",
+        f"  the open page before that, nothing running: {open_page - idle:.1f} ms of CPU for a second; asks {json.dumps(dict(asked))} in {seconds:.0f} s",
         view,
     ]
 
