@@ -29,6 +29,7 @@ from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.any_request import Operation, operations
 from tests.support.api_description import api_description
+from tests.support.direct_client import DirectClient
 from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
 
 DOCUMENT = api_description()
@@ -59,7 +60,7 @@ Rows = dict[tuple[str, str], str]
 class Server:
     """The embedded profile with keys of two tenants, each with one thing of everything. No request waits for a message that never arrives."""
 
-    def __init__(self, house: Embedded, client: TestClient, data: Path) -> None:
+    def __init__(self, house: Embedded, client: DirectClient, data: Path) -> None:
         self.house = house
         self.client = client
         self._database = data / "hibernaut.db"
@@ -104,7 +105,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         services = services_of(house.stores, house.host, house.engines)
         app = create_app(services, access=house.access, waits=WaitSettings(arriving=0.0))
         with TestClient(app, base_url="http://localhost") as client:
-            yield Server(house, client, data)
+            yield Server(house, DirectClient(app, client), data)
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ DRAWN = 6
 
 
 class HttpClient(Protocol):
-    """The part of httpx's client and of Starlette's test client that is used."""
+    """The part of httpx's client and of `DirectClient` that is used."""
 
     def request(self, method: str, url: str, **options: Any) -> Any: ...
 
