@@ -259,46 +259,6 @@ def test_the_messages_in_context_can_be_set(client: Letta, new_agent: NewAgent) 
         client.agents.update(agent.id, extra_body={"message_ids": [kept[0], "x" * 1_000]})
 
 
-@pytest.mark.manifest("agents.list", "agents.list.filters")
-def test_agents_are_listed_by_what_they_are(client: Letta, new_agent: NewAgent) -> None:
-    one = new_agent(name="Filter One", tags=["f1", "shared"], project_id="fp", template_id="ft")
-    two = new_agent(name="Filter Two", tags=["f2", "shared"])
-
-    def found(**wanted: Any) -> list[str]:
-        return [agent.id for agent in client.agents.list(**wanted)]
-
-    assert found(name="Filter One") == [one.id]
-    assert found(query_text="filter t") == [two.id]
-    assert found(tags=["f1", "shared"]) == [two.id, one.id]
-    assert found(tags=["f1", "shared"], match_all_tags=True) == [one.id]
-    assert found(project_id="fp") == found(template_id="ft") == [one.id]
-    assert found(tags=["shared"], order="asc") == [one.id, two.id]
-    assert found(last_stop_reason="max_tokens_exceeded") == []
-
-
-@pytest.mark.manifest("agents.list.cursors")
-def test_the_sdk_walks_the_list_in_either_direction(client: Letta, new_agent: NewAgent) -> None:
-    made = [new_agent(tags=["walk"]).id for _ in range(5)]
-    assert [agent.id for agent in client.agents.list(tags=["walk"], limit=2)] == made[::-1]
-    assert [agent.id for agent in client.agents.list(tags=["walk"], limit=2, order="asc")] == made
-    before = [agent.id for agent in client.agents.list(tags=["walk"], limit=2, before=made[0])]
-    assert sorted(before) == sorted(made[1:])
-    ignored = client.agents.list(tags=["walk"], after=f"agent-{MISSING}")
-    assert len(ignored.items) == 5
-
-
-@pytest.mark.manifest("agents.list.order")
-def test_agents_are_ordered_by_their_last_change_or_run(client: Letta, new_agent: NewAgent) -> None:
-    first, second = (new_agent(tags=["order"]).id for _ in range(2))
-    client.agents.update(first, description="touched")
-    assert [agent.id for agent in client.agents.list(tags=["order"], order_by="updated_at")] == [first, second]
-    client.agents.messages.create(second, input="hi")
-    ran = client.agents.list(tags=["order"], order_by="last_run_completion").items
-    assert [agent.id for agent in ran] == [second, first]
-    assert (ran[0].last_stop_reason, ran[1].last_stop_reason) == ("end_turn", None)
-    assert ran[0].last_run_duration_ms is not None
-
-
 @pytest.mark.manifest("agents.delete")
 def test_a_deleted_agent_is_gone_and_its_blocks_stay(client: Letta, new_agent: NewAgent) -> None:
     agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann"}])

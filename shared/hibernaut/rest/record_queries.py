@@ -17,6 +17,7 @@ from hibernaut.schemas.access_token import MOST_TOKENS_LISTED
 from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.events.webhook import DeliveryState, EventId
+from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.models.provider import ProviderType
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import shown_relations
@@ -28,6 +29,8 @@ from hibernaut.services.tools.tools import ToolFilter
 
 Order = Literal["asc", "desc"]
 AgentOrder = Literal["created_at", "updated_at", "last_run_completion"]
+MOST_AGENTS_NAMED = 200
+"""The largest number of agents that a list is asked for by their ids."""
 LABEL_PATTERN = "^[a-zA-Z0-9_/-]+$"
 
 
@@ -99,8 +102,12 @@ class AgentCount(_AgentChoice):
 
 
 class AgentList(_List, _Shown, _AgentChoice):
-    """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`."""
+    """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`.
 
+    `agent_ids`, an addition to V1: the agents with these ids, hidden ones too, in this order and whatever the other filters say.
+    """
+
+    agent_ids: list[AgentId] | None = Field(default=None, max_length=MOST_AGENTS_NAMED)
     order_by: AgentOrder = "created_at"
     ascending: bool | None = None
     sort_by: AgentOrder | None = None

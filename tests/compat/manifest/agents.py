@@ -154,6 +154,12 @@ ROWS = (
         "API 2.2",
         "Filters: name, part of a name, tags, project, template, identity, stop reason, creator.",
     ),
+    diverging(
+        "agents.list.ids",
+        "API 2.2",
+        "`agent_ids` (at most 200) lists these agents alone, hidden ones too, in the order of the ids; what does not exist is left out.",
+        "V1 has no such parameter, and ignores it: the names of the agents of a group or of schedules cost a request each.",
+    ),
     done("agents.list.order", "API 2.2", "Orders: creation, last update, last run; agents without a run are last."),
     done("agents.list.cursors", "API 1.5", "Cursors follow the requested order; an unknown cursor is ignored."),
     done(

@@ -11,12 +11,13 @@ import { Announcer, Failure, Icon, IconButton, Loading } from "./ui.js";
 
 /** @typedef {import("./router.js").Route} Route */
 
-const PLACES = [["home", "Home"], ["tools", "Tools"], ["settings", "Settings"]];
+const PLACES = [["home", "Home"], ["teams", "Teams"], ["tools", "Tools"], ["settings", "Settings"]];
 
 /** These places come with their first visit. @type {Record<string, () => Promise<any>>} */
 const later = {
   agents: () => import("./agent.js").then((module) => module.AgentPlace),
   settings: () => import("./settings/settings.js").then((module) => module.Settings),
+  teams: () => import("./teams/teams.js").then((module) => module.Teams),
   tools: () => import("./tools/tools.js").then((module) => module.Tools),
 };
 

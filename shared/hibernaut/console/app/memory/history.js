@@ -65,8 +65,8 @@ function Opened({ id, version, current, restore }) {
   </div>`;
 }
 
-/** @param {{change: Change}} props */
-function Diff({ change }) {
+/** What differs in a field, by lines. @param {{change: Change}} props */
+export function Diff({ change }) {
   const lines = change.lines?.filter((line) => !line.startsWith("@@")) ?? [...oneLine("-", change.before), ...oneLine("+", change.after)];
   return html`<div class="diff" tabindex="0" role="region" aria-label=${`Differences in ${change.field}`}>
     ${lines.map((line) => html`<span class=${{ "+": "add", "-": "gone" }[line[0]] ?? ""} dir="auto">${line}</span>`)}

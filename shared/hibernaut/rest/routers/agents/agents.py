@@ -37,8 +37,10 @@ def create_agent(
 
 @router.get("", response_model=list[AgentState])
 def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery) -> Response:
-    """A page of agents. Hidden agents are omitted unless `show_hidden_agents` is set."""
+    """A page of agents. Hidden agents are omitted unless `show_hidden_agents` is set. `agent_ids`: these agents alone, as far as they exist."""
     shown, order_by = query.shown(caller), query.sort_by or query.order_by
+    if query.agent_ids is not None:
+        return replies(services.agents.some(query.agent_ids, shown))
     return replies(services.agents.list(query.filter(), query.page(), order_by, shown))
 
 
