@@ -9,7 +9,7 @@ import httpx
 import pytest
 from letta_client import ConflictError, Letta
 
-from tests.compat.conftest import Said, calls
+from tests.compat.conftest import DEMO, Keyed, Said, calls
 
 OSLO = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo."})
 
@@ -125,3 +125,33 @@ def test_a_deleted_passage_is_brought_back(client: Letta, http: httpx.Client, ne
     assert [each["change"] for each in http.get(f"{place}/versions").json()] == ["deleted", "created"]
     back = http.post(f"{place}/rollback", json={"version": 1, "current_version": 2}).json()
     assert (back["version"], back["passage"]["text"]) == (3, "The key hangs behind the clock.")
+
+
+@pytest.mark.manifest("versions.blocks")
+def test_an_administrator_checks_all_chains_page_by_page(keyed: Keyed) -> None:
+    tenant = "audited"
+    signed = {"authorization": f"Bearer {keyed.key(tenant)}"}
+    with keyed.sdk(keyed.key(tenant)) as sdk:
+        agent = sdk.agents.create(model=DEMO, memory_blocks=[{"label": "human", "value": "one"}])
+        sdk.agents.blocks.update("human", agent_id=agent.id, value="two")
+        block = sdk.agents.blocks.retrieve("human", agent_id=agent.id)
+        (passage,) = sdk.agents.passages.create(agent.id, text="The key hangs behind the clock.")
+    found, after = [], ""
+    while True:
+        page = keyed.get(f"/v1/audit?limit=1&after={after}", signed).json()
+        found += page["records"]
+        assert len(page["records"]) <= 1
+        if (after := page["next"]) is None:
+            break
+    assert [(one["kind"], one["subject"], one["version"], one["fault"]) for one in found] == [
+        ("agent", agent.id, 1, None),
+        ("block", block.id, 2, None),
+        ("passage", passage.id, 1, None),
+    ]
+    assert keyed.get(f"/v1/blocks/{block.id}/versions", signed).json()[0]["hash"] == found[1]["hash"]
+    assert found[2]["archive_id"]
+    refused = keyed.get("/v1/audit?after=somewhere", signed)
+    assert refused.status_code == 400
+    assert "INVALID_ARGUMENT: after must be the next of another page" in refused.text
+    writer = {"authorization": f"Bearer {keyed.key(tenant, scope='write')}"}
+    assert keyed.get("/v1/audit", writer).status_code == 403

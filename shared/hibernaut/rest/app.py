@@ -45,6 +45,7 @@ from hibernaut.rest.routers.conversations import chat_completions, compaction, c
 from hibernaut.rest.routers.deployment import (
     access_tokens,
     api_keys,
+    audits,
     budgets,
     erasures,
     health,
@@ -111,6 +112,7 @@ ROUTERS = (
     usage,
     api_keys,
     access_tokens,
+    audits,
     budgets,
     webhooks,
     erasures,

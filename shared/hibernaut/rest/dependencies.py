@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hibernaut.services.logs.messages import MessageLists
     from hibernaut.services.logs.run_follower import RunFollower
     from hibernaut.services.memory.archives import Archives
+    from hibernaut.services.memory.audit_pages import AuditPages
     from hibernaut.services.memory.block_history import BlockHistory
     from hibernaut.services.memory.blocks import Blocks
     from hibernaut.services.memory.passage_history import PassageHistory
@@ -94,6 +95,7 @@ class Services:
     group_messages: GroupMessages
     identities: Identities
     erasures: Erasures
+    audits: AuditPages
     block_history: BlockHistory
     run_versions: RunVersions
     tools: Tools

@@ -47,7 +47,7 @@ CHANGING_GETS = frozenset({"/v1/mcp-servers/connect/{mcp_server_id}"})
 WEBHOOKS = "/v1/webhooks"
 ERASURES = "/v1/erasures"
 ERASE = "/v1/identities/{identity_id}/erase"
-TOOL_POLICIES, TOOL_CALLS, ADMIN = "/v1/tool-policies", "/v1/tool-calls", "/v1/admin"
+TOOL_POLICIES, TOOL_CALLS, ADMIN, AUDIT = "/v1/tool-policies", "/v1/tool-calls", "/v1/admin", "/v1/audit"
 ADMINISTRATION = (
     "/v1/api-keys",
     "/v1/budgets",
@@ -58,9 +58,10 @@ ADMINISTRATION = (
     TOOL_POLICIES,
     TOOL_CALLS,
     ADMIN,
+    AUDIT,
 )
 """The prefixes of the routes that need the scope admin."""
-WITHOUT_KEYS = (WEBHOOKS, ERASURES, ERASE, TOOL_POLICIES, TOOL_CALLS, ADMIN)
+WITHOUT_KEYS = (WEBHOOKS, ERASURES, ERASE, TOOL_POLICIES, TOOL_CALLS, ADMIN, AUDIT)
 """The prefixes of those that work on a server without keys too, whose callers are on its own machine."""
 
 OF_EVERYONE = frozenset({*HEALTH, "/v1/models", "/v1/models/embedding"})

@@ -29,6 +29,7 @@ from hibernaut.services.imports.import_writer import ImportWriter
 from hibernaut.services.logs.messages import MessageLists
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.memory.archives import Archives
+from hibernaut.services.memory.audit_pages import AuditPages
 from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks
 from hibernaut.services.memory.passage_history import PassageHistory
@@ -143,6 +144,7 @@ def services_over(
         groups=groups,
         group_messages=GroupMessages(records, groups, prompts=chain.prompts, messages=messages, windows=windows),
         erasures=chain.erasures,
+        audits=AuditPages(stores),
         identities=Identities(records, IdentityLinks(records, updates)),
         tools=tools,
         mcp_servers=mcp.servers,

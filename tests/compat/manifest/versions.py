@@ -15,7 +15,7 @@ ROWS = (
     diverging(
         "versions.blocks",
         "API 2.10",
-        "/v1/blocks/{id}/versions lists who changed a block, when and how; one version, the version at a time, and differences are read below it.",
+        "/v1/blocks/{id}/versions lists who changed a block, when and how; one version, the version at a time, and differences are read below it. GET /v1/audit checks all chains of versions, page by page, for keys of the scope admin.",
         V1,
     ),
     diverging(

@@ -135,9 +135,17 @@ class NotedHead(Schema):
 
 class ChainReport(NotedHead):
     """What an audit found of one record. `first`: the oldest version that is kept. `fault`: the first broken link; null: the chain holds. `erasure`: the
-    erasure of a person by which the record went with its versions.
+    erasure of a person by which the record went with its versions. `archive_id`: the archive of a passage.
     """
 
     first: int = 0
     fault: str | None = None
     erasure: str | None = None
+    archive_id: str | None = None
+
+
+class AuditPage(Schema):
+    """A page of an audit. `next`: what `after` takes for the following page; null: everything was checked."""
+
+    records: list[ChainReport]
+    next: str | None = None

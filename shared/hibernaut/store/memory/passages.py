@@ -81,9 +81,10 @@ class PassageStore:
             Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
         ]
 
-    def archives(self) -> list[str]:
-        """The ids of all archives, oldest first."""
-        return [str(row["sk"]) for row in self._table.query(keys.archive_row(self._tenant, "").pk)]
+    def archives(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        """The ids of the archives after this one, oldest first; None: of all."""
+        rows = self._table.query(keys.archive_row(self._tenant, "").pk, after=after, limit=limit)
+        return [str(row["sk"]) for row in rows]
 
     def ids(self, archive_id: str) -> list[str]:
         """The ids of all passages of an archive, oldest first."""
@@ -240,21 +241,33 @@ class PassageStore:
         """Where the version is that ended a passage."""
         return version_keys.of_passage(self._tenant, archive_id, passage_id)
 
-    def audited(self, archive_id: str) -> Iterator[ChainReport]:
-        """What an audit finds of each passage of an archive, by id, and of each that was deleted. Passages of older data have no version."""
+    def audited(self, archive_id: str, after: str = "", *, first: int = MOST_AT_ONCE) -> Iterator[tuple[str, ChainReport | None]]:
+        """What an audit finds of each passage of an archive, by id, and then of each that was deleted; with the cursor behind it. Passages of older data
+        have no version, and no report. `after`: a cursor; `first`: how many items are read at once.
+        """
         pk = keys.archive(self._tenant, archive_id).pk
-        for item in self._walk(pk, "PASSAGE#"):
-            if (made := made_in(item)) is not None:
-                content = content_of(self._codec.record(Passage, item))
-                chain = ChainCheck(keys.last_part(str(item["sk"])))
-                fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or chain.end(
-                    (made.version, made.hash), made.version, content
-                )
-                yield _report(chain, fault)
-        for item in self._walk(pk, version_keys.VERSION):
-            chain = ChainCheck(str(item["sk"]).split("#")[1])
+        passage_id, _, number = after.partition("@")
+        if not number:
+            for item in self._walk(pk, "PASSAGE#", f"PASSAGE#{passage_id}" if passage_id else None, first):
+                found = keys.last_part(str(item["sk"]))
+                yield found, self._there(archive_id, found, item)
+        behind = self.history(archive_id, passage_id).key(int(number)).sk if number else None
+        for item in self._walk(pk, version_keys.VERSION, behind, first):
+            _, found, at = str(item["sk"]).split("#")
+            chain = ChainCheck(found)
             fault = chain.take(self._versions.link(item)) or chain.end((0, ""), 0, None)
-            yield _report(chain, fault)
+            yield f"{found}@{int(at)}", _report(archive_id, chain, fault)
+
+    def _there(self, archive_id: str, passage_id: str, item: Item) -> ChainReport | None:
+        """What an audit finds of a passage that is there."""
+        made = made_in(item)
+        if made is None:
+            return None
+        chain, content = ChainCheck(passage_id), content_of(self._codec.record(Passage, item))
+        fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or chain.end(
+            (made.version, made.hash), made.version, content
+        )
+        return _report(archive_id, chain, fault)
 
     def of_run(self, archive_id: str, run_id: str, first: str, last: str) -> list[RunPassage]:
         """The passages of an archive with first < id < last that a run stored, and those of them that were deleted since."""
@@ -264,8 +277,8 @@ class PassageStore:
             found[passage_id] = RunPassage(passage_id, tags, made.version, made.hash)
         return list(found.values())
 
-    def _walk(self, pk: str, prefix: str) -> Iterator[Item]:
-        query = Query(pk, prefix=prefix, limit=MOST_AT_ONCE)
+    def _walk(self, pk: str, prefix: str, after: str | None, size: int) -> Iterator[Item]:
+        query = Query(pk, prefix=prefix, after=after, limit=size)
         yield from self._from(query, query.run(self._table.query))
 
     def _part(self, archive_id: str, prefix: str, span: IdRange) -> Query:
@@ -340,9 +353,17 @@ class PassageStore:
         )
 
 
-def _report(chain: ChainCheck, fault: str | None) -> ChainReport:
+def _report(archive_id: str, chain: ChainCheck, fault: str | None) -> ChainReport:
     number, found = chain.head
-    return ChainReport(kind="passage", subject=chain.subject, version=number, hash=found, first=chain.first, fault=fault)
+    return ChainReport(
+        kind="passage",
+        subject=chain.subject,
+        version=number,
+        hash=found,
+        first=chain.first,
+        fault=fault,
+        archive_id=archive_id,
+    )
 
 
 def made_in(item: Item) -> StoredVersion | None:
