@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelRequest
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
@@ -201,12 +201,14 @@ def visiting(opened: Browser, url: str, **options: Any) -> Iterator[Visit]:
             context.close()
 
 
-def picture(page: Page, name: str, *, height: int = 500) -> None:
-    """Keep a picture of the page for the docs, where `make pictures` asks for it."""
+def picture(page: Page, name: str, *, height: int = 500, of: Locator | None = None) -> None:
+    """Keep a picture of the page, or of a part of it, for the docs, where `make pictures` asks for it."""
     if os.environ.get(WANTED):
         PICTURES.mkdir(exist_ok=True)
         usual = page.viewport_size
         page.set_viewport_size({"width": PICTURED, "height": height})
-        page.screenshot(path=PICTURES / f"{name}.png", animations="disabled", caret="hide")
+        if of:
+            of.scroll_into_view_if_needed()
+        (of or page).screenshot(path=PICTURES / f"{name}.png", animations="disabled", caret="hide")
         if usual:
             page.set_viewport_size(usual)

@@ -6,6 +6,8 @@ import { store } from "./store.js";
 /** The API lies beside the console, under whatever prefix the page was loaded. */
 const ROOT = new URL("../v1/", document.baseURI);
 const KEY = "hibernaut-key";
+/** What the server says of itself; a 401 in other words is that of somebody else, such as a model provider whose key is checked. */
+const UNKNOWN = "Unauthorized";
 /** Milliseconds between questions for the health of a server that does not answer. */
 const [SHORTEST, LONGEST] = [250, 8000];
 
@@ -108,10 +110,11 @@ export async function open(method, path, { query, body, form, signal } = {}) {
     lost();
     throw new ApiError(route, 0, null);
   }
-  if (response.status === 401) connection.set("key");
+  const refusal = response.ok ? null : await response.json().catch(() => null);
+  if (response.status === 401 && refusal?.detail === UNKNOWN) connection.set("key");
   else reached();
   if (response.ok) return response;
-  throw new ApiError(route, response.status, await response.json().catch(() => null));
+  throw new ApiError(route, response.status, refusal);
 }
 
 /**

@@ -263,3 +263,31 @@ export interface ToolPolicy {
   rate: { calls: number; seconds: number; per: string } | null;
   enabled: boolean;
 }
+
+export interface AuditRecord {
+  kind: "agent" | "block" | "passage";
+  subject: string;
+  version: number;
+  hash: string;
+  fault: string | null;
+  archive_id: string | null;
+}
+
+export interface Identity {
+  id: string;
+  identifier_key: string;
+  name: string;
+  identity_type: string;
+  agent_ids: string[];
+  block_ids: string[];
+}
+
+/** `receipt` and `check` are missing in lists. */
+export interface Erasure {
+  id: string;
+  identity_id: string;
+  state: "running" | "completed";
+  started_at: string;
+  receipt: { kind: string; id: string; extent: string }[];
+  check: { state: string; found: { kind: string; id: string }[] } | null;
+}

@@ -5,8 +5,11 @@ import { useCommands } from "../commands.js";
 import { FormDialog } from "../forms.js";
 import { count, dollars, moment } from "../format.js";
 import { agentPlace } from "../router.js";
+import { useLoaded } from "../store.js";
 import { Confirm, Icon, IconButton, Loading, say } from "../ui.js";
 import { AdminFailure, usePages } from "./parts.js";
+import { BudgetPlots, firstDay } from "./budget_plots.js";
+import { usedSince } from "./plot.js";
 
 /** @typedef {import("../types.js").Budget} Budget */
 
@@ -16,12 +19,17 @@ const LIMITS = [["tokens_per_day", "Tokens a day"], ["tokens_per_month", "Tokens
 /** @param {string} name @param {number} value */
 const amount = (name, value) => (name.startsWith("cost") ? dollars(value) : count(value));
 
+/** @param {Budget[] | undefined} budgets */
+const tenantFirst = (budgets) => budgets && [...budgets].sort((one, other) => Number(other.scope === "tenant") - Number(one.scope === "tenant"));
+
 export function Budgets() {
   const budgets = usePages("budgets", PAGE, "subject");
   const [setting, setSetting] = useState(/** @type {Partial<Budget> | null} */ (null));
   const [removing, setRemoving] = useState(/** @type {Budget | null} */ (null));
   useCommands(() => [{ name: "Set a budget", hint: "Settings", act: () => setSetting({}) }], []);
   const value = /** @type {Budget[] | undefined} */ (budgets.value);
+  const any = Boolean(value?.length);
+  const used = useLoaded((signal) => (any ? usedSince(firstDay(), signal) : Promise.resolve(null)), [any]);
   const { error, again } = budgets;
   const remove = async () => {
     await call("DELETE", `budgets/${removing?.subject}`);
@@ -33,14 +41,14 @@ export function Budgets() {
     <${AdminFailure} error=${error} again=${again} what="budgets" command="hibernaut budgets list" />
     ${!value && !error && html`<${Loading} label="Loading budgets" />`}
     ${value?.length === 0 && html`<p class="empty card">There is no budget: nothing is limited, and nothing is counted. Set one for the whole tenant, a key or an agent.</p>`}
-    <ul class="plain sides">${value?.map((one) => html`<${Card} key=${one.subject} budget=${one} edit=${() => setSetting(one)} remove=${() => setRemoving(one)} />`)}</ul>
+    <ul class="plain stack">${tenantFirst(value)?.map((one) => html`<${Card} key=${one.subject} budget=${one} used=${used} edit=${() => setSetting(one)} remove=${() => setRemoving(one)} />`)}</ul>
     ${budgets.more && html`<button type="button" onClick=${budgets.more}>More budgets</button>`}
     ${setting && html`<${SetBudget} budget=${setting} close=${() => setSetting(null)} made=${again} />`}
     ${removing && html`<${Confirm} title="Remove this budget?" act="Remove" done=${remove} close=${() => setRemoving(null)} text=${`${removing.subject === "tenant" ? "The whole tenant" : removing.subject} is not limited by it any more.`} />`}`;
 }
 
-/** @param {{budget: Budget, edit: () => void, remove: () => void}} props */
-function Card({ budget, edit, remove }) {
+/** @param {{budget: Budget, used: import("./budget_plots.js").Used, edit: () => void, remove: () => void}} props */
+function Card({ budget, used, edit, remove }) {
   const { subject } = budget;
   const title = subject === "tenant" ? "The whole tenant" : budget.scope === "agent" ? html`<a href=${agentPlace(subject)}>${subject}</a>` : subject;
   return html`<li class="card server"><article class="stack" aria-label=${`Budget of ${subject}`}>
@@ -48,6 +56,7 @@ function Card({ budget, edit, remove }) {
       ${!budget.is_default && html`<${IconButton} icon="trash" label="Remove this budget" onClick=${remove} />`}</div>
     ${budget.is_default && html`<p class="small muted">The default of this server.</p>`}
     ${LIMITS.filter(([name]) => budget[name] !== null).map(([name, called]) => html`<${Limit} name=${name} title=${called} limit=${Number(budget[name])} used=${name in budget.used ? budget.used[name] : null} />`)}
+    <${BudgetPlots} budget=${budget} used=${used} />
     <p class="small muted">Days begin again at ${moment(budget.day_ends)}, months at ${moment(budget.month_ends)}.</p>
   </article></li>`;
 }

@@ -25,14 +25,15 @@ export function Models() {
   const again = () => (providers.again(), models.again());
   return html`<div class="row head"><div class="grow"><h1>Models</h1><p class="muted small">What agents think with. The server's own providers are set by its environment.</p></div>
       <button type="button" class="primary" onClick=${() => setAdding(true)}><${Icon} name="plus" /> Add a provider</button></div>
-    <section class="stack" aria-labelledby="providers"><h2 id="providers">Providers with keys of your own</h2>
-      <${Failure} error=${providers.error} again=${providers.again} />
+    <${Failure} error=${providers.error} again=${providers.again} />
+    ${!providers.value && !providers.error && html`<${Loading} label="Loading providers" />`}
+    ${providers.value && html`<section class="stack" aria-labelledby="providers"><h2 id="providers">Providers with keys of your own</h2>
       ${providers.value?.length === 0 && html`<p class="empty card">There is none. Add one with its key, and its models stand below.</p>`}
       <ul class="plain sides">${providers.value?.map((one) => html`<${ProviderCard} key=${one.id} provider=${one} changed=${again} />`)}</ul>
-    </section>
+    </section>`}
     <${Failure} error=${models.error} again=${models.again} />
-    ${!models.value && !models.error && html`<${Loading} label="Asking the providers" />`}
-    ${models.value && html`<${ModelTable} title="Language models" models=${models.value[0]} /><${ModelTable} title="Embedding models" models=${models.value[1]} />`}
+    ${(providers.value || providers.error) && !models.value && !models.error && html`<${Loading} label="Asking the providers" />`}
+    ${(providers.value || providers.error) && models.value && html`<${ModelTable} title="Language models" models=${models.value[0]} /><${ModelTable} title="Embedding models" models=${models.value[1]} />`}
     ${adding && html`<${NewProvider} close=${() => setAdding(false)} made=${again} />`}`;
 }
 
@@ -57,6 +58,7 @@ function ModelTable({ title, models }) {
 function ProviderCard({ provider, changed }) {
   const [told, setTold] = useState("");
   const [deleting, setDeleting] = useState(false);
+  const [replacing, setReplacing] = useState(false);
   const checking = useAction(async () => {
     setTold("");
     setTold((await post(`providers/${provider.id}/check`)).message);
@@ -70,10 +72,30 @@ function ProviderCard({ provider, changed }) {
     <div class="row"><h3 class="grow ellipsis" dir="auto">${provider.name}</h3><span class="tag">${provider.provider_type}</span><${IconButton} icon="trash" label="Delete this provider" onClick=${() => setDeleting(true)} /></div>
     ${provider.base_url && html`<p class="small"><code>${provider.base_url}</code></p>`}
     <div class="row"><button type="button" disabled=${checking.busy} onClick=${() => checking.run()}>${checking.busy ? "Checking …" : "Check the key"}</button>
+      <button type="button" onClick=${() => setReplacing(true)}>Replace the key</button>
       <span role="status">${told && html`<span class="state busy">${told}</span>`}</span></div>
     <${Failure} error=${checking.error} advice=${ADVICE} close=${checking.clear} />
+    ${replacing && html`<${ReplaceKey} provider=${provider} close=${() => setReplacing(false)} made=${() => (setTold(""), checking.clear(), changed())} />`}
     ${deleting && html`<${Confirm} title="Delete this provider?" act="Delete" done=${remove} close=${() => setDeleting(false)} text=${`The key of ${provider.name} is deleted. Agents that use its models keep their messages, but need another model.`} />`}
   </article></li>`;
+}
+
+/** Another key in place of the stored one, which is tried first. @param {{provider: Provider, close: () => void, made: () => void}} props */
+function ReplaceKey({ provider, close, made }) {
+  /** @param {FormData} form */
+  const replace = async (form) => {
+    const keys = { api_key: form.get("key"), base_url: form.get("address") || null };
+    if (form.has("check")) await post("providers/check", { provider_type: provider.provider_type, ...keys });
+    await call("PATCH", `providers/${provider.id}`, { body: keys });
+    say("The key was replaced.");
+    made();
+  };
+  return html`<${FormDialog} title=${`Replace the key of ${provider.name}`} act="Replace" done=${replace} close=${close}>
+    <label class="field"><span>New key</span><input name="key" type="password" required autocomplete="off" autofocus /></label>
+    <label class="field"><span>Address, if it is not the provider's own</span><input name="address" type="url" dir="ltr" autocomplete="off" value=${provider.base_url ?? ""} /></label>
+    <label class="check"><input type="checkbox" role="switch" name="check" checked /><span>Try the new key first<small>A key that the provider refuses replaces nothing.</small></span></label>
+    <p class="small muted">The next model call uses the new key. The old one is overwritten, and neither is shown again.</p>
+  <//>`;
 }
 
 /** @param {{close: () => void, made: () => void}} props */

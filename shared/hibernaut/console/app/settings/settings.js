@@ -1,16 +1,18 @@
-/** Settings: models and providers, API keys, budgets, what was used, and tool policies. */
+/** Settings: models and providers, API keys, budgets, what was used, tool policies, identities and the audit log. */
 import { html } from "../../vendor/htm-preact-3.1.1.js";
 import { useCommands } from "../commands.js";
 import { go } from "../router.js";
 import { useTitle } from "../ui.js";
+import { Audit } from "./audit.js";
 import { Budgets } from "./budgets.js";
+import { Identities } from "./identities.js";
 import { Keys } from "./keys.js";
 import { Models } from "./models.js";
 import { Policies } from "./policies.js";
 import { Usage } from "./usage.js";
 
 /** @type {[string, string, () => any][]} */
-const PARTS = [["models", "Models", Models], ["keys", "API keys", Keys], ["budgets", "Budgets", Budgets], ["usage", "Usage", Usage], ["policies", "Tool policies", Policies]];
+const PARTS = [["models", "Models", Models], ["keys", "API keys", Keys], ["budgets", "Budgets", Budgets], ["usage", "Usage", Usage], ["policies", "Tool policies", Policies], ["identities", "Identities", Identities], ["audit", "Audit log", Audit]];
 
 /** @param {{route: import("../router.js").Route}} props */
 export function Settings({ route: { id } }) {

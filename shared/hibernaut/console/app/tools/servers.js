@@ -1,4 +1,4 @@
-/** MCP servers: add them, test the connection, read their tools, delete them. */
+/** MCP servers: add and change them, test and authorize the connection, read their tools, delete them. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get } from "../api.js";
 import { useCommands } from "../commands.js";
@@ -6,6 +6,8 @@ import { useAction } from "../forms.js";
 import { shown as duration } from "../runs/timeline.js";
 import { useLoaded } from "../store.js";
 import { Confirm, Failure, Icon, IconButton, Loading, Time, say, useTitle } from "../ui.js";
+import { ChangeServer } from "./change_server.js";
+import { Connect } from "./connect.js";
 import { ADVICE, NewServer } from "./new_server.js";
 
 /** @typedef {import("../types.js").McpServer} McpServer */
@@ -37,6 +39,8 @@ function secretsOf(server) {
 function ServerCard({ server, changed }) {
   const [open, setOpen] = useState(false);
   const [deleting, setDeleting] = useState(false);
+  const [changing, setChanging] = useState(false);
+  const [connecting, setConnecting] = useState(false);
   const [told, setTold] = useState("");
   const doing = useAction(async (/** @type {() => Promise<string>} */ act) => {
     setTold("");
@@ -54,17 +58,21 @@ function ServerCard({ server, changed }) {
   const secrets = secretsOf(server);
   return html`<li class="card server"><article class="stack" aria-label=${`MCP server ${server.server_name}`}>
     <div class="row"><h2 class="grow ellipsis" dir="auto">${server.server_name}</h2><span class="tag">${server.mcp_server_type}</span>
+      <button type="button" onClick=${() => setChanging(true)}>Change</button>
       <${IconButton} icon="trash" label="Delete this server" onClick=${() => setDeleting(true)} /></div>
     <p class="small"><code>${server.server_url ?? [server.command, ...(server.args ?? [])].join(" ")}</code>${secrets.length > 0 && html` · ${secrets.map((one) => html`<code>${one}</code> `)}`}</p>
     <${Sync} server=${server} />
     <div class="row">
       <button type="button" disabled=${doing.busy} onClick=${() => doing.run(() => tested(server))}>Test the connection</button>
       <button type="button" disabled=${doing.busy} onClick=${() => doing.run(() => refreshed(server))}>Read the tools again</button>
+      ${server.mcp_server_type !== "stdio" && html`<button type="button" onClick=${() => setConnecting(true)}>Authorize (OAuth)</button>`}
       <button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide its tools" : "Show its tools"}</button>
     </div>
     <div role="status">${doing.busy && html`<p class="muted">Asking the server …</p>`}${told && html`<p class="state busy">${told}</p>`}</div>
     <${Failure} error=${doing.error} advice=${ADVICE} close=${doing.clear} />
     ${open && html`<${ServerTools} key=${server.last_sync?.at} id=${server.id} />`}
+    ${changing && html`<${ChangeServer} server=${server} close=${() => setChanging(false)} made=${() => (setTold(""), doing.clear(), changed())} />`}
+    ${connecting && html`<${Connect} server=${server} close=${() => setConnecting(false)} made=${changed} />`}
     ${deleting && html`<${Confirm} title="Delete this MCP server?" act="Delete" done=${remove} close=${() => setDeleting(false)} text=${`${server.server_name}, its secrets and its tools are deleted, and the tools are taken from all agents. This cannot be undone.`} />`}
   </article></li>`;
 }
