@@ -24,7 +24,7 @@ KINDS = ("agent", "block")
 _CURSOR = re.compile(r"(agent|block|passage):([\w-]{1,100})(?:@(\d{1,16}))?(?:/([\w-]{1,100}(?:@\d{1,16})?))?", re.ASCII)
 
 
-class _Place(NamedTuple):
+class _AuditPlace(NamedTuple):
     """Where a page begins. `number`: the version of this chain that was checked last (0: all). `within`: the cursor in the passages of an archive ("": all)."""
 
     kind: str
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
     within: str = ""
 
 
-class _Found(NamedTuple):
+class _FoundChain(NamedTuple):
     """What was found next: the cursor behind it, what was read for it, and the report, if there is one."""
 
     cursor: str
@@ -59,7 +59,7 @@ class AuditPages:
                 return AuditPage(records=records, next=found.cursor)
         return AuditPage(records=records)
 
-    def _from(self, place: _Place | None, size: int) -> Iterator[_Found]:
+    def _from(self, place: _AuditPlace | None, size: int) -> Iterator[_FoundChain]:
         """What is behind a place. `size`: how many records are read at once."""
         for kind in KINDS:
             if place is None or place.kind == kind:
@@ -67,7 +67,7 @@ class AuditPages:
                 place = None
         yield from self._passages(place, size)
 
-    def _chained(self, kind: str, place: _Place | None, size: int) -> Iterator[_Found]:
+    def _chained(self, kind: str, place: _AuditPlace | None, size: int) -> Iterator[_FoundChain]:
         """The chains of agents or of blocks."""
         if place and place.number:
             yield self._part(self._chains.record(kind, place.subject), place.number)
@@ -77,13 +77,13 @@ class AuditPages:
             for record in self._chains.records(kind, ids):
                 yield self._part(record, 0)
 
-    def _part(self, record: AuditedRecord, after: int) -> _Found:
+    def _part(self, record: AuditedRecord, after: int) -> _FoundChain:
         """The next part of a chain."""
         checked = self._chains.settled(record, part=ChainPart(after, LONGEST_PART))
         cursor = f"{record.kind}:{record.place.subject}" + ("" if checked.ended else f"@{checked.report.version}")
-        return _Found(cursor, checked.read + FIRST, checked.report if checked.ended else None)
+        return _FoundChain(cursor, checked.read + FIRST, checked.report if checked.ended else None)
 
-    def _passages(self, place: _Place | None, size: int) -> Iterator[_Found]:
+    def _passages(self, place: _AuditPlace | None, size: int) -> Iterator[_FoundChain]:
         """The passages of all archives. An archive that was not finished goes on behind `within`."""
         if place and place.within:
             yield from self._archive(place.subject, place.within, size)
@@ -92,16 +92,16 @@ class AuditPages:
             for last in archives:
                 yield from self._archive(last, "", size)
 
-    def _archive(self, archive_id: str, within: str, size: int) -> Iterator[_Found]:
+    def _archive(self, archive_id: str, within: str, size: int) -> Iterator[_FoundChain]:
         for cursor, report in self._stores.passages.audited(archive_id, within, first=size):
-            yield _Found(f"passage:{archive_id}/{cursor}", 1, report)
-        yield _Found(f"passage:{archive_id}", FIRST, None)
+            yield _FoundChain(f"passage:{archive_id}/{cursor}", 1, report)
+        yield _FoundChain(f"passage:{archive_id}", FIRST, None)
 
 
-def _place(cursor: str | None) -> _Place | None:
+def _place(cursor: str | None) -> _AuditPlace | None:
     if not cursor:
         return None
     if (found := _CURSOR.fullmatch(cursor)) is None:
         raise InvalidArgument(f"INVALID_ARGUMENT: after must be the next of another page, not {cursor[:200]!r}.")
     kind, subject, number, within = found.groups()
-    return _Place(kind, subject, int(number or 0), within or "")
+    return _AuditPlace(kind, subject, int(number or 0), within or "")
