@@ -34,7 +34,7 @@ test: .venv/.dev engines  ## run every test
 check: .venv/.dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy --strict $(TYPED) && $(BIN)/lint-imports && $(BIN)/python tools/console_types.py
 pictures: .venv/.dev engines  ## make the pictures of docs/console.md anew, by the tests that play the console
-	@CONSOLE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_console_chat.py tests/browser/test_console_places.py
+	@CONSOLE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_console_*.py
 proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
 	@$(BIN)/python -W ignore -m tests.proof --jobs 2 $(ARGS)
 load: .venv/.dev  ## 64 callers for a minute beside 32 background runs, with faults in every service

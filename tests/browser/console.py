@@ -26,6 +26,8 @@ from tools.engines import CONSOLE_CHECKS
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage
 
+    from hibernaut.ports.embedder import Embedders
+
 MILLISECONDS = 1000
 PICTURES = Path(__file__).parents[2] / "docs" / "console"
 PICTURED = 700
@@ -122,10 +124,10 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *, scripted: bool = False, **options: Any) -> Iterator[Served]:
-    """A server with the demo model, or with a scripted one."""
+def serving(folder: Path, *, scripted: bool = False, embedders: Embedders | None = None, **options: Any) -> Iterator[Served]:
+    """A server with the demo model, or with a scripted one. `embedders`: instead of the server's own."""
     director = Director()
-    overrides = EmbeddedOverrides(models=ScriptedModels(director)) if scripted else EmbeddedOverrides()
+    overrides = EmbeddedOverrides(models=ScriptedModels(director) if scripted else None, embedders=embedders)
     with (
         Embedded(EmbeddedSettings(folder), overrides) as house,
         served_on_loopback(house, **options) as url,

@@ -129,7 +129,7 @@ def test_a_run_is_shown_with_its_timeline_its_steps_and_what_it_changed(visit: V
     expect(
         page.get_by_role("region", name="Request").or_(page.get_by_text("The bodies of this step are not kept."))
     ).to_be_visible()
-    picture(page, "runs", height=600)
+    picture(page, "runs", height=540)
     page.get_by_role("combobox", name="Show").select_option("failed")
     expect(page.get_by_text("There is no such run.")).to_be_visible()
 

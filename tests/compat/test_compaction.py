@@ -121,6 +121,25 @@ def test_a_run_goes_on_where_no_summary_can_be_had(client: Letta, new_agent: Mak
     assert not [text for text in shown if "system_alert" in text]
 
 
+@pytest.mark.manifest("agents.context.plan")
+def test_what_a_compaction_would_drop_is_told_before_it_happens(
+    client: Letta, http: httpx.Client, new_agent: Make, said: Said
+) -> None:
+    agent = new_agent(include_base_tools=False)
+    for number in range(4):
+        client.agents.messages.create(agent.id, input=f"{number} {WORDS}")
+    before, asked = in_context(client, agent.id), len(said.server.requests)
+    plan = http.get(f"/v1/agents/{agent.id}/context/compaction").json()
+    assert [one["id"] for one in plan["dropped"]] == before[1 : 1 + len(plan["dropped"])]
+    assert plan["dropped"][0]["text"].startswith("0 ")
+    assert plan["tokens_after"] < plan["tokens"] < plan["threshold"] < plan["context_window"]
+    assert (in_context(client, agent.id), len(said.server.requests)) == (before, asked)
+    assert http.get(f"/v1/agents/{agent.id}/context").json()["price"] is None
+    said.next({"content": "They talked."})
+    compact(client, agent.id)
+    assert len(in_context(client, agent.id)) == plan["num_messages_after"]
+
+
 @pytest.mark.manifest("compaction.summary")
 def test_a_conversation_of_its_own_is_compacted_alone(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(include_base_tools=False)

@@ -108,7 +108,7 @@ def test_the_sdk_pages_through_every_run_once(client: Letta, new_agent: Make, or
             client.runs.list(limit=limit)
 
 
-@pytest.mark.manifest("runs.messages", "runs.steps", "runs.usage", "runs.metrics")
+@pytest.mark.manifest("runs.messages", "runs.steps", "runs.usage", "runs.metrics", "runs.deaths")
 def test_what_belongs_to_a_run(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     talk(client, agent.id)
@@ -128,6 +128,8 @@ def test_what_belongs_to_a_run(client: Letta, http: httpx.Client, new_agent: Mak
     metrics = http.get(f"/v1/runs/{run_id}/metrics").json()
     assert (metrics["num_steps"], metrics["agent_id"]) == (2, agent.id)
     assert len(metrics["tools_used"]) == 1
+    assert (metrics["attempts"], metrics["sweeps"], metrics["take_ups"]) == (2, 0, [])
+    assert [step["failed_calls"] for step in http.get(f"/v1/runs/{run_id}/steps").json()] == [[], []]
 
 
 @pytest.mark.manifest("runs.trace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hibernaut.domain.models.prices import PriceList
 from hibernaut.ports.uploads import Uploads
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
@@ -74,6 +75,13 @@ def services_of(
     )
 
 
+def _price_list() -> PriceList:
+    """The list of this release, imported at the first use."""
+    from hibernaut.adapters.model.price_list import price_list
+
+    return price_list()
+
+
 def services_over(
     stores: TenantStores,
     host: Host,
@@ -88,7 +96,7 @@ def services_over(
     `uploads` issues addresses to which clients upload large files directly; None: all files go through the API.
     """
     records, models = records_over(stores, host.clock, host.ids), chain.models
-    windows = AgentWindows(records, prompts=chain.prompts)
+    windows = AgentWindows(records, prompts=chain.prompts, prices=_price_list)
     tool_runs = AdhocToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
     messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages

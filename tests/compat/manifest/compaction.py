@@ -84,4 +84,11 @@ ROWS = (
         "what clients read.",
         "V1 sends the recompiled text, so that an edit invalidates the provider's prompt cache.",
     ),
+    diverging(
+        "agents.context.plan",
+        "API 4.12",
+        "GET /v1/agents/{agent_id}/context/compaction shows what a compaction would drop now, and asks no model. The overview has `price` in "
+        "USD for a million tokens of the prompt (null: unknown).",
+        "V1 has neither; its clients ignore the additional field.",
+    ),
 )

@@ -48,6 +48,12 @@ ROWS = (
         "Returns the run's times, number of steps and tools.",
         "GET /v1/runs/{run_id}/metrics",
     ),
+    diverging(
+        "runs.deaths",
+        "API 3",
+        "The metrics of a run have `attempts`, `sweeps` and `take_ups` (after the death of a worker); a step has `failed_calls` of its model.",
+        "V1 keeps none of this; its clients ignore the additional fields.",
+    ),
     done("runs.active", "API 3", "Lists open runs.", "GET /v1/runs/active"),
     done(
         "runs.stream",

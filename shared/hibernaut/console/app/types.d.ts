@@ -114,6 +114,63 @@ export interface Agent {
   approval_deadline: number | null;
   blocks: Block[];
   hidden?: boolean | null;
+  max_files_open?: number | null;
+}
+
+export interface Folder {
+  id: string;
+  name: string;
+  description: string | null;
+}
+
+/** What a compaction would do now. Sizes are in tokens as the provider would count them. */
+export interface CompactionPlan {
+  mode: string | null;
+  threshold: number;
+  tokens: number;
+  tokens_after: number;
+  summary_limit: number;
+  num_messages: number;
+  num_messages_after: number;
+  dropped: { id: string; role: string; created_at: string; tokens: number; text: string }[];
+}
+
+/** What became of a run's workers. */
+export interface RunMetrics {
+  attempts: number;
+  sweeps: number;
+  take_ups: {
+    at: string;
+    step: number;
+    attempt: number;
+    reason: "lease_expired" | "process_gone" | "death_reported";
+    lease_until: string;
+    reply_stored: boolean;
+    sweeps: number;
+  }[];
+}
+
+/** A file as its folder shows it: how far the server has read it. */
+export interface FolderFile {
+  id: string;
+  file_name: string | null;
+  original_file_name: string | null;
+  file_size: number | null;
+  processing_status: "pending" | "parsing" | "embedding" | "completed" | "error";
+  error_message: string | null;
+  total_chunks: number | null;
+  chunks_embedded: number | null;
+  estimated_completion_at: string | null;
+}
+
+/** A file as an agent sees it. */
+export interface AgentFile {
+  file_id: string;
+  is_open: boolean;
+  last_accessed_at: string | null;
+  visible_content: string | null;
+  start_line: number | null;
+  end_line: number | null;
 }
 
 export interface Run {

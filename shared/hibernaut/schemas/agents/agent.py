@@ -1,5 +1,6 @@
 """An agent (Letta V1 API, digest 4.1): the stored record, the wire form, and the request bodies."""
 
+from datetime import date
 from enum import StrEnum
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tools.tool import Tool
 from hibernaut.schemas.tools.tool_rule import ToolRule
+from hibernaut.schemas.usage import Money
 
 MOST_BLOCKS = 1_000
 """The largest number of blocks in a request to create an agent."""
@@ -235,8 +237,23 @@ class ResetMessages(Schema):
     add_default_initial_messages: bool = False
 
 
+class PromptPrice(Schema):
+    """What a million tokens of a prompt of this length cost in USD: read anew, and read from the provider's cache. `cached_input` null: the list
+    has no price of its own for them.
+    """
+
+    input: Money
+    cached_input: Money | None = None
+    price_list_date: date
+
+
 class ContextWindowOverview(Schema):
-    """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens."""
+    """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens.
+
+    `price`, an extension of Hibernaut, is null if the price of the agent's model is unknown.
+    """
+
+    price: PromptPrice | None = None
 
     context_window_size_max: int
     context_window_size_current: int

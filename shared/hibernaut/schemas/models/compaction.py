@@ -1,7 +1,7 @@
 """Compaction of a conversation by request (Letta V1 API, digest 2.3 and 2.16)."""
 
-from hibernaut.schemas.base import Schema
-from hibernaut.schemas.models.model_settings import CompactionSettings
+from hibernaut.schemas.base import Moment, Schema
+from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
 from hibernaut.schemas.usage import UsageStatistics
 
 
@@ -21,3 +21,34 @@ class CompactionResponse(Schema):
     num_messages_before: int
     num_messages_after: int
     usage: UsageStatistics
+
+
+class DroppedMessage(Schema):
+    """A message that a compaction would remove from the window. `text` is the beginning of what it says; `tokens` are as the provider would
+    count them.
+    """
+
+    id: str
+    role: str
+    created_at: Moment
+    tokens: int
+    text: str = ""
+
+
+class CompactionPlan(Schema):
+    """What a compaction would do now, an extension of Hibernaut. Sizes are in tokens as the provider would count them.
+
+    `mode`: the first mode that can divide the window; null if none can, and nothing would be dropped. `threshold`: the size of a request above
+    which a run compacts by itself. `tokens` is the size now. `tokens_after` is that of what stays, to which the summary adds at most
+    `summary_limit`.
+    """
+
+    mode: CompactionMode | None = None
+    context_window: int
+    threshold: int
+    tokens: int
+    tokens_after: int
+    summary_limit: int = 0
+    num_messages: int
+    num_messages_after: int
+    dropped: list[DroppedMessage]

@@ -120,8 +120,34 @@ class StoredRun(Stored, Run):
         return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})
 
 
+class TakeUp(Schema):
+    """A step that was taken up after the death of the worker that held its lease.
+
+    `step` counts from 1. `attempt`: the number of the attempt that took it up. `reason`: the lease had expired; the process that held it is
+    gone, because its host runs alone and was started anew; or the workflow reported the death. `lease_until`: the end of the dead worker's
+    lease. `reply_stored`: the model's reply was journaled, so that the model was not asked again. `sweeps`: how often the sweep had taken the
+    run up.
+    """
+
+    at: Moment
+    step: int
+    attempt: int
+    reason: Literal["lease_expired", "process_gone", "death_reported"]
+    lease_until: Moment
+    reply_stored: bool = False
+    sweeps: int = 0
+
+
 class RunMetrics(Schema):
-    """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids."""
+    """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids.
+
+    Extensions of Hibernaut: `attempts`, how often a worker has taken, kept or waited for a step; `sweeps`, how often the sweep took the run up;
+    `take_ups`, the newest 20 of those after a death.
+    """
+
+    attempts: int = 0
+    sweeps: int = 0
+    take_ups: list[TakeUp] = Field(default_factory=list)
 
     id: str
     agent_id: str | None = None

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.runs.turn import FailedCall
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.usage import CompletionTokensDetails, Money, PromptTokensDetails
@@ -14,7 +15,7 @@ from hibernaut.schemas.usage import CompletionTokensDetails, Money, PromptTokens
 
 class Step(Schema):
     """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown. `aws_cost` is what the
-    run cost on AWS since its step before; null: not on AWS.
+    run cost on AWS since its step before; null: not on AWS. `failed_calls`: the model calls of the step that failed, in order.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Step(Schema):
     cost: Money | None = None
     price_list_date: date | None = None
     aws_cost: Money | None = None
+    failed_calls: list[FailedCall] = Field(default_factory=list)
     stop_reason: StopReason | None = None
     tags: list[str] = Field(default_factory=list)
     tid: str | None = None

@@ -41,6 +41,16 @@ class Stamp(Schema):
     fallback: LLMConfig | None = None
 
 
+class FailedCall(Schema):
+    """A model call of a step that failed. `model`: the handle, or the name. `code`: that of the error. `waited`: the seconds until the same
+    model was called again; null: it was not.
+    """
+
+    model: str
+    code: str
+    waited: float | None = None
+
+
 class Journal(Schema):
     """A reply with tool calls, written before the calls run. `mark` is the run's `journal` attribute while the journal is valid.
 
@@ -62,6 +72,7 @@ class Journal(Schema):
     llm_start_ns: int = 0
     llm_ns: int = 0
     decisions: list[CallDecision] = Field(default_factory=list)
+    failed_calls: list[FailedCall] = Field(default_factory=list)
 
 
 class ClaimedResult(Schema):

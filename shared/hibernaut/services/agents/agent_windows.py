@@ -6,10 +6,11 @@ default conversations of agents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence
+from hibernaut.domain.models.prices import PriceList
 from hibernaut.ports.table import Change
 from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
@@ -18,7 +19,7 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.services.agents.agent_parts import opening_of
 from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
-from hibernaut.services.prompt.window_overviews import WindowOverviews
+from hibernaut.services.prompt.window_overviews import WindowOverviews, prompt_price
 from hibernaut.services.records import Records
 from hibernaut.store.conversations.conversations import LoadedConversation, explicit_window
 
@@ -26,9 +27,11 @@ from hibernaut.store.conversations.conversations import LoadedConversation, expl
 class AgentWindows:
     """Resets, replaces and measures an agent's window."""
 
-    def __init__(self, records: Records, *, prompts: SystemMessages) -> None:
+    def __init__(self, records: Records, *, prompts: SystemMessages, prices: Callable[[], PriceList] | None = None) -> None:
+        """`prices` returns the list that an overview shows prices by; None: it shows none."""
         self._records = records
         self._prompts = prompts
+        self._prices = prices
 
     def reset(self, agent_id: str, *, opening: bool = False) -> StoredAgent:
         """Reduce the window of an agent, or of a group, to a new system message, with `opening` also to the first messages of the agent's type.
@@ -98,7 +101,11 @@ class AgentWindows:
     def overview(self, agent_id: str) -> ContextWindowOverview:
         """The sizes of the parts of the context window, in tokens. Raises: NotFound."""
         agent, loaded = self._records.agent(agent_id), self._loaded(agent_id)
-        return WindowOverviews(self._records, self._prompts).of(agent, loaded)
+        shown = WindowOverviews(self._records, self._prompts).of(agent, loaded)
+        if self._prices is not None:
+            now = self._records.clock.now()
+            shown.price = prompt_price(self._prices(), agent.llm_config, shown.context_window_size_current, now)
+        return shown
 
     def _loaded(self, agent_id: str) -> LoadedConversation:
         loaded = self._records.conversations.load(agent_id)

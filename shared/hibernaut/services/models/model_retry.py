@@ -16,6 +16,7 @@ from dataclasses import replace
 from hibernaut.domain.models import retries
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, Models
 from hibernaut.schemas.errors import ModelError, ModelTimeout
+from hibernaut.schemas.runs.turn import FailedCall
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallOutcome, CallThreads, ModelCall, WakeUp
 
@@ -28,7 +29,8 @@ class CancellationWatch:
     """Checks periodically, and when woken, whether a reply is still wanted. `check` raises if it is not.
 
     `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch wants the pieces of the reply.
-    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False.
+    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`: those that this
+    watch has seen.
     """
 
     tells = False
@@ -40,6 +42,7 @@ class CancellationWatch:
         self._check = check
         self._run_id = run_id
         self._looked_at = host.clock.monotonic()
+        self.failed_calls: list[FailedCall] = []
 
     def watched(self, wake: Callable[[], None]) -> AbstractContextManager[object]:
         """Call `wake` when another thread or process writes to the run's log, until the context is left. `wake` must be
@@ -113,7 +116,11 @@ class ModelRetry:
                 return self._attended(model, limited, eye)
             except ModelError as error:
                 wait = None if eye.heard else retries.delay(attempt, error, self._chance())
-                if wait is None or self._clock.monotonic() + wait >= deadline:
+                if wait is not None and self._clock.monotonic() + wait >= deadline:
+                    wait = None
+                name = request.config.handle or request.config.model
+                eye.failed_calls.append(FailedCall(model=name, code=error.code, waited=wait))
+                if wait is None:
                     raise
                 logger.info("model call is tried again", extra={"code": error.code, "attempt": attempt, "seconds": wait})
                 eye.rest(wait)

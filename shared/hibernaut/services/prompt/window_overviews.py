@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from hibernaut.domain.memory.system_prompt import core_memory_section
+from hibernaut.domain.models.prices import PriceList
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import model_requests, sent_messages, window
 from hibernaut.domain.turn.actor import Actor, actor_of
-from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
+from hibernaut.schemas.agents.agent import ContextWindowOverview, PromptPrice, StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import INTERNAL, Message
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import ToolSpec
 from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages
 from hibernaut.services.records import Records
@@ -31,6 +34,16 @@ class MeasuredWindow:
     shown: Sequence[Message]
     said: Sequence[Message]
     tokens: int
+
+
+def prompt_price(prices: PriceList, config: LLMConfig, tokens: int, now: datetime) -> PromptPrice | None:
+    """The prices of a prompt of `tokens` for this model; None if they are unknown."""
+    billed_by = prices.provider(config.provider_name or config.model_endpoint_type, config.model_endpoint)
+    found = prices.prices(billed_by, config.model, now) if billed_by else None
+    if found is None:
+        return None
+    cached = found.cached.at(tokens) if found.cached else None
+    return PromptPrice(input=found.input.at(tokens), cached_input=cached, price_list_date=prices.date)
 
 
 class WindowOverviews:

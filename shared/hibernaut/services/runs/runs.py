@@ -23,6 +23,7 @@ from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.runs.approvals import ApprovalStore
+from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.runs import RunStore as StoredRuns
 from hibernaut.store.runs.steps import StepStore as StoredSteps
 from hibernaut.store.table import keys
@@ -138,8 +139,12 @@ class Runs:
 
     def metrics(self, run_id: str) -> RunMetrics:
         """The run's durations and counts. Raises: InvalidArgument, NotFound."""
-        run = self._stored(run_id)
+        state = self._state(run_id)
+        run = state.run
         return RunMetrics(
+            attempts=state.attempt,
+            sweeps=state.sweeps,
+            take_ups=list(state.take_ups),
             id=run.id,
             agent_id=run.agent_id,
             run_start_ns=int(run.created_at.timestamp() * 1_000_000) * 1000,
@@ -168,12 +173,15 @@ class Runs:
         return run.wire()
 
     def _stored(self, run_id: str) -> StoredRun:
+        return self._state(run_id).run
+
+    def _state(self, run_id: str) -> RunState:
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
         state = self._runs.get(run_id)
         if state is None:
             raise NotFound(f"Run with id {run_id} not found.")
-        return state.run
+        return state
 
     def _whose(self, query: RunQuery) -> Sequence[str]:
         """The agents whose runs are searched; empty means all agents. For a conversation, this is its agent."""

@@ -7,7 +7,7 @@ of the reply to the run's event log. It stops as soon as the run has ended or an
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hibernaut.domain.agents.group_turns import is_group, next_reply
 from hibernaut.domain.models import retries
@@ -29,7 +29,7 @@ from hibernaut.schemas.errors import (
 )
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.runs.run import RunError
-from hibernaut.schemas.runs.turn import Journal, JournaledCall, Stamp
+from hibernaut.schemas.runs.turn import FailedCall, Journal, JournaledCall, Stamp
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_retry import SHORTEST_CALL, ModelRetry
@@ -46,18 +46,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class StepTiming:
-    """The times of a step: moments in nanoseconds since 1970, durations in nanoseconds."""
+    """The times of a step: moments in nanoseconds since 1970, durations in nanoseconds; and the model calls of it that failed."""
 
     started_ns: int
     llm_start_ns: int = 0
     llm_ns: int = 0
     tools_ns: int = 0
+    failed_calls: list[FailedCall] = field(default_factory=list)
 
     @classmethod
     def of(cls, journal: Journal | None, clock: Clock) -> StepTiming:
         """The times of the attempt that wrote the journal; without a journal, those of a step that starts now."""
         if journal is not None:
-            return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns)
+            return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns, failed_calls=journal.failed_calls)
         return cls(int(clock.now().timestamp() * 1e9))
 
     def tools_ran(self, seconds: float, clock: Clock, *, waited: bool) -> None:
@@ -92,6 +93,7 @@ class ModelStep:
         if is_group(work.agent.id):
             return work, Replied(self._of_group(work, turn), stamp)
         hearing = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        hearing.failed_calls = timing.failed_calls
         deadline = began + seconds
         try:
             with self._host.tracer.span(chat_span(turn.actor.config)) as span:
@@ -230,6 +232,7 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
         step_start_ns=timing.started_ns,
         llm_start_ns=timing.llm_start_ns,
         llm_ns=timing.llm_ns,
+        failed_calls=timing.failed_calls,
         decisions=[call.decision for call in asked.calls if call.decision is not None],
     )
 

@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from hibernaut.ports.table import ConditionFailed, TableError
 from hibernaut.ports.workflow import Next
 from hibernaut.schemas.errors import StoreUnavailable
+from hibernaut.schemas.runs.run import TakeUp
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.steps.lease_renewal import LeaseRenewal
 from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState, RunStore
 from hibernaut.store.stores import TenantStores
+
+WAITING = "wait"
+"""The mark of a lease that was extended without a worker."""
+MOST_TAKE_UPS = 20
+"""The newest takings after a death that a run keeps."""
 
 
 class AdvanceResult(NamedTuple):
@@ -111,8 +118,27 @@ class StepLease:
         lease = self.now_ms() + int(seconds * 1000)
         token = self._host.ids.token()
         taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
+        if (death := self._death(state)) is not None:
+            taken = replace(taken, take_ups=(*state.take_ups, death)[-MOST_TAKE_UPS:])
         try:
             self._writer.write(self._runs.take(state, taken), token=taken.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
         return replace(taken, token=token)
+
+    def _death(self, state: RunState) -> TakeUp | None:
+        """The taking of this step, if a worker has died in it: a worker that lives releases its lease, or commits."""
+        if not state.lease or state.token.endswith(f".{WAITING}"):
+            return None
+        now = self._host.clock.now()
+        alone = self._host.alone and state.holder != self._host.holder
+        expired = state.lease <= self.now_ms()
+        return TakeUp(
+            at=now,
+            step=state.run.steps + 1,
+            attempt=state.attempt + 1,
+            reason="lease_expired" if expired else "process_gone" if alone else "death_reported",
+            lease_until=datetime.fromtimestamp(state.lease / 1000, UTC),
+            reply_stored=state.journal != "",
+            sweeps=state.sweeps,
+        )

@@ -138,6 +138,7 @@ def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datet
         ),
         cost=usage.cost,
         price_list_date=usage.price_list_date,
+        failed_calls=timing.failed_calls,
         stop_reason=stepped.stop,
         project_id=work.agent.project_id,
         trace_id=trace_id(work.state.run.id),

@@ -25,7 +25,7 @@ from hibernaut.ports.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.messages.message import Message
-from hibernaut.schemas.models.compaction import CompactionResponse
+from hibernaut.schemas.models.compaction import CompactionPlan, CompactionResponse
 from hibernaut.schemas.models.model_settings import CompactionSettings
 from hibernaut.schemas.runs.events import CompactionEvent, MessageEvent
 from hibernaut.schemas.stop import RunStatus
@@ -40,7 +40,7 @@ from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease, check_held
 from hibernaut.services.steps.step_work import StepLoader, StepWork
 from hibernaut.services.turns.unit_of_work import UnitOfWork, UnitWriter
-from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
+from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction, plan_of
 from hibernaut.store.conversations.conversations import LoadedConversation
 from hibernaut.store.runs.transaction_values import StepWrites
 from hibernaut.store.stores import TenantStores
@@ -203,6 +203,13 @@ class Compaction:
             )
         self._write(seen, loaded, made, made.summary)
         return _response(made.text, len(sight.messages), len(made.messages), effort.used)
+
+    def planned(self, head_id: str) -> CompactionPlan:
+        """What a compaction on request would drop now, by the agent's settings. `head_id` as for `on_request`; a run may hold the
+        conversation. Neither calls a model nor writes. Raises: NotFound.
+        """
+        sight, _ = self._asked_for(self._loaded(head_id), None)
+        return plan_of(sight)
 
     def _asked_for(
         self, loaded: LoadedConversation, settings: CompactionSettings | None

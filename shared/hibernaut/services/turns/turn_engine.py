@@ -38,7 +38,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.search.index_wake_up import IndexWakeUp
 from hibernaut.services.steps.model_step import ModelStep, StepTiming, journal_of, replayed
 from hibernaut.services.steps.spans import step_parent, step_span
-from hibernaut.services.steps.step_lease import AdvanceResult, LeaseLost, StepLease
+from hibernaut.services.steps.step_lease import WAITING, AdvanceResult, LeaseLost, StepLease
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.agent_calls import RepliesPending
 from hibernaut.services.tool_calls.tool_execution import ClaimHeld, ToolExecution
@@ -271,7 +271,7 @@ class TurnEngine:
         claim.
         """
         due = self._lease.now_ms() + int(seconds * 1000)
-        self._lease.keep(work.state, "wait", due, due + 1000)
+        self._lease.keep(work.state, WAITING, due, due + 1000)
         return AdvanceResult("busy", work.state.run.steps)
 
 

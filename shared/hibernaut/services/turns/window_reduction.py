@@ -6,19 +6,24 @@ The module works on values: it neither reads nor writes the table. It calls mode
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.turn import summaries, window
-from hibernaut.domain.turn.compaction import LEAST_SUMMARY, Measures, chain, room_for_summary, split
+from hibernaut.domain.turn.compaction import LEAST_SUMMARY, Measures, Split, chain, room_for_summary, split
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
 from hibernaut.schemas.messages.letta_message import CompactionStats
 from hibernaut.schemas.messages.message import Message
+from hibernaut.schemas.models.compaction import CompactionPlan, DroppedMessage
+from hibernaut.schemas.models.model_settings import CompactionMode
 from hibernaut.services.host import Host
 from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, SummarySubject
 
+SHOWN = 200
+"""Characters of a message that a plan shows."""
 logger = logging.getLogger(__name__)
 
 
@@ -59,6 +64,53 @@ class CompactionResult:
         return self.kept if self.summary is None else (self.kept[0], self.summary, *self.kept[1:])
 
 
+def divisions(sight: CompactionInput) -> Iterator[tuple[CompactionMode, Split, int]]:
+    """The modes of the chain that can divide the window, in order, with what leaves it and the tokens that its summary may have."""
+    for mode in chain(sight.subject.settings.mode, sight.again):
+        divided = split(mode, sight.messages, sight.subject.settings, sight.measures, sight.run_id)
+        if divided is None:
+            continue
+        room = room_for_summary(sight.messages[0], divided.kept, sight.measures) - summaries.ENVELOPE_TOKENS
+        if room >= LEAST_SUMMARY:
+            yield mode, divided, room
+
+
+def plan_of(sight: CompactionInput) -> CompactionPlan:
+    """What a compaction would drop, and what would stay. Calls no model."""
+    correction, limit = sight.subject.correction, sight.subject.actor.config.context_window
+    mode, divided, room = next(divisions(sight), (None, Split((), sight.messages[1:], ()), 0))
+    kept = window.tokens([sight.messages[0], *divided.kept]) + sight.subject.fixed_tokens
+
+    def counted(tokens: int) -> int:
+        return int(tokens * correction)
+
+    return CompactionPlan(
+        mode=mode,
+        context_window=limit,
+        threshold=window.threshold(limit),
+        tokens=counted(sight.size),
+        tokens_after=counted(kept),
+        summary_limit=counted(room),
+        num_messages=len(sight.messages),
+        num_messages_after=1 + len(divided.kept) + (mode is not None),
+        dropped=[
+            DroppedMessage(
+                id=row.id,
+                role=row.role,
+                created_at=row.created_at,
+                tokens=counted(window.tokens_of(row)),
+                text=_said(row)[:SHOWN],
+            )
+            for row in divided.gone
+        ],
+    )
+
+
+def _said(row: Message) -> str:
+    """What a message says, or the calls that it makes."""
+    return row.text() or ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
+
+
 class WindowReduction:
     """Computes a reduced window."""
 
@@ -88,13 +140,7 @@ class WindowReduction:
         """
         failure: HibernautError | None = None
         settings = sight.subject.settings
-        for mode in chain(settings.mode, sight.again):
-            divided = split(mode, sight.messages, settings, sight.measures, sight.run_id)
-            if divided is None:
-                continue
-            room = room_for_summary(sight.messages[0], divided.kept, sight.measures) - summaries.ENVELOPE_TOKENS
-            if room < LEAST_SUMMARY:
-                continue
+        for mode, divided, room in divisions(sight):
             try:
                 answer = self._summarising.summarise(mode, divided, sight.subject, effort)
             except MODEL_CALL_ERRORS as error:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pydantic import TypeAdapter
+
 from hibernaut.ports.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.runs.events import EventBatch, RunEvent
-from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.run import StoredRun, TakeUp
 from hibernaut.schemas.runs.turn import Claim, Journal
 from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.store.table import keys, lists
@@ -37,6 +39,7 @@ WORK_LIFE = timedelta(days=7)
 """The time to live of a run's journal and claims."""
 AWAITING = "replies"
 """The holder of a run that waits for replies of other agents."""
+_TAKE_UPS = TypeAdapter(tuple[TakeUp, ...])
 MAX_READS = 20
 """Reads of a journal before `journal_of` raises Conflict because the run and the journal disagree."""
 
@@ -56,6 +59,7 @@ class RunState:
     woken     number of times that a reply of another agent woke the run
     sent      number of messages between agents that the run's request has led to
     token     token of the newest write
+    take_ups  the newest takings of a step after the death of the worker that held it, oldest first
     """
 
     run: StoredRun
@@ -70,6 +74,7 @@ class RunState:
     token: str = ""
     woken: int = 0
     sent: int = 0
+    take_ups: tuple[TakeUp, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -113,6 +118,7 @@ class RunStore:
             token=str(item.get("wt", "")),
             woken=int(item.get("woken", 0)),
             sent=int(item.get("sent", 0)),
+            take_ups=_TAKE_UPS.validate_json(str(item["take_ups"])) if "take_ups" in item else (),
         )
 
     def create(self, state: RunState, due_ms: int | None) -> list[Put]:
@@ -145,7 +151,9 @@ class RunStore:
         which saves two writes of the index: a sweep that finds it due before its worker is done postpones it.
         """
         untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
-        return self._lease(state, (*running(before.attempt), *untouched))
+        died = state.take_ups != before.take_ups
+        told = {"take_ups": _TAKE_UPS.dump_json(state.take_ups, exclude_defaults=True).decode()} if died else {}
+        return self._lease(state, (*running(before.attempt), *untouched), **told)
 
     def keep(self, state: RunState, due_ms: int) -> Update:
         """The change by which the lease's holder extends the lease for a later attempt, as an attempt of its own. A lease of 0 releases
@@ -159,14 +167,14 @@ class RunStore:
         """
         return self._lease(state, (*running(before.attempt), Term("lease", Op.EQ, before.lease)))
 
-    def _lease(self, state: RunState, when: Condition, **place: str) -> Update:
+    def _lease(self, state: RunState, when: Condition, **more: str) -> Update:
         changed: dict[str, Value] = {
             "attempt": state.attempt,
             "lease": state.lease,
             "holder": state.holder,
             "wt": state.token,
             "restarts": 0,
-            **place,
+            **more,
             **keys.listed(self._tenant, OPEN, state.run.id),
         }
         return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
+from hibernaut.adapters.model.price_list import price_list
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
@@ -139,3 +142,14 @@ def test_the_overview_adds_up(house: House) -> None:
     assert all(
         (view.num_tokens_system, view.num_tokens_core_memory, view.num_tokens_messages, view.num_tokens_functions_definitions)
     )
+
+
+def test_the_overview_names_the_price_of_a_prompt_where_the_list_knows_the_model(house: House) -> None:
+    known = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "provider_name": "openai", "context_window": 128_000}
+    agent = house.agent(llm_config={**known, "model_endpoint": "https://api.openai.com/v1"})
+    price = house.services.agents.windows.overview(agent.id).price
+    assert price is not None
+    assert (price.input, price.cached_input) == (Decimal("0.15"), Decimal("0.075"))
+    assert price.price_list_date == price_list().date
+    proxied = house.agent(llm_config={**known, "model_endpoint": "http://127.0.0.1:1/v1"})
+    assert house.services.agents.windows.overview(proxied.id).price is None

@@ -105,3 +105,27 @@ def test_a_conversation_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     for head_id in ("agent-00000000-0000-4000-8000-000000000000", "conv-00000000-0000-4000-8000-000000000000"):
         with pytest.raises(NotFound, match=head_id):
             world.chain.compactions.on_request(head_id)
+
+
+def test_a_plan_says_what_a_compaction_drops_and_changes_nothing(talk: Talk) -> None:
+    before, asked = talk.in_window(), len(talk.world.models.requests)
+    plan = talk.world.chain.compactions.planned(talk.agent)
+    assert [row.id for row in plan.dropped] == [row.id for row in before[1:4]]
+    assert plan.dropped[0].text == LONG[:200]
+    assert (plan.mode, plan.context_window, plan.threshold) == ("sliding_window", 100_000, 90_000)
+    assert plan.tokens - plan.tokens_after == pytest.approx(sum(row.tokens for row in plan.dropped), abs=3)
+    assert plan.summary_limit > 0
+    assert talk.in_window() == before
+    assert len(talk.world.models.requests) == asked
+    assert compacted(talk) == ("They spoke of Oslo.", plan.num_messages, plan.num_messages_after)
+    assert [row.id for row in talk.in_window()[2:]] == [row.id for row in before[4:]]
+
+
+def test_a_plan_of_a_window_that_cannot_shrink_drops_nothing(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    plan = talk.world.chain.compactions.planned(talk.agent)
+    assert (plan.mode, plan.dropped, plan.summary_limit) == (None, [], 0)
+    assert plan.tokens == plan.tokens_after
+    assert plan.num_messages == plan.num_messages_after
+    with pytest.raises(NotFound):
+        talk.world.chain.compactions.planned("agent-00000000-0000-4000-8000-000000000000")

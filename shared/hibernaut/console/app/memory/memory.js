@@ -1,4 +1,4 @@
-/** Memory: the blocks that the model always reads, and the archive that it searches. */
+/** Memory: the blocks that the model always reads, the files that it opens, and the archive that it searches. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, post } from "../api.js";
 import { useCommands } from "../commands.js";
@@ -6,6 +6,7 @@ import { useLoaded } from "../store.js";
 import { Dialog, Failure, Icon, Loading, say } from "../ui.js";
 import { Archive } from "./archive.js";
 import { BlockCard } from "./block.js";
+import { Files } from "./files.js";
 
 /** @typedef {import("../types.js").Block} Block */
 
@@ -26,6 +27,7 @@ export function Memory({ agent }) {
       ${blocks?.length === 0 && html`<p class="empty card">This agent has no blocks.</p>`}
       <div class="memory-grid">${blocks?.map((block) => html`<${BlockCard} key=${block.id} id=${block.id} label=${block.label} agentId=${agent.id} />`)}</div>
     </section>
+    <${Files} agent=${agent} />
     <${Archive} agentId=${agent.id} />
     ${adding && html`<${NewBlock} agentId=${agent.id} close=${() => setAdding(false)} made=${again} />`}
   </div>`;

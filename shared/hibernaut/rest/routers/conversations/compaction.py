@@ -1,4 +1,4 @@
-"""Compaction of an agent's own conversation by request (Letta V1 API, digest 2.3). `conversations` has the route for the others."""
+"""Compaction of an agent's own conversation by request (Letta V1 API, digest 2.3), and its plan (an extension). `conversations` has the route for the others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.json_responses import reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.ids import AgentId
-from hibernaut.schemas.models.compaction import CompactionRequest, CompactionResponse
+from hibernaut.schemas.models.compaction import CompactionPlan, CompactionRequest, CompactionResponse
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LazyRoute)
+
+
+@router.get("/{agent_id}/context/compaction", response_model=CompactionPlan)
+def plan_compaction(services: TheServices, agent_id: AgentId) -> Response:
+    """What a compaction would drop now, and what would stay. No model is asked, and nothing changes."""
+    return reply(services.compactions.planned(agent_id))
 
 
 @router.post("/{agent_id}/summarize", response_model=CompactionResponse)
