@@ -34,6 +34,10 @@ PICTURED = 700
 """The width of a picture in pixels."""
 WANTED = "CONSOLE_PICTURES"
 """The variable that asks for pictures (`make pictures`)."""
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+"""The tags of axe's rules."""
+LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
+"""The rules of axe that look at colours and sizes (the documentation of its rules)."""
 expect.set_options(timeout=PATIENCE / 4 * MILLISECONDS)
 
 
@@ -170,16 +174,20 @@ class Visit:
         box.fill(text)
         box.press("Enter")
 
-    def violations(self) -> list[str]:
-        """What axe finds against WCAG 2.2 AA, each with the elements concerned."""
+    def violations(self, *, by_looks: bool = False) -> list[str]:
+        """What axe finds against WCAG 2.2 AA, each with the elements concerned.
+
+        `by_looks`: only by the rules whose outcome depends on colours and sizes, for a page whose structure was checked in another look.
+        """
         if not CONSOLE_CHECKS.is_installed():
             pytest.skip("axe needs Node and npm") if CONSOLE_CHECKS.missing_programs() else pytest.fail(
                 "run `make engines`: there is no axe"
             )
-        source = (CONSOLE_CHECKS.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-        self.page.evaluate(f"() => {{ {source} }}")
-        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-        found = self.page.evaluate("(tags) => axe.run({runOnly: tags})", tags)
+        if not self.page.evaluate("'axe' in window"):
+            source = (CONSOLE_CHECKS.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+            self.page.evaluate(f"() => {{ {source} }}")
+        only = {"type": "rule", "values": LOOKS} if by_looks else {"type": "tag", "values": STANDARDS}
+        found = self.page.evaluate("(only) => axe.run({runOnly: only, resultTypes: ['violations']})", only)
         return [
             f"{one['id']}: {node['html'][:160]} {json.dumps(node['any'][:1])[:300]}"
             for one in found["violations"]

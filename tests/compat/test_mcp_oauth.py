@@ -228,7 +228,7 @@ def test_an_answer_counts_once_and_for_its_own_tenant(
         ):
             mixed = browse(str(httpx.URL(place).copy_set_param("state", wrong)))
             assert mixed.status_code == 400, mixed.text
-            assert "not known" in mixed.text
+            assert "authorization is unknown" in mixed.text
         assert browse(place).status_code == 200
         again = browse(place)
         assert (again.status_code, "answered before" in again.text) == (400, True)

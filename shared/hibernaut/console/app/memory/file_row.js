@@ -26,7 +26,8 @@ export const nameOf = (file) => (file.file_name ?? file.original_file_name ?? fi
 /** A size in bytes as a person reads it. @param {number} bytes */
 function size(bytes) {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log(Math.max(bytes, 1)) / Math.log(KILO)));
-  return new Intl.NumberFormat(navigator.language, { style: "unit", unit: UNITS[power], maximumFractionDigits: 1 }).format(bytes / KILO ** power);
+  const unitDisplay = power ? "short" : "long"; // The short form of a byte has no plural.
+  return new Intl.NumberFormat(navigator.language, { style: "unit", unit: UNITS[power], unitDisplay, maximumFractionDigits: 1 }).format(bytes / KILO ** power);
 }
 
 /**

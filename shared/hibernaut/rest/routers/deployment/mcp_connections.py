@@ -112,14 +112,14 @@ async def answer_authorization(request: Request, lanes: TheLanes) -> Response:
     state = given.get("state", "")[:LONGEST_STATE]
     tenant = tenant_in(state)
     if tenant is None:
-        return _page("The authorization is not known.", "The address of this page has no state of an authorization.", 400)
+        return _page("The authorization is unknown.", "The address of this page has no state of an authorization.", 400)
     try:
         services: Services = request.app.state.services.of(tenant)
         await lanes.run(TOOL_RUNS, partial(services.mcp_connections.answer, state, given))
     except OAuthFault as fault:
         return _page("The server was not authorized.", f"The reason: {fault}.", 400)
     except InvalidArgument:
-        return _page("The authorization is not known.", "The address of this page has no state of an authorization.", 400)
+        return _page("The authorization is unknown.", "The address of this page has no state of an authorization.", 400)
     return _page("The server is authorized.", "You may close this window.", 200)
 
 
