@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "../vendor/htm-preact-3.1.1.js";
 
 /**
  * Ask for files.
- * @param {string} accept  kinds of files, as an input takes them
+ * @param {string} accept  kinds of files, as an input takes them; "" for all
  * @param {(files: File[]) => void} take
  * @param {boolean} [several]
  */
@@ -15,7 +15,7 @@ export function chooseFiles(accept, take, several = false) {
 
 /**
  * Take files that are dropped on the page. Whether some are held above it.
- * @param {(files: File[]) => void} take
+ * @param {(files: File[], on: Element | null) => void} take  `on`: the element on which they were dropped
  */
 export function useDrop(take) {
   const [over, setOver] = useState(false);
@@ -31,7 +31,7 @@ export function useDrop(take) {
       event.preventDefault();
       setOver(false);
       const files = [...(event.dataTransfer?.files ?? [])];
-      if (files.length) newest.current(files);
+      if (files.length) newest.current(files, event.target instanceof Element ? event.target : null);
     };
     addEventListener("dragover", above);
     addEventListener("dragleave", gone);

@@ -2,11 +2,11 @@
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ApiError, call, get, post } from "../api.js";
 import { useCommands } from "../commands.js";
+import { chooseFiles, useDrop } from "../files.js";
 import { FormDialog } from "../forms.js";
 import { count } from "../format.js";
 import { useLoaded } from "../store.js";
 import { Confirm, Failure, Icon, Loading, say, useRepeated } from "../ui.js";
-import { useDroppedFiles } from "./dropping.js";
 import { FileRow, isUnfinished, nameOf } from "./file_row.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
@@ -36,13 +36,6 @@ async function load(agentId, signal) {
 
 /** What to do about a file that was refused. @param {unknown} error */
 const adviceOn = (error) => (error instanceof ApiError && error.route.endsWith("/upload") ? "Other files are not affected. Choose a file of a kind and size that the server reads." : undefined);
-
-/** Choose files of this machine. @param {(files: File[]) => void} take */
-function choose(take) {
-  const input = Object.assign(document.createElement("input"), { type: "file", multiple: true });
-  input.onchange = () => take([...(input.files ?? [])]);
-  input.click();
-}
 
 /** @param {Agent} agent @param {string} folderId */
 const attach = (agent, folderId) => call("PATCH", `agents/${agent.id}/folders/attach/${folderId}`);
@@ -85,10 +78,10 @@ export function Files({ agent }) {
     again();
   };
   const failed = (/** @type {unknown} */ problem) => setFailures([problem]);
-  const over = useDroppedFiles((files, on) => send(files, /** @type {HTMLElement | null} */ (on?.closest("[data-folder]") ?? null)?.dataset.folder), [agent.id, first]);
+  const over = useDrop((files, on) => send(files, /** @type {HTMLElement | null} */ (on?.closest("[data-folder]") ?? null)?.dataset.folder));
   useCommands(
     () => [
-      { name: "Upload files", hint: "Memory", act: () => choose((files) => send(files, undefined)) },
+      { name: "Upload files", hint: "Memory", act: () => chooseFiles("", (files) => send(files, undefined), true) },
       { name: "Attach a folder", hint: "Memory", act: () => setAttaching(true) },
     ],
     [agent.id, first],
@@ -98,7 +91,7 @@ export function Files({ agent }) {
     <div class="row"><div class="grow"><h2 id="files">Files</h2><p class="muted small">What the agent can open, search and quote. Open files stand in what the model reads.
         ${value && value.seen.size > 0 && ` ${count(opened)} open${agent.max_files_open ? ` of at most ${count(agent.max_files_open)}` : ""}.`}</p></div>
       <button type="button" onClick=${() => setAttaching(true)}>Attach a folder</button>
-      <button type="button" disabled=${sending.length > 0} onClick=${() => choose((files) => send(files, undefined))}><${Icon} name="plus" /> Upload files</button></div>
+      <button type="button" disabled=${sending.length > 0} onClick=${() => chooseFiles("", (files) => send(files, undefined), true)}><${Icon} name="plus" /> Upload files</button></div>
     ${failures.map((one) => html`<${Failure} error=${one} advice=${adviceOn(one)} close=${() => setFailures((old) => old.filter((other) => other !== one))} />`)}
     <${Failure} error=${error} again=${again} />
     ${!value && !error && html`<${Loading} label="Loading files" />`}
@@ -144,7 +137,7 @@ function FolderCard({ shelf, seen, agent, again, failed, send }) {
   };
   return html`<article class="card folder" aria-label=${`Folder ${folder.name}`} data-folder=${folder.id}>
     <div class="row"><h3 class="grow ellipsis" dir="auto">${folder.name}</h3>
-      <button type="button" aria-label=${`Upload into ${folder.name}`} onClick=${() => choose((chosen) => send(chosen, folder.id))}>Upload</button>
+      <button type="button" aria-label=${`Upload into ${folder.name}`} onClick=${() => chooseFiles("", (chosen) => send(chosen, folder.id), true)}>Upload</button>
       <button type="button" aria-label=${`Detach ${folder.name}`} disabled=${busy} onClick=${detach}>Detach</button></div>
     ${folder.description && html`<p class="muted small" dir="auto">${folder.description}</p>`}
     ${files.length === 0 && html`<p class="muted small">This folder is empty.</p>`}
