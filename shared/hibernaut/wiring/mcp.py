@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from hibernaut.adapters.door import Door
 from hibernaut.domain.tools.mcp_results import McpListing, McpResult
 from hibernaut.ports.mcp import Mcp, McpCall, McpTarget, StdioMcpTarget
-from hibernaut.ports.tool_runner import ToolRunner
 
 if TYPE_CHECKING:
     from hibernaut.adapters.mcp.client import McpClient
+    from hibernaut.adapters.mcp.programs import RecallingRunner
     from hibernaut.services.mcp.mcp_targets import McpTargets
     from hibernaut.services.mcp.oauth_grants import OAuthGrants
     from hibernaut.services.tool_calls.mcp_calls import McpCalls
@@ -27,7 +27,7 @@ class LazyMcp:
     in which servers that are programs run (None: they do not).
     """
 
-    def __init__(self, door: Door, programs: ToolRunner | None = None) -> None:
+    def __init__(self, door: Door, programs: RecallingRunner | None = None) -> None:
         self._door = door
         self._runner = programs
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,25 @@ for line in sys.stdin:
         told = {"content": [{"type": "text", "text": text}]}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": told}), flush=True)
 """
+WAITING = """
+import os, socket, sys
+import anyio
+from mcp.server.mcpserver import MCPServer
+
+server, test = MCPServer("p", log_level="CRITICAL"), socket.create_connection(("127.0.0.1", int(os.environ["PORT"])))
+
+@server.tool()
+async def wait() -> str:
+    test.sendall(b"called\\n")
+    try:
+        await anyio.sleep_forever()
+    except anyio.get_cancelled_exc_class():
+        test.sendall(b"cancelled\\n")
+        raise
+
+server.run("stdio")
+"""
+DEAF = WAITING.replace("await anyio.sleep_forever()", "__import__('time').sleep(100)")
 SECONDS = 30.0
 
 
@@ -100,6 +121,29 @@ def test_a_hostile_program_costs_one_session(programs: CagedPrograms, row: Row) 
     with pytest.raises(McpFailure) as failed:
         programs.tools(target(row.program), seconds=row.seconds)
     assert row.problem in ("", failed.value.problem)
+
+
+@pytest.mark.parametrize(("program", "heard"), [(WAITING, ["called", "cancelled"]), (DEAF, ["called"])], ids=("hears", "deaf"))
+def test_a_call_that_nobody_wants_any_more_is_cancelled_and_its_program_ends(
+    programs: CagedPrograms, program: str, heard: list[str]
+) -> None:
+    called, lines = threading.Event(), list[str]()
+
+    def listen() -> None:
+        with listener.accept()[0] as connection, connection.makefile(encoding="utf-8") as told:
+            for line in told:
+                lines.append(line.strip())
+                called.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listening = threading.Thread(target=listen, daemon=True)
+        listening.start()
+        port = str(listener.getsockname()[1])
+        with pytest.raises(McpFailure, match="cancelled") as failed:
+            programs.call(target(program, PORT=port), McpCall("wait", {}, wanted=lambda: not called.is_set()), seconds=SECONDS)
+        listening.join(20)  # the connection ends with the program
+    assert failed.value.problem == "cancelled"
+    assert (lines, listening.is_alive()) == (heard, False)
 
 
 def test_a_command_that_does_not_exist_is_told(programs: CagedPrograms) -> None:

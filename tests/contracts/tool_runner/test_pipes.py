@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
+from hibernaut.adapters.tool_runner.recall import Recall
 
 
 def test_what_a_child_wrote_before_it_ended_is_read_also_if_it_ended_first() -> None:
@@ -21,3 +22,15 @@ def test_what_a_child_wrote_before_it_ended_is_read_also_if_it_ended_first() -> 
     assert process.returncode == 0
     assert process.stdin.closed
     assert process.stdout.closed
+
+
+def test_a_child_that_is_recalled_and_goes_on_is_ended() -> None:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(100)"]
+    process: Any = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True)
+    asked = iter((True, False))
+    with Recall(lambda: next(asked), look=0.01, grace=0.01) as recall:
+        assert not serve(process, Outflow(process.stdin, memoryview(b"")), (Inflow(process.stdout, 1),), 60.0, recall)
+        assert os.read(recall.reading, 1) == b""
+    assert process.returncode < 0
+    assert next(asked, None) is None, "it is asked no more when it has answered False"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 
 from hibernaut.adapters.door import Door
@@ -9,14 +10,18 @@ from hibernaut.adapters.mcp.client import McpClient
 from hibernaut.ports.mcp import McpCall, McpFailure, StdioMcpTarget
 from hibernaut.schemas.base import JsonObject
 
+LOOK = 0.1
+"""Seconds between two questions whether a call is still wanted: asking costs no more than a system call."""
 
-def performed(asked: JsonObject) -> JsonObject:
-    """The listing or the result of a session, or its failure, as JSON."""
+
+def performed(asked: JsonObject, wanted: Callable[[], bool]) -> JsonObject:
+    """The listing or the result of a session, or its failure, as JSON. `wanted`: whether the call still is."""
     target = StdioMcpTarget(asked["command"], tuple(asked["args"]), asked["env"])
-    client, call = McpClient(Door(), programs=True), asked["call"]
+    client, call = McpClient(Door(), programs=True, look=LOOK), asked["call"]
     try:
         if call is None:
             return asdict(client.tools(target, seconds=asked["seconds"]))
-        return asdict(client.call(target, McpCall(call["name"], call["args"], call["fingerprint"]), seconds=asked["seconds"]))
+        made = McpCall(call["name"], call["args"], call["fingerprint"], wanted)
+        return asdict(client.call(target, made, seconds=asked["seconds"]))
     except McpFailure as failure:
         return {"failure": [failure.problem, str(failure)]}

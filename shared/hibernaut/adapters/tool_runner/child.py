@@ -85,6 +85,19 @@ class LettaClient:
         return getattr(made, name)
 
 
+class PipeWish:
+    """`wanted` in the source of a job that may be recalled: whether its result is still wanted, which the end of a pipe denies."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self) -> bool:
+        import select  # few jobs can be recalled
+
+        ready, _, _ = select.select([self.descriptor], [], [], 0)
+        return not ready
+
+
 def importable(package: str) -> bool:
     return any(os.path.isdir(os.path.join(entry, package)) for entry in sys.path)
 
@@ -169,6 +182,8 @@ def call(job: Job, state: AttributeDict | None) -> Any:
     # Dataclasses and Pydantic look up their own module.
     sys.modules[MODULE] = module
     module.__dict__["client"] = LettaClient(job["client"]) if job["client"] and importable("letta_client") else None
+    if job["recall"] is not None:
+        module.__dict__["wanted"] = PipeWish(job["recall"])
     models = argument_models(job)
     module.__dict__.update(models.by_name if models is not None else ())
     exec(compile(job["source_code"], FILE, "exec"), module.__dict__)  # noqa: S102 -- running a tool is what this process is for

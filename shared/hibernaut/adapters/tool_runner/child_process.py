@@ -29,6 +29,7 @@ from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.confinement import Cage, visible_paths
 from hibernaut.adapters.tool_runner.node.program import NodeProgram, found_node
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
+from hibernaut.adapters.tool_runner.recall import Recall
 from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, STREAM_LIMIT, bounded, failed, labels_of
 from hibernaut.domain.tools.tool_arguments import coerce
 from hibernaut.ports.tool_runner import PackagesMissing, ToolJob, ToolOutcome
@@ -64,13 +65,19 @@ class ChildProcessRunner:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
 
-    def run(self, job: ToolJob) -> ToolOutcome:
-        """Run the tool once. Raises: OSError where no process or folder can be made."""
+    def run(self, job: ToolJob, wanted: Callable[[], bool] | None = None) -> ToolOutcome:
+        """Run the tool once. `wanted` is asked now and then; when it answers False, the global `wanted` of the source does so too, and what does not end
+        then is ended. Raises: OSError where no process or folder can be made.
+        """
+        with contextlib.nullcontext() if wanted is None else Recall(wanted) as recall:
+            return self._run_within(recall, job)
+
+    def _run_within(self, recall: Recall | None, job: ToolJob) -> ToolOutcome:
         if (why := self.refusal(job.source_type)) is not None:
             return failed(job, "NotImplementedError", why)
         try:
             ready = replace(job, args=coerce(job.args, job.json_schema), memory=max(job.memory, _SMALLEST_MEMORY))
-            request = self._request(ready, packages=self._place(ready))
+            request = self._request(ready, packages=self._place(ready), recall=recall.reading if recall else None)
             environment = _environment(ready)
         except PackagesMissing as error:
             return failed(job, "ImportError", str(error))
@@ -79,7 +86,7 @@ class ChildProcessRunner:
         except (TypeError, ValueError, RecursionError) as error:
             return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
         with _fresh_folder() as folder:
-            return self._run(ready, request, environment, folder)
+            return self._run(ready, request, environment, folder, recall)
 
     def _place(self, job: ToolJob) -> str | None:
         """The folder of the tool's packages. Raises: PackagesMissing."""
@@ -111,7 +118,9 @@ class ChildProcessRunner:
         names = outcome.value if isinstance(outcome.value, list) else []
         return frozenset(wall for wall in Wall if wall in names)
 
-    def _run(self, job: ToolJob, request: bytes, environment: dict[str, str], folder: Path) -> ToolOutcome:
+    def _run(
+        self, job: ToolJob, request: bytes, environment: dict[str, str], folder: Path, recall: Recall | None = None
+    ) -> ToolOutcome:
         reading, writing = os.pipe()
         channel = os.fdopen(reading, "rb", buffering=0)
         try:
@@ -121,7 +130,7 @@ class ChildProcessRunner:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                pass_fds=(writing,),
+                pass_fds=(writing, recall.reading) if recall else (writing,),
                 cwd=folder,
                 env=environment,
                 start_new_session=True,
@@ -139,7 +148,7 @@ class ChildProcessRunner:
         with self._lock:
             self._running.add(process)
         try:
-            in_time = serve(process, outflow, (frame, stdout, stderr), job.timeout)
+            in_time = serve(process, outflow, (frame, stdout, stderr), job.timeout, recall)
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -173,6 +182,7 @@ class ChildProcessRunner:
             "positional": _positional(job.args, required, list(parameters.get("properties", ()))) if typescript else [],
             "client": dict(job.client) if job.client else None,
             "packages": None,
+            "recall": None,
             "root": _ROOT,
             "path": [entry for entry in sys.path if Path(entry).is_absolute()],
             "memory": job.memory,

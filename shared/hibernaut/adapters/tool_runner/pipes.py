@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import RawIOBase
 
+from hibernaut.adapters.tool_runner.recall import Recall
+
 _CHUNK = 65_536
 _DRAINED_CHUNKS = 32
 """More than a pipe's buffer: a remaining process that keeps writing is not read forever."""
@@ -69,10 +71,17 @@ class Outflow:
         return bool(self.rest)
 
 
-def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[Inflow], timeout: float) -> bool:
+def serve(
+    process: subprocess.Popen[bytes],
+    outflow: Outflow,
+    inflows: Sequence[Inflow],
+    timeout: float,
+    recall: Recall | None = None,
+) -> bool:
     """Serve the child's pipes until it ends; then its process group is dead and its pipes are closed.
 
-    The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds.
+    The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds, and soon after its
+    `recall` if that has one.
     """
     deadline = time.monotonic() + timeout
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as pipes:
@@ -82,7 +91,7 @@ def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[
             selector.register(flow.pipe, event, flow)
             pipes.callback(flow.pipe.close)
         try:
-            return _served_in_time(process, selector, deadline)
+            return _served_in_time(process, selector, deadline, recall)
         finally:
             _end(process)
             process.wait()
@@ -91,10 +100,13 @@ def serve(process: subprocess.Popen[bytes], outflow: Outflow, inflows: Sequence[
                     inflow.drain()
 
 
-def _served_in_time(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, deadline: float) -> bool:
+def _served_in_time(
+    process: subprocess.Popen[bytes], selector: selectors.BaseSelector, deadline: float, recall: Recall | None
+) -> bool:
     pause = _FIRST_LOOK
     while not _ended(process):
-        left = deadline - time.monotonic()
+        end = deadline if recall is None else min(deadline, recall.deadline())
+        left = end - time.monotonic()
         if left <= 0:
             return False
         waiting = bool(selector.get_map())

@@ -14,7 +14,7 @@ from hibernaut.domain.tools.tool_returns import clip
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.mcp import McpCall, McpFailure
 from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.mcp.server import StoredMcpServer
 from hibernaut.schemas.runs.turn import ClaimedResult
@@ -90,7 +90,10 @@ class McpCalls:
         def wanted() -> bool:
             if run_id is None or not is_id(run_id, "run"):
                 return True
-            state = self._runs.get(run_id)
+            try:
+                state = self._runs.get(run_id)
+            except StoreUnavailable:  # asked again soon
+                return True
             return state is not None and state.run.status is RunStatus.RUNNING
 
         return McpCall(facts.tool_name, args, facts.fingerprint, wanted)

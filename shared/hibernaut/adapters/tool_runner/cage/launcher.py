@@ -41,6 +41,8 @@ def main() -> NoReturn:
     channel = int(sys.argv[1])
     os.set_inheritable(channel, False)
     job = json.loads(sys.stdin.buffer.read())
+    if job["recall"] is not None:
+        os.set_inheritable(job["recall"], False)
     if not kernel.supported():
         if not job["cage"]["network"]:
             sys.exit(
