@@ -102,9 +102,17 @@ def _problem(keyword: str, value: Json) -> str | None:
 
 
 def _lost_reference(keyword: str, value: Json, root: Json) -> str | None:
-    if keyword != "$ref" or isinstance(target(value, root), dict | bool):
+    if keyword != "$ref":
         return None
-    return f"refers to {value[:200]!r}, which the schema does not define"
+    found = target(value, root)
+    for _ in range(DEEPEST_SCHEMA):
+        if not isinstance(found, dict | bool):
+            return f"refers to {value[:200]!r}, which the schema does not define"
+        further = found.get("$ref") if isinstance(found, dict) else None
+        if not isinstance(further, str):
+            return None
+        found = target(further, root)
+    return f"refers to {value[:200]!r}, which leads to further references alone"
 
 
 def _within(keyword: str, value: Json, place: str) -> Iterator[_Found]:

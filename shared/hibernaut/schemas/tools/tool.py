@@ -1,5 +1,6 @@
 """A tool: a function that an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -14,6 +15,8 @@ from hibernaut.schemas.tools.package_set import PackageSet
 DEFAULT_RETURN_LIMIT = 50_000
 """The longest return that the model sees, in characters."""
 MAX_NAME = 48
+NAME = re.compile(r"[a-zA-Z0-9_-]+")
+"""The names that models' providers take."""
 LARGEST_SOURCE = 256 * 1024
 """The longest source in characters: parsing takes some hundred times its size in memory."""
 ToolSource = Annotated[str, StringConstraints(max_length=LARGEST_SOURCE)]

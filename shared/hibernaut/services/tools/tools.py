@@ -17,7 +17,7 @@ from hibernaut.ports.table import Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable
-from hibernaut.schemas.tools.tool import MAX_NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
+from hibernaut.schemas.tools.tool import MAX_NAME, NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains, leave
 from hibernaut.services.records import Records, by_key
 from hibernaut.services.tool_calls.custom_tools import unrunnable
@@ -256,6 +256,10 @@ def schema_of(request: ToolCreate) -> JsonObject:
 
     Raises: InvalidToolSource (with the place), InvalidArgument, Unprocessable (TypeScript from which no schema can be derived).
     """
+    return checked_schema(_schema_of(request))
+
+
+def _schema_of(request: ToolCreate) -> JsonObject:
     source, kind = request.source_code, request.source_type
     if request.json_schema is not None:
         schema = checked_schema(request.json_schema)
@@ -275,12 +279,18 @@ def schema_of(request: ToolCreate) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject) -> JsonObject:
-    """The schema itself. Raises: InvalidArgument if it has no name, or one longer than `MAX_NAME` characters."""
+    """The schema itself. Raises: InvalidArgument if it has no name, or one that is too long or that providers refuse, with every request of the
+    tool's agents.
+    """
     name = schema.get("name")
     if not isinstance(name, str) or not name:
         raise InvalidArgument("INVALID_ARGUMENT: json_schema must have the tool's name under `name`.")
     if len(name) > MAX_NAME:
         raise InvalidArgument(f"INVALID_ARGUMENT: A tool's name has at most {MAX_NAME} characters: {name}")
+    if not NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: A tool's name has letters a-z, digits, _ and - alone, because no model takes others: {name}"
+        )
     return schema
 
 

@@ -55,6 +55,11 @@ def test_a_sound_schema_has_no_problem_and_is_offered_as_it_is() -> None:
         ({"description": 1}, "description must be a text"),
         ({"not": None}, "not must be a schema, not null"),
         ({"items": {"$ref": "#/$defs/Lost"}}, "items.$ref refers to '#/$defs/Lost', which the schema does not define"),
+        (
+            {"items": {"$ref": "#/$defs/A"}, "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
+            "items.$ref refers to '#/$defs/A', which leads to further references alone",
+        ),
+        ({"$ref": "#"}, "$ref refers to '#', which leads to further references alone"),
         ({"$ref": "https://example.com/schema"}, "$ref refers to"),
         (nested(DEEPEST_SCHEMA), f"its schemas are nested more than {DEEPEST_SCHEMA} deep"),
         ([], "it must be a schema (an object), not a list"),
