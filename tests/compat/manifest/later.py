@@ -12,6 +12,12 @@ ROWS = (
         "API 3",
         "A route of V1 that is not served is 501 with its name (`route`) and the code `route_not_served`.",
     ),
+    out_of_reach(
+        "metadata.balance",
+        "API 3",
+        "`GET /v1/metadata/balance`: the credits and the billing tier of an account, which Letta Code asks for.",
+        "It is a route of Letta's cloud. The answer is 404, as from an open-source V1 server, and Letta Code goes on without a tier.",
+    ),
     out_of_reach("environments.list", "API 2.17", "The connected devices.", CLOUD, "GET /v1/environments"),
     out_of_reach("environments.retrieve", "API 2.17", "Returns a folder.", CLOUD, "GET /v1/environments/{device_id}"),
     out_of_reach(
