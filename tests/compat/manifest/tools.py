@@ -13,7 +13,7 @@ ROWS = (
         "API 2.9",
         "A source with a syntax error is 400 with the line and the column, a name over 48 characters, with others than a-z, digits, _ and -, or of a built-in tool 400, "
         "TypeScript from which no schema can be read 422.",
-        "V1 names no line, answers 422 to all TypeScript without a schema, allows names that no provider takes, and a custom tool to replace a built-in one.",
+        "V1 names no line, answers 422 to all TypeScript without a schema, allows names that not all providers take, and a custom tool to replace a built-in one.",
     ),
     diverging(
         "tools.typescript",

@@ -279,8 +279,8 @@ def _schema_of(request: ToolCreate) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject) -> JsonObject:
-    """The schema itself. Raises: InvalidArgument if it has no name, or one that is too long or that providers refuse, with every request of the
-    tool's agents.
+    """The schema itself. Raises: InvalidArgument if it has no name, or one that is too long or that some providers refuse, with every request of
+    the tool's agents.
     """
     name = schema.get("name")
     if not isinstance(name, str) or not name:
@@ -289,7 +289,7 @@ def checked_schema(schema: JsonObject) -> JsonObject:
         raise InvalidArgument(f"INVALID_ARGUMENT: A tool's name has at most {MAX_NAME} characters: {name}")
     if not NAME.fullmatch(name):
         raise InvalidArgument(
-            f"INVALID_ARGUMENT: A tool's name has letters a-z, digits, _ and - alone, because no model takes others: {name}"
+            f"INVALID_ARGUMENT: A tool's name has letters a-z, digits, _ and - alone, because not all models take others: {name}"
         )
     return schema
 
