@@ -10,6 +10,7 @@ import pytest
 
 from hibernaut.domain.turn.open_calls import INTERRUPTED
 from hibernaut.ports.mcp import HttpMcpTarget, McpFailure
+from hibernaut.ports.table import Contended, Item, Key
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.mcp.server import MASK, MOST_TOOLS, CreateMcpServer, StoredMcpServer, UpdateMcpServer
 from hibernaut.schemas.tools.tool import StoredTool, ToolType
@@ -19,6 +20,7 @@ from hibernaut.services.tools.mcp_servers import McpServers
 from hibernaut.services.tools.tools import Tools
 from tests.support.scripted_mcp import ProcessDied, ScriptedMcp
 from tests.support.scripted_model import calls, in_turn, says
+from tests.support.tables import PassesOn
 from tests.support.world import World, data_in
 
 URL = "https://birds.example/mcp"
@@ -61,9 +63,20 @@ class House:
         return agent_id
 
 
-def house(folder: Path, *replies: Any, mcp: ScriptedMcp | None = None, holder: str = "host:1") -> House:
+class SilentReads(PassesOn):
+    """Reads no item as long as it is `silent`."""
+
+    silent = False
+
+    def get(self, key: Key) -> Item | None:
+        if self.silent:
+            raise Contended("throttled")
+        return super().get(key)
+
+
+def house(folder: Path, *replies: Any, mcp: ScriptedMcp | None = None, holder: str = "host:1", **parts: Any) -> House:
     mcp = mcp or ScriptedMcp({"get": OBJECT})
-    world = World(data_in(folder, in_turn(*replies)), holder=holder, host={"mcp": mcp, "cipher": PlainCipher()})
+    world = World(data_in(folder, in_turn(*replies)), holder=holder, host={"mcp": mcp, "cipher": PlainCipher()}, **parts)
     records = records_over(world.stores, world.clock, world.ids)
     chain = world.chain
     runs = AdhocToolRuns(world.stores, world.host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
@@ -212,3 +225,20 @@ def test_a_call_whose_process_dies_is_not_made_again(tmp_path: Path) -> None:
     after.sweep()
     (returned,) = [row for row in after.log(agent_id) if row.role == "tool"]
     assert (len(at.mcp.calls), INTERRUPTED in returned.text()) == (1, True)
+
+
+def test_a_call_stays_wanted_while_nobody_can_say_whether_its_run_has_ended(tmp_path: Path) -> None:
+    tables: list[SilentReads] = []
+
+    def wrap(table: Any) -> SilentReads:
+        tables.append(SilentReads(table))
+        return tables[-1]
+
+    at = house(tmp_path, calls(("get", {})), says("done"), wrap=wrap)
+    at.add()
+    at.world.send(at.agent("get"), "Get it.")
+    (call,) = at.mcp.calls
+    assert not call.wanted()
+    for table in tables:
+        table.silent = True
+    assert call.wanted()
