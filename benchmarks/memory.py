@@ -21,7 +21,7 @@ from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.embedder import Vector
+from hibernaut.ports.memory.embedder import Vector
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.models.llm_config import EmbeddingConfig

@@ -20,7 +20,7 @@ from hibernaut.adapters.packages.builder import PackageBuilder
 from hibernaut.adapters.packages.package_folders import PackageFolders
 from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
-from hibernaut.ports.tool_runner import ToolJob
+from hibernaut.ports.tools.tool_runner import ToolJob
 from tests.support.package_index import serving_index
 
 CALLS = 20

@@ -114,7 +114,7 @@ def long_run(found: list[str]) -> Callable[[Path], None]:
         from hibernaut.schemas.runs.events import DeltaEvent
         from hibernaut.schemas.runs.send import LettaStreamingRequest
         from hibernaut.schemas.stop import StopReason
-        from hibernaut.services.runs.sending import SendRequest
+        from hibernaut.services.sending.sending import SendRequest
         from hibernaut.wiring.api_services import services_of
         from hibernaut.wiring.embedded import Embedded
         from hibernaut.wiring.settings import EmbeddedSettings

@@ -18,12 +18,12 @@ from io import StringIO
 from typing import Any
 
 from hibernaut.domain import aws_prices
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.host import Host
 from hibernaut.wiring import aws as wiring

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypedDict
 
 from functions.log import log
-from hibernaut.ports.workflow import CONTRACT, NEWEST_CONTRACT, Next, is_passing
+from hibernaut.ports.runs.workflow import CONTRACT, NEWEST_CONTRACT, Next, is_passing
 from hibernaut.schemas.base import JsonObject, Schema
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.steps.step_lease import AdvanceResult
@@ -16,7 +16,7 @@ from hibernaut.services.steps.step_lease import AdvanceResult
 class Heartbeat(Schema):
     """The event of a function in the state machine: the run, and what the function must know beyond it.
 
-    `v`: the version of the contract (`hibernaut.ports.workflow.CONTRACT`) by which the event was written; 0: before there was one.
+    `v`: the version of the contract (`hibernaut.ports.runs.workflow.CONTRACT`) by which the event was written; 0: before there was one.
     `error` (for `close_run`): the name of the error that ended the step. `token` (for `request_approval`): the task token of the
     wait. For `advance_turn`: `drop`: reduce the window by dropping old turns; `deny`: deny the approval whose deadline has
     passed; `died`, `summary_died`: take over the step from a dead worker, which performed the step or made a summary.

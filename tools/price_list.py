@@ -23,10 +23,10 @@ from typing import TypeAlias
 from genai_prices import types as source
 from genai_prices.data import providers
 
-from hibernaut.adapters.model.context_windows import bare_name
+from hibernaut.adapters.model.prices.context_windows import bare_name
 
 PACKAGE = "genai-prices"
-FOLDER = Path(__file__).resolve().parent.parent / "shared" / "hibernaut" / "adapters" / "model"
+FOLDER = Path(__file__).resolve().parent.parent / "shared" / "hibernaut" / "adapters" / "model" / "prices"
 PRICES, WINDOWS, LICENCE = "price_list.json", "context_windows.json", "price_list.LICENSE.txt"
 OWN_LIMITS = Path(__file__).resolve().parent / "own_limits.json"
 

@@ -17,8 +17,8 @@ from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.support.opensearch import OpenSearchNode
 from tools.engines import OPENSEARCH
 

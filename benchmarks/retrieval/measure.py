@@ -14,8 +14,8 @@ from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.embedder import Embedder, Embedders
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.embedder import Embedder, Embedders
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.search import SearchMode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functions.events import LambdaContext, Receipt, beat_of, faults_named, receipt_of
 from functions.log import correlated, log
 from functions.snapshots import import_for_snapshot
-from hibernaut.ports.workflow import STEPS_PER_INVOCATION
+from hibernaut.ports.runs.workflow import STEPS_PER_INVOCATION
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.wiring import aws

@@ -10,7 +10,7 @@ from mangum import Mangum
 from functions.events import LambdaContext
 from functions.log import correlated, log
 from functions.snapshots import import_for_snapshot
-from hibernaut.rest.errors import body_of, status_of
+from hibernaut.rest.http.errors import body_of, status_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ReplyTooLarge
 from hibernaut.wiring import aws

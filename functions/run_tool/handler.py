@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.fetched_packages import FetchedPackages
 from hibernaut.adapters.tool_runner.wire import failed, job_from_json, outcome_to_json
-from hibernaut.ports.tool_runner import ToolJob, ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolRunner
 
 MEGABYTE = 1024 * 1024
 OWN_MEMORY = 160 * MEGABYTE

@@ -138,7 +138,7 @@ class Gateway(Construct):
         return self.rest.node.find_child("Account")
 
     def name(self, function: OurFunction, settings: Settings) -> None:
-        """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/origin_policy.py`)."""
+        """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/access/origin_policy.py`)."""
         stack, endpoint = cdk.Stack.of(self), settings.endpoint
         below = f"execute-api.{stack.region}.{stack.url_suffix}"
         # A private API is called by its own name where the VPC endpoint has private DNS, else by that of the endpoint.

@@ -14,7 +14,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, index_name
-from hibernaut.ports.table import Index
+from hibernaut.ports.storage.table import Index
 from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS, PACKAGES, UPLOADS
 from infra.constructs.data_key import data_key, use_of
 from infra.constructs.findings import Grant, accept

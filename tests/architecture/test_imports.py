@@ -59,8 +59,8 @@ def test_vendors_wait_for_their_first_use(module: str) -> None:
 HTTP_CLIENTS = {
     "shared/hibernaut/adapters/door.py": "addresses that clients, models and pages name",
     "shared/hibernaut/adapters/pinned_transport.py": "the transport of the door",
-    "shared/hibernaut/adapters/model/provider_client.py": "providers that the operator configures, and the usual addresses of the others",
-    "shared/hibernaut/adapters/embedder/http_embedder.py": "the same providers",
+    "shared/hibernaut/adapters/model/wire/provider_client.py": "providers that the operator configures, and the usual addresses of the others",
+    "shared/hibernaut/adapters/embedder/hosted/http_embedder.py": "the same providers",
     "shared/hibernaut/adapters/google_credentials.py": "Google's token service by the operator's credentials",
     "shared/hibernaut/adapters/tracing/otlp.py": "the operator's collector",
     "shared/hibernaut/local/remote/agent_server.py": "a command of its user, who names the server",

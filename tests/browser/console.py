@@ -26,7 +26,7 @@ from tools.engines import CONSOLE_CHECKS
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage
 
-    from hibernaut.ports.embedder import Embedders
+    from hibernaut.ports.memory.embedder import Embedders
 
 MILLISECONDS = 1000
 PICTURES = Path(__file__).parents[2] / "docs" / "console"

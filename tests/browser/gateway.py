@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from hibernaut.adapters.model.priced import PricedModel
+from hibernaut.adapters.model.prices.priced import PricedModel
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import Model
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.services.access.access import Access
 from hibernaut.wiring.access import DeployedStack, access_to_stack

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
 from tests.browser.console import Served, Visit, browser, serving, visiting
 from tests.support.json_server import JsonServer
 from tests.support.oauth_server import OAuthDouble

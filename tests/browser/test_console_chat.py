@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest
 from tests.browser.console import Held, Served, Visit, browser, picture, serving, text_of, visiting
 from tests.browser.wire import Wire

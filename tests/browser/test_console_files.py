@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from hibernaut.ports.embedder import Vector
+from hibernaut.ports.memory.embedder import Vector
 from tests.browser.chromium import PATIENCE
 from tests.browser.console import Served, Visit, browser, picture, serving, visiting
 from tests.support.documents import locked_pdf

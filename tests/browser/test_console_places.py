@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
 from tests.browser.chromium import Site
 from tests.browser.console import Served, Visit, browser, picture, serving, visiting
 from tests.support.json_server import JsonServer

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hibernaut.ports.table import Delete
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.ports.storage.table import Delete
+from hibernaut.schemas.access.api_key import CreateApiKey
 from tests.browser.console import Served, Visit, browser, picture, serving, visiting
 from tests.support.json_server import JsonServer
 from tests.support.oauth_server import OAuthDouble

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hibernaut.rest.origin_policy import OriginPolicy
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.rest.access.origin_policy import OriginPolicy
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.browser.chromium import Site, program, visiting

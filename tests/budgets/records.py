@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hibernaut.domain.files.piece_ids import piece_id
-from hibernaut.ports.table import Change, Table
+from hibernaut.ports.storage.table import Change, Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head

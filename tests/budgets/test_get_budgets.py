@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from hibernaut.ports.table import Item, Key, Query
+from hibernaut.ports.storage.table import Item, Key, Query
 from hibernaut.rest.app import create_app
 from tests.budgets.records import Records, records_in
 from tests.support.tables import PassesOn

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.store.table import shards
 from tests.protocol.staged import INSERT

@@ -29,11 +29,11 @@ from letta_client import Letta
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.local.server import LocalServer, address, listening
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.table import Table
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import USUAL_WAITS, WaitSettings
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.rest.http.async_bridge import USUAL_WAITS, WaitSettings
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.services.access.access import Access
 from hibernaut.store.memory.search_outbox import SearchOutbox

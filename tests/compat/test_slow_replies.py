@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.async_bridge import WaitSettings
+from hibernaut.rest.http.async_bridge import WaitSettings
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 

@@ -12,8 +12,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
-from hibernaut.schemas.access_token import CreateAccessToken
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.schemas.access.access_token import CreateAccessToken
+from hibernaut.schemas.access.budget import SetBudget
 from tests.compat.conftest import HANDLE, Keyed, Said, calls
 from tests.support.web_sockets import LONGEST, Conversing, conversing, events, text_of
 

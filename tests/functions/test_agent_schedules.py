@@ -15,7 +15,7 @@ from hibernaut.adapters.schedules.event_bridge import name_of
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.schemas.base import JsonObject
-from hibernaut.store.agents.schedule_keys import is_schedule
+from hibernaut.store.schedules.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores
 from tests.functions.test_memory_pipeline import Memory
 from tests.functions.test_permissions_used import Watch, allowed

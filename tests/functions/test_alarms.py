@@ -12,7 +12,7 @@ import pytest
 
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelRequest
-from hibernaut.ports.table import Contended, TableError
+from hibernaut.ports.storage.table import Contended, TableError
 from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.turns.turn_engine import TurnEngine

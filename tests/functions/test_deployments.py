@@ -12,7 +12,7 @@ import pytest
 from hibernaut.local.aws_offline.offline import INDEX, InUse, OfflineAws
 from hibernaut.local.aws_offline.search_domain import PREFIX
 from hibernaut.local.server import address, listening
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import NAMED, sample

@@ -19,8 +19,8 @@ from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.doctor.deployed import CHECKS, diagnosed
 from hibernaut.local.doctor.findings import Finding, healthy, printed
 from hibernaut.local.profiles import CannotServe
-from hibernaut.ports.table import Key, Put
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.ports.storage.table import Key, Put
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.base import JsonObject
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from hibernaut.wiring.memory_audits import audit_of_stack

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest, MalformedReply, event_of, response_of
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest, MalformedReply, event_of, response_of
+from hibernaut.local.aws_offline.api_gateway.routes import Route, Routes
 from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.local.aws_offline.routes import Route, Routes
 from hibernaut.schemas.base import JsonObject
 from tests.functions.conftest import sample
 

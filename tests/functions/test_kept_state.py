@@ -14,7 +14,7 @@ import pytest
 
 from hibernaut.local.administration import keys
 from hibernaut.local.administration.keys import KeyPlace
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.kept_state import FolderInUse, KeptState
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
@@ -89,7 +89,7 @@ import os, signal
 from pathlib import Path
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.ports.table import ABSENT, ConditionFailed, Delete, Key, Put
+from hibernaut.ports.storage.table import ABSENT, ConditionFailed, Delete, Key, Put
 
 with OfflineAws(data=Path({folder!r})) as aws:
     aws.table.write(Put({{"pk": "T#a", "sk": "1", "n": 1}}), Put({{"pk": "T#a", "sk": "2"}}))

@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from functions.index_memory.handler import handler
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring

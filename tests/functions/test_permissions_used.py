@@ -14,7 +14,7 @@ from botocore.client import BaseClient
 from websockets.exceptions import ConnectionClosed
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION

@@ -15,7 +15,7 @@ from hibernaut.local.administration.redriving import Redrive, Redriving, restart
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.command import main
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.turns.turn_engine import TurnEngine
 from tests.support.stack_account import asked_of_aws, deployed, permitted

@@ -22,7 +22,7 @@ from hibernaut.local.profiles import CannotServe
 from hibernaut.local.restoring.backups import restored_name
 from hibernaut.local.restoring.restore import Restore, moment_of, restore
 from hibernaut.local.restoring.table_copy import STATE_KEY
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.base import Json
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from tests.support.counted_aws import THROTTLED

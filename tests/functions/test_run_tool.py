@@ -11,7 +11,7 @@ import pytest
 from functions.run_node.handler import handler as run_node
 from functions.run_tool.handler import handler
 from hibernaut.adapters.tool_runner.wire import job_from_json, job_to_json, outcome_from_json, outcome_to_json
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from tests.support.run_tool import LambdaContext
 
 SAMPLES = Path(__file__).parents[2] / "events"

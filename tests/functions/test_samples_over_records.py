@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import pytest
 
 from functions.sweep_runs.handler import handler as sweep
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table import keys
 from hibernaut.wiring.engines.memory_index import index_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.rest.errors import status_of
+from hibernaut.rest.http.errors import status_of
 from hibernaut.schemas.errors import NotImplementedHere
 from hibernaut.schemas.memory.file import AnnounceUpload
 from hibernaut.schemas.memory.folder import CreateFolder

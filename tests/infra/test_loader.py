@@ -88,7 +88,7 @@ def test_a_changed_source_has_another_template(tmp_path: Path) -> None:
     for source in (
         "infra/app.py",
         "shared/hibernaut/adapters/table/definition.py",
-        "shared/hibernaut/ports/table.py",
+        "shared/hibernaut/ports/storage/table.py",
         "shared/hibernaut/wiring/settings.py",
     ):
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)

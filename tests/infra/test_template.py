@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.table.definition import TTL_ATTRIBUTE, table_definition
-from hibernaut.local.aws_offline.routes import Routes
+from hibernaut.local.aws_offline.api_gateway.routes import Routes
 from hibernaut.rest.app import ROUTERS
-from hibernaut.rest.async_bridge import USUAL_WAITS
+from hibernaut.rest.http.async_bridge import USUAL_WAITS
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table.blob_keys import EPHEMERAL, EPHEMERAL_DAYS
 from hibernaut.wiring.settings import LONGEST_FOLLOW, BadSetting

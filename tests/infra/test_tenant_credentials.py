@@ -12,11 +12,11 @@ import pytest
 from botocore.client import BaseClient
 
 from hibernaut.adapters.tenant_sessions import _TENANT
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.schemas.api_key import CreateApiKey
-from hibernaut.schemas.scope import Scope
+from hibernaut.schemas.access.api_key import CreateApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from infra.constructs.tenant_role import NARROWED
 from tests.infra.reading import Template, listed

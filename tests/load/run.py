@@ -15,7 +15,7 @@ from typing import Any
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.domain.aws_prices import cost_of
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.model import ModelReply, ModelRequest

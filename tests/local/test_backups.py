@@ -20,7 +20,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.local.administration import folder_backups
 from hibernaut.local.administration.folder_backups import backup, restore
 from hibernaut.local.profiles import CannotServe
-from hibernaut.ports.table import Key, Put, Update
+from hibernaut.ports.storage.table import Key, Put, Update
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

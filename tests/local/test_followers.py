@@ -13,7 +13,7 @@ import httpx
 import pytest
 from letta_client import Letta
 
-from hibernaut.rest.lanes import LOOKS
+from hibernaut.rest.http.lanes import LOOKS
 from tests.compat.conftest import HANDLE, serving_embedded
 from tests.support.provider_servers import ScriptedOpenAI
 

@@ -16,7 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from hibernaut.local.administration.reindexing_deployed import build_anew
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines

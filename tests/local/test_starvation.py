@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from hibernaut.local.server import LocalServer, address, listening
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.rest.app import create_app
-from hibernaut.rest.lanes import TOOL_RUNS
+from hibernaut.rest.http.lanes import TOOL_RUNS
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings

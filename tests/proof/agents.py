@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hibernaut.domain.agents.group_turns import is_group
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.store.agents.agents import tags_of
 from tests.proof.clients import Import

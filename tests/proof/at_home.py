@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import OutcomeUnknown
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import OutcomeUnknown
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from tests.proof.agents import made_for

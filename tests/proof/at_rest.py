@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Item, Key, Table
+from hibernaut.ports.storage.table import Item, Key, Table
 from tests.support.tables import PassesOn
 
 

@@ -24,8 +24,8 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting
-from hibernaut.services.runs.sending import Sending, SendRequest
 from hibernaut.services.schedules.schedules import ScheduleQuery, Schedules
+from hibernaut.services.sending.sending import Sending, SendRequest
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import TenantStores
 from tests.proof.imported import file_for

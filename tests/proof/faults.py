@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.ports.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
 
 OUTSIDE = ("write", "model", "tool", "start", "end_wait", "blob")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.agents.agents import tags_of
-from hibernaut.store.agents.import_keys import IMPORT
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
+from hibernaut.store.templates.import_keys import IMPORT
 from tests.support.agent_file_parts import block, file_of, message, talked, tool
 from tests.support.world import World
 

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.domain.agents.group_turns import is_group
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest as HttpRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest as HttpRequest
 from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.schedules import NO_SCHEDULER
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.runs.schedules import NO_SCHEDULER
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
 from hibernaut.services.schedules.firing_worker import FiringWorker
+from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
 from hibernaut.store.table import keys
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_parts.app import app_of

@@ -30,8 +30,8 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.domain.models import tokens
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Table
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.storage.table import Table
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.wiring import aws, embedded

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Change, Delete, Index, Item, Key, OutcomeUnknown, Put
+from hibernaut.ports.storage.table import Change, Delete, Index, Item, Key, OutcomeUnknown, Put
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.identity import CreateIdentity
 from hibernaut.schemas.stop import StopReason

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.ports.table import Change, Index, Item, Key, Put, Table, Update
+from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Table, Update
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import NotFound

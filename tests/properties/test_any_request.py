@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hibernaut.local.logs import Fields
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import WaitSettings
+from hibernaut.rest.http.async_bridge import WaitSettings
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

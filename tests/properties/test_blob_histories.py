@@ -18,8 +18,8 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.blobs import BlobEntry, Blobs
-from hibernaut.ports.table import Change, Check, ConditionFailed, Delete, Key
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Delete, Key
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
@@ -36,7 +36,7 @@ from hibernaut.store.memory.files import LeasedFile
 from hibernaut.store.runs.runs import RunState, running
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import blob_keys, keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from tests.support.blobs import CountingBlobs, MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable

@@ -11,8 +11,8 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from hibernaut.domain.budgets import BudgetStanding
 from hibernaut.ports.model import ModelReply
+from hibernaut.schemas.access.budget import RunSlot, SetBudget, StoredBudget
 from hibernaut.schemas.agents.agent import AgentType
-from hibernaut.schemas.budget import RunSlot, SetBudget, StoredBudget
 from hibernaut.schemas.errors import BudgetExceeded, Busy, NotFound
 from hibernaut.store.runs.runs import RunState
 from tests.properties.test_runs_any_order import REPLIES, Lives

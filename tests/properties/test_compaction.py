@@ -12,8 +12,8 @@ from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.turn.actor import Actor
-from hibernaut.domain.turn.compaction import Measures, chain, merged, split
-from hibernaut.domain.turn.window import cuts, is_input, narrowed, tokens
+from hibernaut.domain.window.compaction import Measures, chain, merged, split
+from hibernaut.domain.window.window import cuts, is_input, narrowed, tokens
 from hibernaut.ports.model import ModelReply
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.agents.conversation import Head, Window

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.domain.wire.listing import in_order
-from hibernaut.ports.table import Delete, Index, Put, Update
+from hibernaut.ports.storage.table import Delete, Index, Put, Update
 from hibernaut.schemas.agents.conversation_record import CreateConversation, UpdateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.runs.run import RunOptions, StoredRun

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.files.piece_ids import PIECES_OF_A_MILLISECOND, bounds_of_files, bounds_of_pieces, piece_id
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Delete, Index, Item, Put
+from hibernaut.ports.storage.table import Delete, Index, Item, Put
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.store.memory.folder_pieces import FolderPieces

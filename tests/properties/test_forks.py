@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.services.logs.conversation_pages import ConversationPages
 from hibernaut.store.conversations.window_ids import WindowIds, id_cache
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from tests.support.conversations import append, choose, compact, conversations_of, row, talk, window_of
 from tests.support.scripted_model import says
 from tests.support.world import TENANT, World, data_in

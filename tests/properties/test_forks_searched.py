@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.index_documents import said
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import SearchMode
 from hibernaut.schemas.memory.searches import AgentMessageSearch, MessageSearch
 from hibernaut.services.search.search_api import SearchApi

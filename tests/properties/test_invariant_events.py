@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Change, Table
+from hibernaut.ports.storage.table import Change, Table
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.store.events.event_keys import is_event_work

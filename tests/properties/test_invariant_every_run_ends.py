@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Item, Key
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import Item, Key
 from hibernaut.schemas.errors import ModelTimeout
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs.tenant_sweep import LONGEST_RUN, MOST_SWEEPS

@@ -20,10 +20,10 @@ from hibernaut.adapters.model.anthropic.anthropic_messages import MessagesServer
 from hibernaut.adapters.model.bedrock import converse_messages
 from hibernaut.adapters.model.bedrock.claude import BETAS, bedrock_traits, invoke_body
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import ANY
 from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.openai import openai_messages, responses_messages
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.domain.prompt_tags import escaped
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agents.agent import AgentType, UpdateAgent

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import OutcomeUnknown
+from hibernaut.ports.storage.table import OutcomeUnknown
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.proof.at_home import PlayedStory, WorldDesk
 from tests.proof.clients import Say

@@ -17,13 +17,13 @@ from typing import Any, get_args
 import pytest
 from starlette.testclient import TestClient
 
+from hibernaut.rest.access.authentication import HEALTH
+from hibernaut.rest.access.client_rights import ROUTES
+from hibernaut.rest.access.permissions import ADMINISTRATION
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import WaitSettings
-from hibernaut.rest.authentication import HEALTH
-from hibernaut.rest.client_rights import ROUTES
-from hibernaut.rest.permissions import ADMINISTRATION
-from hibernaut.schemas.access_token import AccessRight, CreateAccessToken
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.rest.http.async_bridge import WaitSettings
+from hibernaut.schemas.access.access_token import AccessRight, CreateAccessToken
+from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Item, Put
+from hibernaut.ports.storage.table import Item, Put
 from hibernaut.schemas.errors import NotFound
-from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from tests.support.tables import PassesOn
 

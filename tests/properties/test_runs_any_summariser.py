@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hibernaut.domain.turn.window import tokens
+from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.errors import ContextWindowExceeded
 from hibernaut.schemas.models.model_settings import CompactionSettings

@@ -11,7 +11,7 @@ from threading import Barrier, Thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hibernaut.ports.table import OutcomeUnknown, Table
+from hibernaut.ports.storage.table import OutcomeUnknown, Table
 from hibernaut.schemas.agents.schedule import CreateSchedule, RecurringSchedule, ScheduledMessage, UpdateSchedule
 from tests.support.scripted_model import in_turn, says
 from tests.support.tables import CountingTable

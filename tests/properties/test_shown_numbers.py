@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply
-from hibernaut.rest.streaming import wire_text
+from hibernaut.rest.http.streaming import wire_text
 from hibernaut.schemas.errors import ModelError
 from hibernaut.services.logs.run_log import PING, RunLog
 from tests.properties.test_runs_streamed import BROKEN, CUT

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.ports.table import Update
+from hibernaut.ports.storage.table import Update
 from hibernaut.services.runs.sweep import MARGIN
 from hibernaut.store.table import keys
 from tests.protocol.staged import opened

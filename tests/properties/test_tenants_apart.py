@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.ports.table import Change, Check, Delete, Item, Key, Put, Table, Update
+from hibernaut.ports.storage.table import Change, Check, Delete, Item, Key, Put, Table, Update
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.stores import Stores, TenantStores

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hibernaut.adapters.tool_runner import frames
 from hibernaut.adapters.tool_runner.child_process import outcome_of
 from hibernaut.adapters.tool_runner.wire import outcome_from_json
-from hibernaut.ports.tool_runner import ToolJob
+from hibernaut.ports.tools.tool_runner import ToolJob
 
 JOB = ToolJob(
     name="tool",

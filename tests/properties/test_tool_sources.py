@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hibernaut.domain.tools.sources.tool_annotations import AnnotationReader, models_of
+from hibernaut.domain.tools.sources.tool_schema import Inliner, derive_schema, function_name, schema_from_args
 from hibernaut.domain.tools.step_budget import StepBudget
-from hibernaut.domain.tools.tool_annotations import AnnotationReader, models_of
 from hibernaut.domain.tools.tool_arguments import MOST_STEPS, coerce
-from hibernaut.domain.tools.tool_schema import Inliner, derive_schema, function_name, schema_from_args
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import LARGEST_SCHEMA, problem_of, size_problem_of, sound_parameters

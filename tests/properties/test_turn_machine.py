@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.agents.agent_types import spec_of
-from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.domain.turn import turn_machine
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.domain.turn.approvals import to_run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.turn.sent_messages import as_sent
-from hibernaut.domain.turn.window import (
+from hibernaut.domain.window.sent_messages import as_sent
+from hibernaut.domain.window.window import (
     LEAST,
     MOST,
     correction,

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hibernaut.ports.table import Update
+from hibernaut.ports.storage.table import Update
 from hibernaut.store.runs.runs import RunState, running
 from tests.protocol.search import RUN, Action, Attributes, Broken, Program, Weaken, changed, explored, run_store, standing
 

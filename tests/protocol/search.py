@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
 from hibernaut.adapters.table.conditions import applied, holds
-from hibernaut.ports.table import Condition, Item, Update
+from hibernaut.ports.storage.table import Condition, Item, Update
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.runs.runs import RunStore
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.tenant_table import TenantTable
 from tests.support.blobs import MemoryBlobs
 

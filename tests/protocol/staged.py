@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hibernaut.ports.table import Table
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import Table
 from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn
 from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
-from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
+from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
 from hibernaut.store.table import keys
 from tests.support.scripted_model import Script, calls
 from tests.support.tables import CountingTable

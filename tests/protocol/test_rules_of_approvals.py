@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.storage.table import Item, Key
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store.table import keys
 from tests.protocol.staged import RING, NotedWaits, answers, meanwhile, opened, returns, settles

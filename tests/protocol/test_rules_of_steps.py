@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Item, Key
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.storage.table import Item, Key
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from tests.protocol.staged import INSERT, RING, Died, meanwhile, opened, returns, run_ids, settles, takes_over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import Condition
+from hibernaut.ports.storage.table import Condition
 from tests.protocol.wait_model import Broken, WaitModel
 
 

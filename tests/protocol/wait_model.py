@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hibernaut.ports.table import Update
+from hibernaut.ports.storage.table import Update
 from hibernaut.store.runs.agent_calls import AgentCallStore
 from hibernaut.store.runs.runs import RunState, running
 from tests.protocol.search import RUN, Action, Attributes, Broken, Program, Weaken, changed, explored, run_store, standing

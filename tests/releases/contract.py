@@ -14,9 +14,9 @@ from pydantic.json_schema import models_json_schema
 
 from functions.events import Heartbeat, Receipt
 from hibernaut import store
-from hibernaut.ports.workflow import CONTRACT, Next
+from hibernaut.ports.runs.workflow import CONTRACT, Next
 from hibernaut.schemas.base import Json, JsonObject, Schema
-from hibernaut.store.table.formats import WRITTEN
+from hibernaut.store.table.bodies.formats import WRITTEN
 from tests.infra.reading import texts
 from tests.releases.executions import definition
 
@@ -96,7 +96,7 @@ def _differences(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 
 def _shape(schema: Json) -> Json:
-    """A schema without its texts. A default is part of it, because a writer leaves out what a reader fills in (`store.table.codec`)."""
+    """A schema without its texts. A default is part of it, because a writer leaves out what a reader fills in (`store.table.bodies.codec`)."""
     match schema:
         case dict():
             return {key: _shape(part) for key, part in schema.items() if key not in ("title", "description", "examples")}

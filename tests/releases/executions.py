@@ -17,7 +17,7 @@ from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.local.aws_offline.lambdas import Reply, abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
-from hibernaut.ports.table import Contended
+from hibernaut.ports.storage.table import Contended
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.services.steps.step_lease import AdvanceResult
 from infra.constructs.workflow import DEFINITION

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from starlette.testclient import TestClient
 
-from hibernaut.ports.table import Put
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.storage.table import Put
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.rest.app import create_app
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.wiring.api_services import services_of
 from tests.support.scripted_model import calls, in_turn, says

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.workflow import CONTRACT, RunRef
+from hibernaut.ports.runs.workflow import CONTRACT, RunRef
 
 MACHINE = "arn:aws:states:eu-central-1:123456789012:stateMachine:hibernaut-dev-heartbeat"
 RUN = RunRef("default", "run-1")

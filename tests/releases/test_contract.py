@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from functions.events import Retryable, beat_of
-from hibernaut.ports.workflow import CONTRACT, NEWEST_CONTRACT
-from hibernaut.store.table.formats import READ, WRITTEN
+from hibernaut.ports.runs.workflow import CONTRACT, NEWEST_CONTRACT
+from hibernaut.store.table.bodies.formats import READ, WRITTEN
 from tests.releases.contract import CONTRACT_FILE, RECORDS_FILE, breaches, contract, records
 from tests.releases.executions import definition
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Key, Put, Update
+from hibernaut.ports.storage.table import Key, Put, Update
 from hibernaut.schemas.errors import NewerFormat
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.table import keys
-from hibernaut.store.table.formats import ATTRIBUTE, READ, WRITTEN
+from hibernaut.store.table.bodies.formats import ATTRIBUTE, READ, WRITTEN
 from tests.releases.items import ITEMS, Names, client_of, loaded, play, recorded
 from tests.support.scripted_model import calls, says
 from tests.support.world import TENANT, World

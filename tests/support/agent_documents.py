@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hibernaut.ports.packages import PackageInstaller
-from hibernaut.rest.agent_file_bodies import read_agent_file
+from hibernaut.ports.tools.packages import PackageInstaller
+from hibernaut.rest.queries.agent_file_bodies import read_agent_file
 from hibernaut.schemas.agents.agent_file import ExportAgentRequest, ImportOptions, ImportResult
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.models.llm_config import LLMConfig

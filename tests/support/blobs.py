@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
 from tests.support.clocks import ManualClock
 
 

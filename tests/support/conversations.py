@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.domain.turn import window
+from hibernaut.domain.window import window
 from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
@@ -13,7 +13,7 @@ from hibernaut.services.conversations.conversation_creation import ConversationC
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.conversations.conversations import Conversations
 from hibernaut.services.records import Records, records_over
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.store.conversations.conversations import explicit_window
 from tests.support.world import World
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest, GatewayResponse
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest, GatewayResponse
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.agents.conversation_record import CreateConversation

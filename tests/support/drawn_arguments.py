@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from pydantic import BaseModel
 
-from hibernaut.ports.table import Check, Delete, Item, Key, Put, Update
+from hibernaut.ports.storage.table import Check, Delete, Item, Key, Put, Update
 from hibernaut.schemas.agents.agent import StoredSecret
 from hibernaut.schemas.stored import Stored
 from hibernaut.store.access.budgets import BudgetReading

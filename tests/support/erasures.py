@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.agents.erasure import Erasure
@@ -26,8 +26,8 @@ from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.files.files import Upload
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting
-from hibernaut.services.runs.sending import SendRequest
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.engines.index_feed import indexing_of

@@ -15,7 +15,7 @@ from hibernaut.services.conversations.conversation_deletion import ConversationD
 from hibernaut.services.groups.group_messages import GroupMessages
 from hibernaut.services.groups.groups import Groups
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
-from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
+from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
 from tests.support.conversations import records_of
 from tests.support.team import Reply, Team
 from tests.support.world import World

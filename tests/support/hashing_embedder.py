@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 
 WORD = re.compile(r"\w+")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from hibernaut.domain.memory.versions import ChainCheck, ChainLink
-from hibernaut.ports.table import Delete, Key, Put, Table
+from hibernaut.ports.storage.table import Delete, Key, Put, Table
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.memory.block_history import BlockHistory
 from hibernaut.services.memory.blocks import Blocks

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Change, Table
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.table import Change, Table
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, StoredAgent
 from hibernaut.services.per_tenant import PerTenant

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 
 Name = tuple[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_stream_worker import IndexStreamWorker
 from hibernaut.services.search.indexing import Indexing

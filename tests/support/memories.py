@@ -90,7 +90,7 @@ class Memories:
     def delete(self, kind: Kind, *ids: str) -> None:
         if kind == "passage":
             return self.stores.writer.write(*self.stores.passages.remove(ARCHIVE, ids))
-        from hibernaut.ports.table import Delete
+        from hibernaut.ports.storage.table import Delete
 
         gone = [Delete(keys.piece(TENANT, FILE, one)) for one in ids]
         pointer = self.stores.unindexed.pointer(FOLDER, "file", ids, within=FILE, gone=True)

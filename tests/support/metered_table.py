@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from hibernaut.ports.table import Change, Check, Index, Item, Key, Query, Table
+from hibernaut.ports.storage.table import Change, Check, Index, Item, Key, Query, Table
 from tests.support.tables import PassesOn
 
 READ_BYTES, WRITE_BYTES = 4096, 1024

@@ -11,10 +11,10 @@ from httpx2 import Client, MockTransport
 
 from hibernaut.local.migrating.api import Api
 from hibernaut.local.migrating.checks import MigrationCheck
-from hibernaut.local.migrating.http_source import RELATIONS, HttpSource
 from hibernaut.local.migrating.migration import Migration
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource
+from hibernaut.local.migrating.sources.http_source import RELATIONS, HttpSource
+from hibernaut.local.migrating.sources.source import MigrationSource
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.local.progress import ProgressLines

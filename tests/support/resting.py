@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from hibernaut.ports.table import Item, Table
+from hibernaut.ports.storage.table import Item, Table
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.table import keys
-from hibernaut.store.table.packs import COPIED, PACK, PACKED
+from hibernaut.store.table.bodies.packs import COPIED, PACK, PACKED
 from tests.support.scripted_model import Script
 from tests.support.world import TENANT, Data, World, data_in
 

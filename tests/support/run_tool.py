@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from functions.run_tool.handler import handler
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolRunner
 
 
 @dataclass

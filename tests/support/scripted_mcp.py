@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hibernaut.domain.tools.mcp_results import ListedMcpTool, McpListing, McpResult, McpText
-from hibernaut.ports.mcp import McpCall, McpFailure, McpTarget
+from hibernaut.domain.tools.mcp.mcp_results import ListedMcpTool, McpListing, McpResult, McpText
+from hibernaut.ports.tools.mcp import McpCall, McpFailure, McpTarget
 
 
 class ProcessDied(BaseException):

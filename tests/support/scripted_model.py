@@ -15,7 +15,7 @@ from typing import Any
 
 from hibernaut.domain.models.embedding_models import offered
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, ModelToolCall, OnOpen
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.usage import Usage

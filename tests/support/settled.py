@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from hibernaut.ports.table import Index
+from hibernaut.ports.storage.table import Index
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import DoneEvent, MessageEvent
 from hibernaut.schemas.stop import RunStatus

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from hibernaut.adapters.table.bounds import bounds
-from hibernaut.ports.table import Change, Check, Index, Item, Key, OutcomeUnknown, Query, Record, Table
+from hibernaut.ports.storage.table import Change, Check, Index, Item, Key, OutcomeUnknown, Query, Record, Table
 
 T = TypeVar("T")
 

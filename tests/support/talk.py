@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hibernaut.domain.turn.window import tokens
+from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message

@@ -6,7 +6,7 @@ import threading
 
 from hibernaut.schemas.runs.events import DeltaEvent, RunEvent
 from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from tests.support.world import World
 
 PATIENCE = 20.0

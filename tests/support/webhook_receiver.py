@@ -13,9 +13,9 @@ from random import Random
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.domain.events import OutboundEvent
-from hibernaut.ports.event_bus import BusFailure
-from hibernaut.ports.table import Key, Table
-from hibernaut.ports.web import NoWeb
+from hibernaut.ports.events.event_bus import BusFailure
+from hibernaut.ports.storage.table import Key, Table
+from hibernaut.ports.tools.web import NoWeb
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.events.webhook import CreatedWebhook, CreateWebhook
 from hibernaut.wiring.engines.event_relays import relays_of

@@ -16,16 +16,16 @@ from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.signal import ProcessSignal
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.meter import NO_METER, Meter
-from hibernaut.ports.table import Table
+from hibernaut.ports.runs.workflow import RunRef, is_passing
+from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
+from hibernaut.ports.storage.table import Table
+from hibernaut.ports.tools.web import NO_WEB, Web
 from hibernaut.ports.tracing import NO_TRACER, Tracer
-from hibernaut.ports.web import NO_WEB, Web
-from hibernaut.ports.workflow import RunRef, is_passing
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.agents.agent import AgentType, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
-from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.messages.letta_message import LettaResponse
@@ -38,7 +38,7 @@ from hibernaut.services.budgets.administration import Budgets
 from hibernaut.services.host import Host, TraceMode
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.prompt.system_messages import system_row
-from hibernaut.services.runs.sending import AcceptedRequest, SendRequest
+from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import Stores

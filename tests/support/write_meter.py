@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from math import ceil
 
-from hibernaut.ports.table import Change, Check, Index, Item, Table
+from hibernaut.ports.storage.table import Change, Check, Index, Item, Table
 from tests.support.tables import PassesOn
 
 

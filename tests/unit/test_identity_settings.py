@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.schemas.scope import Scope
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.wiring.identity import JWT_NAMES, identity_in
 from hibernaut.wiring.settings import AwsSettings, BadSetting, EmbeddedSettings
 

@@ -14,7 +14,7 @@ from genai_prices.data import providers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.price_list import price_list
+from hibernaut.adapters.model.prices.price_list import price_list
 from hibernaut.schemas.usage import Usage
 from tools import price_list as tool
 

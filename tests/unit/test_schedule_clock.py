@@ -10,10 +10,10 @@ import pytest
 
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.schedules.clock_thread import ScheduleClock
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.agents.schedule import CreateSchedule
-from hibernaut.store.agents import schedule_keys
+from hibernaut.store.schedules import schedule_keys
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_parts.app import app_of

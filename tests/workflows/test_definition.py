@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 from functions.events import Heartbeat, Receipt, StepFailed
-from hibernaut.ports.workflow import Next
+from hibernaut.ports.runs.workflow import Next
 from hibernaut.schemas.base import JsonObject
 from infra.constructs.workflow import DEFINITION
 from tests.infra.reading import texts

@@ -14,7 +14,7 @@ from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.local.aws_offline.rules import status_change
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.schemas.usage import Usage
 from hibernaut.services.steps.step_lease import AdvanceResult
 from hibernaut.services.turns.approvals import ApprovalAnswers

@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.ports.table import Contended, TableError
+from hibernaut.ports.storage.table import Contended, TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.tenant_sweep import PROMPT_RESTARTS

@@ -15,8 +15,8 @@ from hibernaut.local.aws_offline.lambdas import abandon
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.ports.meter import NO_METER, Meter
-from hibernaut.ports.table import Contended
-from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
+from hibernaut.ports.runs.workflow import STEPS_PER_INVOCATION, Next, RunRef
+from hibernaut.ports.storage.table import Contended
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.steps.step_lease import AdvanceResult

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from hibernaut.adapters.door import Door
-from hibernaut.ports.oauth import OAuthAnswer, OAuthUnreachable
+from hibernaut.ports.tools.oauth import OAuthAnswer, OAuthUnreachable
 from hibernaut.schemas.base import Json, JsonObject
 
 SECONDS, MOST_SECONDS = 10.0, 20.0

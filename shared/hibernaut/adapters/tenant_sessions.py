@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Index, Item, Key, Query, Record, Table, TableError
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.table import Change, Index, Item, Key, Query, Record, Table, TableError
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
-from hibernaut.schemas.budget import BudgetLimits, BudgetUse, LimitName, StoredBudget
+from hibernaut.schemas.access.budget import BudgetLimits, BudgetUse, LimitName, StoredBudget
 from hibernaut.schemas.usage import Usage
 
 NANO = Decimal(1_000_000_000)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ScopeTooNarrow, Unauthenticated
-from hibernaut.schemas.scope import Scope
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """The signatures that are accepted. None of them has a shared secret, so a public key cannot be used to sign."""

@@ -20,7 +20,7 @@ class Fields(logging.Formatter):
         return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], super().formatMessage(record) + fields)
 
 
-INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.request_log")
+INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.http.request_log")
 """The loggers whose INFO events are shown too: the loading of a model of 90 MB, and one line for each request."""
 
 
@@ -32,4 +32,4 @@ def to_terminal(level: int = logging.WARNING, *, verbose: bool = False) -> None:
     for name in INFORMATIVE:
         logging.getLogger(name).setLevel(min(level, logging.INFO))
     if verbose:
-        logging.getLogger("hibernaut.rest.request_log").setLevel(logging.DEBUG)
+        logging.getLogger("hibernaut.rest.http.request_log").setLevel(logging.DEBUG)

@@ -21,7 +21,7 @@ from hibernaut.adapters.tool_runner.confinement import hide_process
 from hibernaut.local import logs
 from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start, wall_lines
 from hibernaut.local.server import LocalServer, address, listening, loopback, own_host
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.wiring.data_folder import DataFolderUnusable
 from hibernaut.wiring.settings import BEDROCK_NAMES, EmbeddedSettings, index_node
 
@@ -71,9 +71,9 @@ def serve(options: Dev) -> None:
 
 
 def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
+    from hibernaut.rest.access.origin_policy import LOOPBACK, OriginPolicy
+    from hibernaut.rest.access.tool_door import ToolDoor
     from hibernaut.rest.app import create_app
-    from hibernaut.rest.origin_policy import LOOPBACK, OriginPolicy
-    from hibernaut.rest.tool_door import ToolDoor
     from hibernaut.wiring.api_services import services_of
     from hibernaut.wiring.embedded import Embedded
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotImplementedHere
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription

@@ -16,15 +16,17 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.routing import Route
 
 from hibernaut import __version__
-from hibernaut.rest import docs, errors, unserved_routes
-from hibernaut.rest.async_bridge import USUAL_WAITS, Lanes, WaitSettings
-from hibernaut.rest.authentication import Authenticated
+from hibernaut.rest import unserved_routes
+from hibernaut.rest.access.authentication import Authenticated
+from hibernaut.rest.access.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.dependencies import Services
+from hibernaut.rest.http import errors
+from hibernaut.rest.http.async_bridge import USUAL_WAITS, Lanes, WaitSettings
+from hibernaut.rest.http.middleware import CONSOLE, MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
+from hibernaut.rest.http.request_log import RequestLog
 from hibernaut.rest.mcp.open_calls import OpenCalls
-from hibernaut.rest.middleware import CONSOLE, MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
-from hibernaut.rest.openapi import DescribedApi
-from hibernaut.rest.origin_policy import OriginGuard, OriginPolicy
-from hibernaut.rest.request_log import RequestLog
+from hibernaut.rest.pages import docs
+from hibernaut.rest.pages.openapi import DescribedApi
 from hibernaut.rest.routers.agents import (
     agent_blocks,
     agent_documents,
@@ -50,19 +52,14 @@ from hibernaut.rest.routers.deployment import (
     erasures,
     health,
     mcp,
-    mcp_connections,
-    mcp_servers,
     models,
-    named_mcp_servers,
     organizations,
     providers,
-    sandboxes,
-    tool_policies,
-    tools,
     webhooks,
 )
 from hibernaut.rest.routers.memory import archives, blocks, folders, passages, searches, versions
 from hibernaut.rest.routers.runs import batches, jobs, runs, steps, streams, usage
+from hibernaut.rest.routers.tools import mcp_connections, mcp_servers, named_mcp_servers, sandboxes, tool_policies, tools
 from hibernaut.rest.sockets.middleware import WebSockets
 
 if TYPE_CHECKING:
@@ -194,7 +191,7 @@ async def _console_page(_: Request) -> RedirectResponse:
 
 
 async def _console(request: Request) -> Response:
-    from hibernaut.rest import console_files  # a Lambda function of the API seldom serves a file
+    from hibernaut.rest.pages import console_files  # a Lambda function of the API seldom serves a file
 
     lanes: Lanes = request.app.state.lanes
     return await lanes.look(partial(console_files.answer, request.path_params["path"], request.headers))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from hibernaut.rest.async_bridge import Lanes
-from hibernaut.rest.authentication import PRINCIPAL
-from hibernaut.schemas.api_key import Principal
+from hibernaut.rest.access.authentication import PRINCIPAL
+from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.schemas.access.api_key import Principal
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_USER, is_id
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.api_keys import ApiKeys
 from hibernaut.services.budgets.administration import Budgets
 
@@ -51,18 +51,18 @@ if TYPE_CHECKING:
     from hibernaut.services.models.providers import Providers
     from hibernaut.services.per_tenant import PerTenant
     from hibernaut.services.prompt.system_messages import SystemMessages
-    from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.cancellation import Cancellation
-    from hibernaut.services.runs.captures import Captures
-    from hibernaut.services.runs.direct_calls import DirectCalls
     from hibernaut.services.runs.jobs import Jobs
     from hibernaut.services.runs.repairs import Repairs
     from hibernaut.services.runs.run_continuations import RunContinuations
     from hibernaut.services.runs.runs import Runs
-    from hibernaut.services.runs.sending import Sending
     from hibernaut.services.runs.steps import Steps
     from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.search_api import SearchApi
+    from hibernaut.services.sending.batches import Batches
+    from hibernaut.services.sending.captures import Captures
+    from hibernaut.services.sending.direct_calls import DirectCalls
+    from hibernaut.services.sending.sending import Sending
     from hibernaut.services.templates.templates import Templates
     from hibernaut.services.tools.mcp_connections import McpConnections
     from hibernaut.services.tools.mcp_servers import McpServers
@@ -159,7 +159,7 @@ async def lanes(request: Request) -> Lanes:
 
 
 async def caller(request: Request) -> Caller:
-    """The caller. Its tenant comes from its API key alone (`rest/authentication.py`); without keys there is one tenant, and any `Authorization` is
+    """The caller. Its tenant comes from its API key alone (`rest/access/authentication.py`); without keys there is one tenant, and any `Authorization` is
     accepted.
 
     The header `user_id` must be well formed; every user counts as the default one (digest 1.2). Raises: InvalidArgument.

@@ -16,11 +16,11 @@ from fastapi import Response
 from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
-from hibernaut.rest import permissions
-from hibernaut.rest.async_bridge import Lanes
+from hibernaut.rest.access import permissions
 from hibernaut.rest.dependencies import TheLanes
-from hibernaut.rest.lanes import Lane, lane_of
-from hibernaut.rest.strict_json import JsonRoute
+from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.lanes import Lane, lane_of
+from hibernaut.rest.http.strict_json import JsonRoute
 from hibernaut.store.table.lost_records import tolerating
 
 LOST = "x-hibernaut-lost"

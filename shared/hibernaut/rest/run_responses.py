@@ -15,13 +15,13 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from hibernaut.ports.table import Contended, TableError
-from hibernaut.rest import async_bridge
-from hibernaut.rest.async_bridge import Lanes
+from hibernaut.ports.storage.table import Contended, TableError
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.json_responses import JSON, reply
-from hibernaut.rest.lanes import TURNS
-from hibernaut.rest.streaming import MEDIA_TYPE, refusal, stream, streaming
+from hibernaut.rest.http import async_bridge
+from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.json_responses import JSON, reply
+from hibernaut.rest.http.lanes import TURNS
+from hibernaut.rest.http.streaming import MEDIA_TYPE, refusal, stream, streaming
 from hibernaut.schemas.errors import ApprovalPending, HibernautError
 from hibernaut.schemas.messages.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
@@ -29,7 +29,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import RunLog
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 
 SPACE = b" "
 PAUSE = 0.05

@@ -1,4 +1,4 @@
-"""The one tree of errors. Each has a stable snake_case `code` and the text for clients; `rest.errors` gives the HTTP status.
+"""The one tree of errors. Each has a stable snake_case `code` and the text for clients; `rest.http.errors` gives the HTTP status.
 
 HibernautError
 ├─ NotFound              unknown id, handle or label
@@ -43,7 +43,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hibernaut.schemas.access_faults import KeyFault, TokenFault
+    from hibernaut.schemas.access.access_faults import KeyFault, TokenFault
     from hibernaut.schemas.models.model_call import Exchange
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.services.records import Records
 from hibernaut.store.agents.agent_marks import MARKS_AT_ONCE, MarkBuild
 

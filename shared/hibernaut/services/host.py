@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
-from hibernaut.ports.file_reader import NO_READER, FileReader
-from hibernaut.ports.ingest import NO_INGEST, Ingest
-from hibernaut.ports.mcp import NO_MCP, Mcp
+from hibernaut.ports.events.event_delivery import NO_EVENT_DELIVERY, EventDelivery
+from hibernaut.ports.memory.file_reader import NO_READER, FileReader
+from hibernaut.ports.memory.ingest import NO_INGEST, Ingest
 from hibernaut.ports.meter import NO_METER, Meter
-from hibernaut.ports.oauth import NO_OAUTH, OAuthHttp
-from hibernaut.ports.packages import NO_PACKAGES, PackageInstaller
-from hibernaut.ports.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
-from hibernaut.ports.signal import RunSignal
-from hibernaut.ports.tool_access import NO_TOOL_ACCESS, ToolAccess
+from hibernaut.ports.runs.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
+from hibernaut.ports.runs.signal import RunSignal
+from hibernaut.ports.runs.workflow import Workflow
+from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
+from hibernaut.ports.tools.mcp import NO_MCP, Mcp
+from hibernaut.ports.tools.oauth import NO_OAUTH, OAuthHttp
+from hibernaut.ports.tools.packages import NO_PACKAGES, PackageInstaller
+from hibernaut.ports.tools.tool_access import NO_TOOL_ACCESS, ToolAccess
+from hibernaut.ports.tools.web import NO_WEB, Web
+from hibernaut.ports.tools.web_search import NO_WEB_SEARCH, WebSearch
 from hibernaut.ports.tracing import NO_TRACER, Tracer
-from hibernaut.ports.web import NO_WEB, Web
-from hibernaut.ports.web_search import NO_WEB_SEARCH, WebSearch
-from hibernaut.ports.workflow import Workflow
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, Check, ConditionFailed, Put, Update
+from hibernaut.ports.storage.table import MAX_BYTES, MAX_CHANGES, Change, Check, ConditionFailed, Put, Update
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
@@ -24,9 +24,6 @@ from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
-from hibernaut.store.agents.groups import GroupStore
-from hibernaut.store.agents.identities import IdentityStore
-from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.conversations.conversation_orders import ConversationOrders
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
@@ -34,6 +31,9 @@ from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.window_ids import WindowIds
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.events.outbox import EventOutbox, WantedReading
+from hibernaut.store.groups.groups import GroupStore
+from hibernaut.store.groups.sleeptime_triggers import SleeptimeTriggerStore
+from hibernaut.store.identities.identities import IdentityStore
 from hibernaut.store.memory.archives import ArchiveStore
 from hibernaut.store.memory.blocks import BlockStore
 from hibernaut.store.memory.files import FileStore

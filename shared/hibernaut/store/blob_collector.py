@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from hibernaut.ports.blobs import BlobEntry, Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Key, Put, Table
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.table import Item, Key, Put, Table
 from hibernaut.schemas.memory.file import ENDED, StoredFile
 from hibernaut.store.package_blobs import PackageBlobs
 from hibernaut.store.table import blob_keys, keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 
 GRACE = timedelta(days=1)
 """The age below which a blob is skipped: the item that names it may not be written yet. A write takes far less time, which leaves

@@ -17,16 +17,16 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from hibernaut.ports.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Update, Value, eq
+from hibernaut.ports.storage.table import MAX_CHANGES, PRESENT, Change, ConditionFailed, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head, Segment
 from hibernaut.schemas.runs.run import Run
 from hibernaut.store.access import budget_keys
 from hibernaut.store.access.rates import TenantRates
-from hibernaut.store.agents import schedule_keys
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, SearchOutbox
+from hibernaut.store.schedules import schedule_keys
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import freed
-from hibernaut.store.table.logs import LogReader
+from hibernaut.store.table.bodies.codec import freed
+from hibernaut.store.table.lists.logs import LogReader
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.writer import Writer
 

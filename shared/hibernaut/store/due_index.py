@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hibernaut.ports.table import Index, Item, Key, Query, Table, Update, eq
+from hibernaut.ports.storage.table import Index, Item, Key, Query, Table, Update, eq
 from hibernaut.store.table import keys
 from hibernaut.store.table.retries import RetryPolicy
 from hibernaut.store.table.writer import Writer

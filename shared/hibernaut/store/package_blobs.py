@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from hibernaut.ports.blobs import BlobEntry, Blobs
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.table import Table
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.table import blob_keys, keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 
 KEPT = timedelta(days=30)
 """The time for which a set that no tool uses is kept: far longer than a tool takes to be saved with it."""

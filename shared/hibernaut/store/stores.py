@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.files.file_views import FileWindow
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Table
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
+from hibernaut.ports.storage.table import Change, Table
 from hibernaut.schemas.tools.sandbox import StoredSandbox
 from hibernaut.schemas.tools.tool_policy import ToolPolicy
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
@@ -28,13 +28,7 @@ from hibernaut.store.access.sandboxes import SandboxStore
 from hibernaut.store.access.tool_policies import CallRateStore, ToolPolicyStore
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
-from hibernaut.store.agents.groups import GroupStore
-from hibernaut.store.agents.identities import IdentityStore
-from hibernaut.store.agents.imports import ImportStore
 from hibernaut.store.agents.pauses import PauseStore
-from hibernaut.store.agents.schedule_signal import ScheduleSignal
-from hibernaut.store.agents.sleeptime_triggers import SleeptimeTriggerStore
-from hibernaut.store.agents.templates import TemplateStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
@@ -48,6 +42,9 @@ from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex
 from hibernaut.store.events.outbox import EventOutbox, EventSignal, wanted_cache
+from hibernaut.store.groups.groups import GroupStore
+from hibernaut.store.groups.sleeptime_triggers import SleeptimeTriggerStore
+from hibernaut.store.identities.identities import IdentityStore
 from hibernaut.store.memory.archives import ArchiveStore
 from hibernaut.store.memory.blocks import BlockStore
 from hibernaut.store.memory.files import FileStore
@@ -63,10 +60,11 @@ from hibernaut.store.runs.step_reads import StepReads, handoff_cache
 from hibernaut.store.runs.steps import StepStore
 from hibernaut.store.runs.traces import Traces
 from hibernaut.store.runs.transactions import Transactions
-from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.formats import VersionedTable
+from hibernaut.store.schedules.schedule_signal import ScheduleSignal
+from hibernaut.store.table.bodies.codec import Codec
+from hibernaut.store.table.bodies.formats import VersionedTable
+from hibernaut.store.table.bodies.packs import PackCache, PackReader
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
-from hibernaut.store.table.packs import PackCache, PackReader
 from hibernaut.store.table.remembered_record import Remembered, record_cache
 from hibernaut.store.table.retries import RetryingTable, RetryPolicy
 from hibernaut.store.table.secret_vault import SecretVault
@@ -74,16 +72,18 @@ from hibernaut.store.table.tenant_seals import TenantSeals
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
+from hibernaut.store.templates.imports import ImportStore
+from hibernaut.store.templates.templates import TemplateStore
 from hibernaut.store.versions.version_store import RETENTION, VersionStore
 
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
     from hibernaut.store.access.connections import ConnectionStore
-    from hibernaut.store.agents.erasures import ErasureStore
-    from hibernaut.store.agents.mcp_servers import McpServerStore
-    from hibernaut.store.agents.oauth import OAuthStore
-    from hibernaut.store.agents.schedules import ScheduleStore
     from hibernaut.store.events.webhooks import WebhookStore
+    from hibernaut.store.identities.erasures import ErasureStore
+    from hibernaut.store.mcp.mcp_servers import McpServerStore
+    from hibernaut.store.mcp.oauth import OAuthStore
+    from hibernaut.store.schedules.schedules import ScheduleStore
 
 FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
@@ -212,7 +212,7 @@ class Stores:
 
     def schedules_of(self, tenant: str) -> ScheduleStore:
         """The schedules of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.agents.schedules import ScheduleStore  # at the first use: a step has none
+        from hibernaut.store.schedules.schedules import ScheduleStore  # at the first use: a step has none
 
         engine, blobs = self._engines(checked(tenant))
         table = TenantTable(engine, tenant)
@@ -220,7 +220,7 @@ class Stores:
 
     def mcp_servers_of(self, tenant: str) -> McpServerStore:
         """The MCP servers of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.agents.mcp_servers import McpServerStore  # at the first use: most steps call none
+        from hibernaut.store.mcp.mcp_servers import McpServerStore  # at the first use: most steps call none
 
         engine, blobs = self._engines(checked(tenant))
         table = TenantTable(engine, tenant)
@@ -228,7 +228,7 @@ class Stores:
 
     def oauth_of(self, tenant: str) -> OAuthStore:
         """The authorizations of a tenant's MCP servers. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.agents.oauth import OAuthStore  # at the first use: few requests need one
+        from hibernaut.store.mcp.oauth import OAuthStore  # at the first use: few requests need one
 
         engine, blobs = self._engines(checked(tenant))
         table = TenantTable(engine, tenant)
@@ -236,7 +236,7 @@ class Stores:
 
     def erasures_of(self, tenant: str) -> ErasureStore:
         """The erasures of persons of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.agents.erasures import ErasureStore  # at the first use: a step has none
+        from hibernaut.store.identities.erasures import ErasureStore  # at the first use: a step has none
 
         engine, own_blobs = self._engines(checked(tenant))
         table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hibernaut.domain.models.prices import PriceList
-from hibernaut.ports.uploads import Uploads
+from hibernaut.ports.storage.uploads import Uploads
 from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
@@ -42,13 +42,13 @@ from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import records_over
 from hibernaut.services.runs.cancellation import Cancellation
-from hibernaut.services.runs.captures import Captures
-from hibernaut.services.runs.direct_calls import DirectCalls
 from hibernaut.services.runs.jobs import Jobs
 from hibernaut.services.runs.run_continuations import RunContinuations
 from hibernaut.services.runs.runs import Runs
 from hibernaut.services.runs.steps import Steps
 from hibernaut.services.search.search_api import SearchApi
+from hibernaut.services.sending.captures import Captures
+from hibernaut.services.sending.direct_calls import DirectCalls
 from hibernaut.services.templates.templates import templates_over
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.named_mcp_servers import NamedMcpServers
@@ -77,7 +77,7 @@ def services_of(
 
 def _price_list() -> PriceList:
     """The list of this release, imported at the first use."""
-    from hibernaut.adapters.model.price_list import price_list
+    from hibernaut.adapters.model.prices.price_list import price_list
 
     return price_list()
 

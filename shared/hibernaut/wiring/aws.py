@@ -25,18 +25,18 @@ from hibernaut.adapters.signal import PolledProcessSignal, PollingSignal
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY, EventDelivery
-from hibernaut.ports.ingest import NO_INGEST, Ingest
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.events.event_delivery import NO_EVENT_DELIVERY, EventDelivery
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.memory.ingest import NO_INGEST, Ingest
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.model import NO_PROVIDERS, Models
-from hibernaut.ports.secrets import Secrets
-from hibernaut.ports.table import Table
-from hibernaut.ports.tool_access import NO_TOOL_ACCESS, ToolAccess
-from hibernaut.ports.tool_runner import ToolRunner
-from hibernaut.ports.workflow import STEPS_PER_INVOCATION, Next, RunRef
+from hibernaut.ports.runs.workflow import STEPS_PER_INVOCATION, Next, RunRef
+from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
+from hibernaut.ports.storage.secrets import Secrets
+from hibernaut.ports.storage.table import Table
+from hibernaut.ports.tools.tool_access import NO_TOOL_ACCESS, ToolAccess
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
@@ -218,7 +218,7 @@ def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, cipher:
 def relaying(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> RelayWorker:
     """What passes events on, which needs neither models nor tools."""
     from hibernaut.adapters.events.event_bridge import EventBridgeBus
-    from hibernaut.ports.event_bus import NO_EVENT_BUS
+    from hibernaut.ports.events.event_bus import NO_EVENT_BUS
     from hibernaut.services.events.relay_worker import RelayWorker
     from hibernaut.wiring.engines.event_relays import relays_of
 

@@ -37,13 +37,13 @@ from hibernaut.adapters.tool_runner.confinement import Cage
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.models.tokens import get_ready
-from hibernaut.ports.cipher import Cipher
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Table, TableError
-from hibernaut.ports.tool_runner import ToolRunner
-from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.ports.runs.workflow import Next, RunRef
+from hibernaut.ports.storage.cipher import Cipher
+from hibernaut.ports.storage.table import Table, TableError
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.access.access import Access
@@ -55,7 +55,7 @@ from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.services.tools.package_collector import PackageCollector
-from hibernaut.store.agents.schedule_keys import is_schedule
+from hibernaut.store.schedules.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.wiring.data_folder import BLOBS, INDEX, SECRETS, TABLE, DataFolder, DataFolderUnusable, check_links

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.identity_tokens import TokenRules
-from hibernaut.schemas.scope import Scope
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.wiring.configuration.variables import BadSetting
 
 if TYPE_CHECKING:

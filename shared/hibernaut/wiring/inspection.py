@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.schemas.scope import Scope
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.store.runs.runs import ALL
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys

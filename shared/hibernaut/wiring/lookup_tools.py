@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hibernaut.services.runs.agent_messages import AgentMessages
-    from hibernaut.services.runs.sending import Sending
+    from hibernaut.services.sending.agent_messages import AgentMessages
+    from hibernaut.services.sending.sending import Sending
     from hibernaut.services.tool_calls.file_tools import FileTools
     from hibernaut.services.tool_calls.mcp_calls import McpCalls
     from hibernaut.services.tool_calls.memory_tools import MemoryTools
@@ -53,7 +53,7 @@ class LazyLookupTools:
     @cached_property
     def agents(self) -> AgentMessages:
         from hibernaut.services.access.key_reach import KeyReach
-        from hibernaut.services.runs.agent_messages import AgentMessages
+        from hibernaut.services.sending.agent_messages import AgentMessages
 
         shared = self._shared
         reach = KeyReach(shared.stores, self._stores).of

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from hibernaut.adapters.door import Door
-from hibernaut.domain.tools.mcp_results import McpListing, McpResult
-from hibernaut.ports.mcp import Mcp, McpCall, McpTarget, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_results import McpListing, McpResult
+from hibernaut.ports.tools.mcp import Mcp, McpCall, McpTarget, StdioMcpTarget
 
 if TYPE_CHECKING:
     from hibernaut.adapters.mcp.client import McpClient

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hibernaut.ports.cipher import NO_CIPHER
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.meter import Meter
 from hibernaut.ports.model import NO_PROVIDERS, Models
-from hibernaut.ports.table import Key
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.storage.cipher import NO_CIPHER
+from hibernaut.ports.storage.table import Key
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallThreads
 from hibernaut.services.models.own_models import OwnModels, OwnProviderList
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from hibernaut.services.events.webhooks import Webhooks
     from hibernaut.services.models.model_retry import ModelRetry
     from hibernaut.services.prompt.system_messages import SystemMessages
-    from hibernaut.services.runs.batches import Batches
     from hibernaut.services.runs.repairs import Repairs
-    from hibernaut.services.runs.sending import Sending
-    from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
     from hibernaut.services.runs.sweep import Sweep
     from hibernaut.services.runs.tenant_sweep import LongWork, TenantSweep
     from hibernaut.services.schedules.firing import ScheduleFiring
     from hibernaut.services.schedules.schedules import Schedules
     from hibernaut.services.search.hybrid_search import HybridSearch, IndexOutage
     from hibernaut.services.search.index_wake_up import IndexWakeUp
+    from hibernaut.services.sending.batches import Batches
+    from hibernaut.services.sending.sending import Sending
+    from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
     from hibernaut.services.steps.step_lease import StepLease
     from hibernaut.services.steps.step_work import StepLoader
     from hibernaut.services.templates.template_migration import TemplateMigration
@@ -200,7 +200,7 @@ class RunEngine:
 
     @cached_property
     def sending(self) -> Sending:
-        from hibernaut.services.runs.sending import Sending
+        from hibernaut.services.sending.sending import Sending
 
         return Sending(
             self._stores,
@@ -213,13 +213,13 @@ class RunEngine:
 
     @cached_property
     def sleeptime(self) -> SleeptimeTriggers:
-        from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
+        from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
 
         return SleeptimeTriggers(self._stores, self._host, self.sending)
 
     @cached_property
     def batches(self) -> Batches:
-        from hibernaut.services.runs.batches import Batches
+        from hibernaut.services.sending.batches import Batches
 
         return Batches(self._stores, self._host, self.models, sending=self.sending, termination=self.termination)
 

@@ -61,12 +61,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from hibernaut.adapters.embedder import voyage
+from hibernaut.adapters.embedder.hosted import voyage
 from hibernaut.adapters.model.bedrock import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.domain.identity_tokens import TokenRules
-from hibernaut.ports.web_search import SEARCH_NAMES
+from hibernaut.ports.tools.web_search import SEARCH_NAMES
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.schemas.access.budget import SetBudget
 
 
 def tenant_budget_of(text: str) -> SetBudget | None:

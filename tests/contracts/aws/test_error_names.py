@@ -27,12 +27,12 @@ from hibernaut.adapters.sockets.lambda_worker import LambdaWorkers
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.cipher import SealBroken
-from hibernaut.ports.schedules import Alarm
-from hibernaut.ports.sockets import ConnectionGone, NotPosted
-from hibernaut.ports.table import Delete, Key, Put, TableError, Update
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.events.sockets import ConnectionGone, NotPosted
+from hibernaut.ports.runs.schedules import Alarm
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.storage.table import Delete, Key, Put, TableError, Update
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, ServerBusy, Unavailable
 
 COMMON = (

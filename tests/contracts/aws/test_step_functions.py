@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hibernaut.adapters.workflow.step_functions import StepFunctions
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
 from tests.support.spoken_aws import Says, SpokenAws, error, spoken_aws
 
 RUN = RunRef("default", "run-00000000-0000-4000-8000-000000000001")

@@ -13,7 +13,7 @@ import pytest
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.ports.blobs import BlobEntry, Blobs
+from hibernaut.ports.storage.blobs import BlobEntry, Blobs
 from tests.support.blobs import MemoryBlobs
 
 KEY = "default/CONV/agent-1/MSG/message-1/0123"

@@ -14,7 +14,7 @@ from moto import mock_aws
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.blobs.s3_uploads import S3Uploads
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.ports.uploads import Ticket
+from hibernaut.ports.storage.uploads import Ticket
 
 KEY = "uploads/default/file-1"
 

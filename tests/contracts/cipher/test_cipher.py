@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.cipher.kms import KmsCipher
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.storage.cipher import Cipher, SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable
 from tests.support.clocks import ManualClock
 

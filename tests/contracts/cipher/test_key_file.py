@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable
 
 PLACE = {"tenant": "default", "id": "provider-1"}

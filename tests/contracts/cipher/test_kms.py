@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from hibernaut.adapters.cipher.kms import KEPT_KEYS, KEPT_SECONDS, KmsCipher
-from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
 from tests.support.clocks import ManualClock
 

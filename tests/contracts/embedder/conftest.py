@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.embedder.bedrock import AccountInvoke, BedrockEmbedder
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer
+from hibernaut.adapters.embedder.hosted.bedrock import AccountInvoke, BedrockEmbedder
+from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel, EmbeddingServer
+from hibernaut.adapters.embedder.hosted.openai import bearer, openai_embedder
 from hibernaut.adapters.embedder.minilm import MiniLM
-from hibernaut.adapters.embedder.openai import bearer, openai_embedder
-from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.memory.embedder import Embedder
 from tests.contracts.embedder.providers_kit import CASES, RuledServer
 from tests.contracts.model.test_catalogue import Kept
 from tests.support.hashing_embedder import HashingEmbedder, hashed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hibernaut.adapters.embedder import voyage
-from hibernaut.adapters.embedder.gemini import GeminiFormat
-from hibernaut.adapters.embedder.openai import ROUTES, EmbeddingRoute
-from hibernaut.adapters.embedder.vertex import VertexFormat
+from hibernaut.adapters.embedder.hosted import voyage
+from hibernaut.adapters.embedder.hosted.gemini import GeminiFormat
+from hibernaut.adapters.embedder.hosted.openai import ROUTES, EmbeddingRoute
+from hibernaut.adapters.embedder.hosted.vertex import VertexFormat
 from hibernaut.adapters.model.dialects import DIALECTS, GEMINI, Dialect
 from hibernaut.adapters.model.provider_settings import VERTEX
 

@@ -11,8 +11,8 @@ from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, No
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from hibernaut.adapters.embedder.bedrock import COHERE_CHARACTERS, AccountInvoke, BedrockEmbedder
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.adapters.embedder.hosted.bedrock import COHERE_CHARACTERS, AccountInvoke, BedrockEmbedder
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from tests.contracts.embedder.conftest import COHERE, TITAN, Bedrock
 
 SECRET = "nobody may read this"

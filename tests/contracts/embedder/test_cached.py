@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.adapters.embedder.cached import CachedEmbedder
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from tests.support.hashing_embedder import HashingEmbedder
 
 

@@ -10,7 +10,7 @@ import pytest
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.model.dialects import OPENAI
-from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.providers_kit import Asked, RuledServer
 from tests.contracts.model.test_catalogue import Kept

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from hibernaut.ports.embedder import Embedder, Vector
+from hibernaut.ports.memory.embedder import Embedder, Vector
 
 SENTENCES = [f"The {number}th traveller left the harbour before the ferry came in." for number in range(40)]
 

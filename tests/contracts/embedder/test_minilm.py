@@ -14,7 +14,7 @@ import pytest
 from hibernaut.adapters.embedder import minilm_files, minilm_words
 from hibernaut.adapters.embedder.minilm import MAX_TOKENS, MiniLM
 from hibernaut.adapters.embedder.minilm_words import WordPieces
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from tests.contracts.embedder.pairs import PAIRS
 from tests.contracts.embedder.test_contract import cosine
 

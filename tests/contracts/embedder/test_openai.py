@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.embedder import http_embedder
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
-from hibernaut.adapters.embedder.openai import EmbeddingRoute, bearer, openai_embedder
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.adapters.embedder.hosted import http_embedder
+from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
+from hibernaut.adapters.embedder.hosted.openai import EmbeddingRoute, bearer, openai_embedder
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from tests.support.provider_http import vectors
 from tests.support.provider_servers import ScriptedOpenAI
 

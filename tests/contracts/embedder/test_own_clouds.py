@@ -14,7 +14,7 @@ from hibernaut.adapters.door import Door
 from hibernaut.adapters.embedder.own_embedder import own_embedder
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.ports.model import ProviderAccess
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.models.llm_config import EmbeddingConfig

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
-from hibernaut.adapters.embedder.openai import ROUTES
+from hibernaut.adapters.embedder.hosted.openai import ROUTES
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.domain.models.embedding_models import known
-from hibernaut.ports.embedder import Embedder, EmbedderFailed
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from tests.contracts.embedder.providers_kit import CASES, KEY, TEI, Case, RuledServer
 from tests.contracts.embedder.route_table import table

@@ -16,9 +16,9 @@ from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.adapters.events.event_bridge import MOST_ENTRIES, EventBridgeBus
 from hibernaut.adapters.events.lambda_function import AT_ONCE, LambdaEventDelivery, places_in
 from hibernaut.domain.events import OutboundEvent
-from hibernaut.ports.event_bus import NO_EVENT_BUS, BusFailure
-from hibernaut.ports.event_delivery import NO_EVENT_DELIVERY
-from hibernaut.ports.table import Key
+from hibernaut.ports.events.event_bus import NO_EVENT_BUS, BusFailure
+from hibernaut.ports.events.event_delivery import NO_EVENT_DELIVERY
+from hibernaut.ports.storage.table import Key
 
 NOW = datetime(2026, 11, 23, 5, tzinfo=UTC)
 REFUSALS = (

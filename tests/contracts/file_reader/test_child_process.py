@@ -9,7 +9,7 @@ import pytest
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.files.parsers import docx_text
 from hibernaut.domain.files.file_texts import FileKind, Unreadable
-from hibernaut.ports.file_reader import BadPattern, TooSlow
+from hibernaut.ports.memory.file_reader import BadPattern, TooSlow
 from tests.support import documents
 
 READER = ChildFileReader()

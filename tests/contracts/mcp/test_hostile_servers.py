@@ -15,8 +15,8 @@ from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import MOST_PAGES, McpClient
 from hibernaut.adapters.mcp.contents import LONGEST_TYPE, MOST_PARTS
 from hibernaut.adapters.mcp.listings import MOST_LISTED
-from hibernaut.domain.tools.mcp_results import text_of
-from hibernaut.ports.mcp import HttpMcpTarget, McpCall, McpFailure
+from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure
 from tests.support.raw_mcp import RawExchange, RawMcp
 
 MOST = 200_000

@@ -13,8 +13,8 @@ import pytest
 from hibernaut.adapters.mcp.programs import CagedPrograms
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
-from hibernaut.domain.tools.mcp_results import text_of
-from hibernaut.ports.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
 
 SERVER = """
 import json, os, sys

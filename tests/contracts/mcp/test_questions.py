@@ -11,8 +11,8 @@ import pytest
 from hibernaut.adapters.addresses import THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import McpClient
-from hibernaut.domain.tools.mcp_results import text_of
-from hibernaut.ports.mcp import HttpMcpTarget, McpCall, McpFailure
+from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure
 from tests.support.raw_mcp import RawExchange, RawMcp
 
 PATIENCE = 60.0

@@ -22,9 +22,9 @@ from hibernaut.adapters.mcp.client import McpClient
 from hibernaut.adapters.mcp.programs import CagedPrograms
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
-from hibernaut.domain.tools.mcp_results import McpResult, text_of
-from hibernaut.domain.tools.mcp_schemas import offered
-from hibernaut.ports.mcp import HttpMcpTarget, McpCall, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_results import McpResult, text_of
+from hibernaut.domain.tools.mcp.mcp_schemas import offered
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, StdioMcpTarget
 from tools.engines import MCP_SERVERS
 
 SECONDS = 60.0

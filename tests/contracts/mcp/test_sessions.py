@@ -24,9 +24,9 @@ from pydantic import BaseModel
 from hibernaut.adapters.addresses import PUBLIC, THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import McpClient
-from hibernaut.domain.tools.mcp_results import text_of
-from hibernaut.domain.tools.mcp_schemas import fingerprint
-from hibernaut.ports.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_schemas import fingerprint
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
 from tests.support.mcp_service import McpService
 
 TRANSPORTS = ("streamable_http", "sse")

@@ -13,7 +13,7 @@ from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.opensearch_collection import CollectionDialect
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.support.late_index import LateMemoryIndex
 from tests.support.opensearch import OpenSearchNode, opensearch_node, over_domain
 from tests.support.serverless_collection import ServerlessCollection, serverless_collection

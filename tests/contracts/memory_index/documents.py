@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Tombstone
 
 SPACE = "mini-4"

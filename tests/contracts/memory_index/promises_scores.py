@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.domain.search.bm25 import rarities, rarity, saturation
 from hibernaut.domain.search.words import analysed, terms
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import IndexFound, WordCounts
 from tests.contracts.memory_index.documents import SPACE, corpus, document, meaning, query, tombstone
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.contracts.memory_index.documents import EAST, NORTH, SPACE, by_vector, by_words, document, held, query, tombstone
 
 OVERWRITING = pytest.mark.parametrize("index", ["sqlite", "opensearch"], indirect=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.contracts.memory_index.documents import EAST, SPACE, by_words, document, query
 
 FORMS = [

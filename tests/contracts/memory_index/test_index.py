@@ -13,7 +13,7 @@ from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.bm25 import rarities, shares
 from hibernaut.domain.search.fusion import fused, spread
 from hibernaut.domain.search.words import terms
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.contracts.memory_index.documents import (
     EAST,
     NORTH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.adapters.memory_index.opensearch_client import connected
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import EAST, SPACE, by_words, document, held
 from tests.support.opensearch import OpenSearchNode, over_domain, require
 

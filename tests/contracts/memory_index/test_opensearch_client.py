@@ -14,7 +14,7 @@ from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 from hibernaut.adapters.memory_index.opensearch_requests import FORMAT, MOST_BYTES, batches
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import SPACE, document, query, tombstone
 from tests.support.opensearch import over_domain
 

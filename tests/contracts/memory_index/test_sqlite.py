@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.memory_index.sqlite import SECONDS_OF_A_TOMBSTONE, SqliteMemoryIndex
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import EAST, NORTH, SPACE, by_vector, by_words, document, held, query, tombstone
 
 

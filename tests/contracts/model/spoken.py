@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.openai.responses import ResponsesModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Model, ModelReply, ModelRequest
 from hibernaut.schemas.content import ReasoningContent, SummarizedReasoningContent
 from hibernaut.schemas.models.llm_config import LLMConfig

@@ -13,8 +13,8 @@ import pytest
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
 from hibernaut.adapters.model.anthropic.anthropic_list import LOOK_SECONDS, AnthropicModelList
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderClient, fixed
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.wire.provider_client import ProviderClient, fixed
 from hibernaut.ports.model import ToolChoice, ToolSpec
 from hibernaut.schemas.errors import ModelBadRequest
 from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
-from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Model, ModelReply, ModelRequest
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, RedactedReasoningContent, TextContent
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin, streamed, whole
-from hibernaut.adapters.model.http_stream import HttpAnswer
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from tests.support.messages_streams import event, message, redacted, stream, text, thinking, use

@@ -16,9 +16,9 @@ from hibernaut.adapters.model.bedrock import control_url, runtime_url
 from hibernaut.adapters.model.bedrock.bedrock import BedrockModel, wire_of
 from hibernaut.adapters.model.bedrock.signing import SignedHeaders, headers_of
 from hibernaut.adapters.model.catalogue import Catalogue
-from hibernaut.adapters.model.context_windows import ContextWindows
-from hibernaut.adapters.model.provider_client import OutgoingRequest
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_settings import ProviderSettings, of_bedrock
+from hibernaut.adapters.model.wire.provider_client import OutgoingRequest
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import ModelRequest, ToolSpec
 from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
@@ -291,7 +291,7 @@ def test_a_process_imports_the_wires_of_the_models_that_it_calls() -> None:
     code = (
         "import sys\n"
         "from hibernaut.adapters.model.bedrock.bedrock import BedrockModel\n"
-        "from hibernaut.adapters.model.context_windows import ContextWindows\n"
+        "from hibernaut.adapters.model.prices.context_windows import ContextWindows\n"
         "from hibernaut.adapters.model.provider_settings import of_bedrock\n"
         "from hibernaut.ports.model import ModelRequest\n"
         "from hibernaut.schemas.models.llm_config import LLMConfig\n"

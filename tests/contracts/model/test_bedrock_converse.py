@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
 from hibernaut.adapters.model.bedrock.converse_replies import ConverseSent, streamed, whole
 from hibernaut.adapters.model.bedrock.event_stream import CONTENT_TYPE, events
-from hibernaut.adapters.model.context_windows import ContextWindows
-from hibernaut.adapters.model.http_stream import HttpAnswer
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_settings import of_bedrock
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent, UrlImage
 from hibernaut.schemas.errors import InvalidModelResponse, ModelBadRequest, ModelConnection, ModelError

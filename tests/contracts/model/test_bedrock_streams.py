@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.model.anthropic.anthropic_replies import streamed, whole
 from hibernaut.adapters.model.bedrock.event_stream import CONTENT_TYPE, chunks, events
-from hibernaut.adapters.model.http_stream import HttpAnswer
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.errors import (
     InvalidModelResponse,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import (
     ANY,
     DEEPSEEK,
@@ -23,6 +22,7 @@ from hibernaut.adapters.model.dialects import (
     Dialect,
 )
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall
 from hibernaut.schemas.models.llm_config import LLMConfig

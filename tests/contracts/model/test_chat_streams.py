@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.adapters.model.dialects import ANY, OPENAI, Dialect
-from hibernaut.adapters.model.http_stream import HttpAnswer
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked, streamed, whole
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.usage import Usage
 

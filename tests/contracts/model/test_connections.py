@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from hibernaut.adapters.model import connections
-from hibernaut.adapters.model.connections import Connections
+from hibernaut.adapters.model.wire import connections
+from hibernaut.adapters.model.wire.connections import Connections
 
 
 class Dialled:

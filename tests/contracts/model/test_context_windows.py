@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.context_windows import UNKNOWN_WINDOW, ContextWindows, Limits, bare_name
+from hibernaut.adapters.model.prices.context_windows import UNKNOWN_WINDOW, ContextWindows, Limits, bare_name
 
 WINDOWS = ContextWindows()
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import (
     ANY,
     AZURE,
@@ -28,6 +27,7 @@ from hibernaut.adapters.model.dialects import (
     dialect_at,
 )
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import ModelRequest, ToolChoice
 from hibernaut.schemas.errors import ModelBadRequest, NotFound

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.google.gemini import GeminiModel
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.openai.responses import ResponsesModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Delta
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,

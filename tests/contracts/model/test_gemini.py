@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.google.gemini import GeminiModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, ReasoningContent, TextContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelBadRequest, ModelConnection

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.bedrock.bedrock import BedrockModel
-from hibernaut.adapters.model.context_windows import ContextWindows
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_settings import of_bedrock
 from hibernaut.ports.model import Delta, ModelRequest, ToolChoice
 from hibernaut.schemas.errors import ModelBadRequest, ModelError

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import DEEPSEEK, GROQ, MISTRAL, VLLM
 from hibernaut.adapters.model.google.gemini import GeminiModel
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.schemas.errors import ModelBadRequest
 from tests.contracts.model.spoken import KEY, Spoken, spoken_openai, spoken_responses
 from tests.support.gemini_server import GeminiServer

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import OLLAMA
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from tests.support.provider_http import Recorded, Wire
 from tests.support.provider_servers import ScriptedOpenAI

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Delta, ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, LettaImage, ReasoningContent, TextContent, UrlImage
 from hibernaut.schemas.errors import ModelBadRequest, ModelOverloaded

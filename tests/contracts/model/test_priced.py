@@ -9,8 +9,8 @@ import pytest
 
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.price_list import price_list
-from hibernaut.adapters.model.priced import PricedModel
+from hibernaut.adapters.model.prices.price_list import price_list
+from hibernaut.adapters.model.prices.priced import PricedModel
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest
 from hibernaut.schemas.models.llm_config import LLMConfig

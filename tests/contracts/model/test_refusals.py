@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.dialects import GROQ
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.adapters.model.provider_settings import ProviderSettings, key_advice, of_anthropic, of_bedrock, of_dialect
-from hibernaut.adapters.model.redacted import redacted
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.wire.redacted import redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,

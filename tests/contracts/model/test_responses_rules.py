@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.responses import ResponsesModel
 from hibernaut.adapters.model.openai.responses_models import STRENGTHS
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import ModelRequest, ToolChoice
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent
 from hibernaut.schemas.messages.message import Message

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
-from hibernaut.adapters.model.http_stream import HttpAnswer
 from hibernaut.adapters.model.openai.responses_replies import SentRequest, streamed, whole
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelConnection

@@ -10,7 +10,7 @@ from moto import mock_aws
 from hibernaut.adapters.sockets.api_gateway import GatewayConnections
 from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 from hibernaut.local.aws_offline.place import VARIABLES
-from hibernaut.ports.sockets import ConnectionGone, NotPosted
+from hibernaut.ports.events.sockets import ConnectionGone, NotPosted
 
 ENDPOINT = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com/dev"
 

@@ -13,8 +13,8 @@ from hibernaut.adapters.packages.limits import MEGABYTE, PackageLimits
 from hibernaut.adapters.packages.package_folders import PackageFolders
 from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
-from hibernaut.ports.tool_runner import ToolJob
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.ports.tools.tool_runner import ToolJob
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
 from tests.support.clocks import ManualClock
 from tests.support.package_index import PackageIndexServer

@@ -21,9 +21,9 @@ from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.fetched_packages import MOST_SETS, FetchedPackages
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
-from hibernaut.ports.tool_runner import PackagesMissing, ToolJob
+from hibernaut.ports.tools.tool_runner import PackagesMissing, ToolJob
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
 from hibernaut.services.tools.package_builds import CHOICE_SECONDS, PackageBuilds
 from hibernaut.store.table import blob_keys
 from tests.contracts.packages.installing import HERE

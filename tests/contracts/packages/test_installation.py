@@ -10,8 +10,8 @@ import pytest
 from hibernaut.adapters.packages import builder
 from hibernaut.adapters.packages.builder import PackageBuilder
 from hibernaut.adapters.packages.package_folders import UNUSED_SECONDS, PackageFolders
-from hibernaut.ports.tool_runner import PackagesMissing
-from hibernaut.schemas.package_faults import PackageIndexUnavailable
+from hibernaut.ports.tools.tool_runner import PackagesMissing
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
 from hibernaut.schemas.tools.package_set import PackageSet
 from tests.contracts.packages.installing import called, folders_of, installed, left
 from tests.support.clocks import ManualClock

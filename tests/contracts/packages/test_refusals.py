@@ -12,7 +12,7 @@ from hibernaut.adapters.packages.builder import PackageBuilder
 from hibernaut.adapters.packages.limits import MEGABYTE, PackageLimits
 from hibernaut.adapters.packages.package_folders import PackageFolders
 from hibernaut.adapters.packages.package_index import PackageIndex
-from hibernaut.schemas.package_faults import PackageIndexUnavailable
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
 from tests.contracts.packages.installing import folders_of, installed, left, refusal
 from tests.support.clocks import ManualClock
 from tests.support.package_index import PackageIndexServer

@@ -19,7 +19,7 @@ from hibernaut.adapters.schedules.event_bridge import EventBridgeScheduler, name
 from hibernaut.adapters.schedules.expressions import expression_of
 from hibernaut.domain import schedules as calendar
 from hibernaut.local.aws_offline.alarms import occurrences
-from hibernaut.ports.schedules import NO_SCHEDULER, Alarm
+from hibernaut.ports.runs.schedules import NO_SCHEDULER, Alarm
 from hibernaut.schemas.agents.schedule import RecurringSchedule
 from hibernaut.schemas.errors import Unavailable
 from hibernaut.schemas.ids import compose

@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from hibernaut.adapters.schedules.lambda_function import AT_ONCE, LambdaScheduleWorkers, places_in
-from hibernaut.ports.table import Key
-from hibernaut.store.agents import schedule_keys
+from hibernaut.ports.storage.table import Key
+from hibernaut.store.schedules import schedule_keys
 
 PLACES = [schedule_keys.schedule("acme", f"schedule-{number}") for number in range(AT_ONCE + 1)]
 

@@ -9,7 +9,7 @@ import pytest
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.secrets.overlay import OverlaySecrets
 from hibernaut.adapters.secrets.ssm import SsmSecrets
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 from tests.support.clocks import ManualClock
 
 

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from hibernaut.adapters.signal import PollingSignal, ProcessSignal
-from hibernaut.ports.signal import RunSignal
+from hibernaut.ports.runs.signal import RunSignal
 
 RUN, OTHER = "run-1", "run-2"
 

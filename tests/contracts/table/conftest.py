@@ -12,7 +12,7 @@ from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.local.aws_offline.moto.fixes import install
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.table import ABSENT, Check, ConditionFailed, Delete, Item, Key, Put, Record, Table, Update, eq
+from hibernaut.ports.storage.table import ABSENT, Check, ConditionFailed, Delete, Item, Key, Put, Record, Table, Update, eq
 
 A, B = Key("T#a", "1"), Key("T#b", "1")
 

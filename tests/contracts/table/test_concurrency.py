@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from hibernaut.ports.table import ABSENT, Check, ConditionFailed, Contended, Key, Put, Table, Update, eq
+from hibernaut.ports.storage.table import ABSENT, Check, ConditionFailed, Contended, Key, Put, Table, Update, eq
 
 A, B = Key("T#a", "1"), Key("T#b", "1")
 THREADS = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     ABSENT,
     PRESENT,
     Check,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     Change,
     Check,
     Condition,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import ABSENT, ConditionFailed, Delete, Index, Item, Key, OutcomeUnknown, Put, Update, eq
+from hibernaut.ports.storage.table import ABSENT, ConditionFailed, Delete, Index, Item, Key, OutcomeUnknown, Put, Update, eq
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
 
 A, B, C = Key("T#a", "1"), Key("T#a", "2"), Key("T#a", "3")

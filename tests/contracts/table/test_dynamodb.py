@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     Check,
     ConditionFailed,
     Contended,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hibernaut.adapters.table.definition import table_definition
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
-from hibernaut.ports.table import Put
+from hibernaut.ports.storage.table import Put
 from tests.support.dynamodb_local import DynamoDbLocal, require
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from hibernaut.adapters.table.dynamodb_stream import read_stream
-from hibernaut.ports.table import Record
+from hibernaut.ports.storage.table import Record
 
 
 @dataclass

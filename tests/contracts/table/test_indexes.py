@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import Delete, Index, Key, Put, Table, Update
+from hibernaut.ports.storage.table import Delete, Index, Key, Put, Table, Update
 
 A = Key("T#a", "1")
 

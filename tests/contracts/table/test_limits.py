@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     MAX_ITEM_BYTES,
     Change,
     Check,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hibernaut.ports.table import Index, Key, Put, Query, Table, Update
+from hibernaut.ports.storage.table import Index, Key, Put, Query, Table, Update
 
 # In the order of their code points, which is that of their UTF-8 bytes and not that of UTF-16 or of any language.
 ORDERED = [

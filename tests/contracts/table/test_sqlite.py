@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import Contended, Delete, Index, Key, Put, TableError, Update, Value
+from hibernaut.ports.storage.table import Contended, Delete, Index, Key, Put, TableError, Update, Value
 
 A = Key("T#a", "1")
 HOUR = 3600

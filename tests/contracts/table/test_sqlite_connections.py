@@ -23,8 +23,8 @@ from hibernaut.adapters.sqlite_connections import (
 )
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.ports.memory_index import IndexAsleep
-from hibernaut.ports.table import Contended, Key, Put
+from hibernaut.ports.memory.memory_index import IndexAsleep
+from hibernaut.ports.storage.table import Contended, Key, Put
 from tests.support.clocks import ManualClock
 
 ONE = "SELECT 1"

@@ -12,7 +12,7 @@ import pytest
 
 from hibernaut.adapters.table import sqlite as engine
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import ABSENT, ConditionFailed, Key, OutcomeUnknown, Put, TableError
+from hibernaut.ports.storage.table import ABSENT, ConditionFailed, Key, OutcomeUnknown, Put, TableError
 
 A, B = Key("T#a", "1"), Key("T#b", "2")
 MOST_STATEMENTS = 40

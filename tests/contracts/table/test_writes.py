@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.ports.table import ABSENT, Check, ConditionFailed, Delete, Key, Put, Table, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, Check, ConditionFailed, Delete, Key, Put, Table, Update, Value, eq
 
 A, B, C = Key("T#a", "1"), Key("T#a", "2"), Key("T#b", "1")
 EVERY_KIND: dict[str, Value] = {

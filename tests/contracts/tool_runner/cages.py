@@ -20,7 +20,7 @@ from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
-from hibernaut.ports.tool_runner import ToolJob, ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolRunner
 from tests.contracts.tool_runner import escapes, node_escapes
 from tests.support.run_tool import HandlerClient
 

@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
-from hibernaut.ports.tool_runner import ToolJob, ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolRunner
 from tests.support.run_tool import HandlerClient
 
 MEGABYTE = 1024 * 1024

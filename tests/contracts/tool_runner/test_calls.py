@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hibernaut.domain.tools.tool_schema import derive_schema
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.domain.tools.sources.tool_schema import derive_schema
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.schemas.base import Json, JsonObject
 from tests.contracts.tool_runner.conftest import job
 

@@ -13,7 +13,7 @@ import pytest
 from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from tests.contracts.tool_runner.conftest import job
 
 

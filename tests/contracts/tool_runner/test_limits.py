@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
-from hibernaut.ports.tool_runner import ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolRunner
 from tests.contracts.tool_runner.conftest import MEGABYTE, job
 
 STUBBORN = """

@@ -13,8 +13,8 @@ from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
 from hibernaut.adapters.tool_runner.node.program import NodeProgram, node_of
 from hibernaut.domain.tools import code_runs
-from hibernaut.domain.tools.typescript_schema import derive_schema
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.domain.tools.sources.typescript_schema import derive_schema
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json, JsonObject
 from tests.contracts.tool_runner.conftest import MEGABYTE, job
 from tests.support.run_tool import HandlerClient

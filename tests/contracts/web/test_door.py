@@ -29,12 +29,12 @@ from hibernaut.adapters.packages.limits import USUAL_LIMITS, InstallQuota
 from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.web.http import HttpWeb
-from hibernaut.ports.mcp import HttpMcpTarget, McpFailure
 from hibernaut.ports.model import ProviderAccess
-from hibernaut.ports.oauth import OAuthUnreachable
-from hibernaut.ports.web import WebFailure
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpFailure
+from hibernaut.ports.tools.oauth import OAuthUnreachable
+from hibernaut.ports.tools.web import WebFailure
 from hibernaut.schemas.errors import InvalidArgument, ModelConnection
-from hibernaut.schemas.package_faults import PackageIndexUnavailable
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
 from tests.support.hostile_addresses import HOSTILE, PUBLIC_ADDRESS, Hostile, Resolver
 
 START = AddressPolicy(hosts=frozenset({"start.test"}))

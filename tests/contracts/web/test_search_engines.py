@@ -10,7 +10,7 @@ from hibernaut.adapters.addresses import ANYWHERE
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.web.search_engines import WebSearchEngines
-from hibernaut.ports.web_search import NO_WEB_SEARCH, SearchFailure, WebQuery, WebResult, WebResults
+from hibernaut.ports.tools.web_search import NO_WEB_SEARCH, SearchFailure, WebQuery, WebResult, WebResults
 from tests.support.search_servers import EXA_KEY, ExaServer, SearxngServer
 
 PARROTS = "https://birds.example/parrots"

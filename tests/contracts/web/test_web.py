@@ -17,7 +17,7 @@ import pytest
 
 from hibernaut.adapters.addresses import PUBLIC, THIS_MACHINE, AddressPolicy, is_public
 from hibernaut.adapters.web.http import HttpWeb
-from hibernaut.ports.web import NO_WEB, WebFailure, WebPage
+from hibernaut.ports.tools.web import NO_WEB, WebFailure, WebPage
 
 NAMED = AddressPolicy(hosts=frozenset({"callback.test"}))
 

@@ -10,8 +10,8 @@ import pytest
 from httpx2 import Client
 from pg8000.exceptions import DatabaseError
 
-from hibernaut.local.migrating.postgres import Postgres
-from hibernaut.local.migrating.postgres_source import PostgresSource
+from hibernaut.local.migrating.sources.postgres import Postgres
+from hibernaut.local.migrating.sources.postgres_source import PostgresSource
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.mcp.server import MASK
 from tests.support.migrations import check_target, counts, moved, target_at

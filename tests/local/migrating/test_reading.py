@@ -10,12 +10,12 @@ import pytest
 from httpx2 import Client, MockTransport, Request, Response
 
 from hibernaut.domain.agent_files.notes import ImportNotes
-from hibernaut.local.migrating import http_source
 from hibernaut.local.migrating.agent_moves import newest_part
 from hibernaut.local.migrating.api import Api, RequestRefused
 from hibernaut.local.migrating.digests import log_digest
 from hibernaut.local.migrating.letta_messages import rows_of
-from hibernaut.local.migrating.source import SourceLog
+from hibernaut.local.migrating.sources import http_source
+from hibernaut.local.migrating.sources.source import SourceLog
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import LARGEST_BODY
 from hibernaut.local.profiles import CannotServe

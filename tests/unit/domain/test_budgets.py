@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hibernaut.domain.budgets import BudgetStanding, BudgetWindow, Spending, crossings, exhausted, seconds_until
-from hibernaut.schemas.budget import LIMITS, BudgetUse, SetBudget, StoredBudget
+from hibernaut.schemas.access.budget import LIMITS, BudgetUse, SetBudget, StoredBudget
 from hibernaut.schemas.usage import Usage
 
 NOON = datetime(2026, 12, 31, 12, tzinfo=UTC)

@@ -11,8 +11,8 @@ from fastapi.exceptions import FastAPIError
 from pydantic_core import core_schema
 from starlette.testclient import TestClient
 
-from hibernaut.rest.async_bridge import Lanes
-from hibernaut.rest.authentication import Authenticated
+from hibernaut.rest.access.authentication import Authenticated
+from hibernaut.rest.http.async_bridge import Lanes
 from hibernaut.rest.lazy_routes import LazyRoute
 
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from hibernaut.rest.app import create_app
 from hibernaut.rest.lazy_routes import LOST
-from hibernaut.schemas.record_faults import RecordLost
-from hibernaut.store.table.logs import LOST as LOST_TEXT
+from hibernaut.schemas.faults.record_faults import RecordLost
+from hibernaut.store.table.lists.logs import LOST as LOST_TEXT
 from hibernaut.store.table.lost_records import tolerating
 from tests.support.house import House, house_in
 

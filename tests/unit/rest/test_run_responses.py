@@ -13,16 +13,16 @@ import pytest
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from hibernaut.ports.table import Contended
+from hibernaut.ports.storage.table import Contended
 from hibernaut.rest import run_responses
-from hibernaut.rest.async_bridge import Lanes, ServerStops, WaitSettings
-from hibernaut.rest.lanes import Lane
+from hibernaut.rest.http.async_bridge import Lanes, ServerStops, WaitSettings
+from hibernaut.rest.http.lanes import Lane
 from hibernaut.schemas.errors import ModelTimeout, NotFound
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaResponse, LettaStopReason
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.usage import LettaUsageStatistics
-from hibernaut.services.runs.sending import AcceptedRequest
+from hibernaut.services.sending.sending import AcceptedRequest
 
 RUN = "run-01a20138-85dd-4000-9f77-fb88dc3c3280"
 AT_ONCE = WaitSettings(plain=0, silence=0.01)

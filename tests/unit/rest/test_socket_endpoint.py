@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import response
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.http.async_bridge import response
 from hibernaut.rest.sockets.endpoint import SocketEndpoint, SocketLimits
 from hibernaut.schemas.messages.letta_message import LettaResponse
 from tests.support.house import House, house_in

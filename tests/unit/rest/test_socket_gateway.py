@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
-from hibernaut.ports.sockets import ConnectionGone, NotPosted
+from hibernaut.ports.events.sockets import ConnectionGone, NotPosted
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import WaitSettings, response
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.http.async_bridge import WaitSettings, response
 from hibernaut.rest.sockets.endpoint import SocketLimits
 from hibernaut.rest.sockets.gateway import GatewayParts, GatewaySockets
 from hibernaut.schemas.errors import ServerBusy

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Delete, Key, Put
+from hibernaut.ports.storage.table import Delete, Key, Put
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.services import agent_marking
 from hibernaut.services.agent_marking import AgentMarking

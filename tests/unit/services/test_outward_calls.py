@@ -15,12 +15,12 @@ import pytest
 from hibernaut.adapters.addresses import AddressPolicy
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.web.http import HttpWeb
-from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.domain.turn.actor import Call
 from hibernaut.schemas.runs.batch import CreateBatch
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.send import LettaAsyncRequest
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.services.tool_calls import online_tools
 from hibernaut.store.runs.runs import RunState
 from tests.support.scripted_model import in_turn, says

@@ -11,7 +11,7 @@ import pytest
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import MAX_CHANGES, Key, Put
+from hibernaut.ports.storage.table import MAX_CHANGES, Key, Put
 from hibernaut.schemas.runs.events import DoneEvent
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.step import StoredStep
@@ -20,8 +20,8 @@ from hibernaut.store.deletion import Deletion
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.bodies.codec import Codec
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.retries import RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.writer import Writer

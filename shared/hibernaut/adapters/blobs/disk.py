@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
-from hibernaut.ports.blobs import BlobEntry
+from hibernaut.ports.storage.blobs import BlobEntry
 
 EPHEMERAL, LASTING = "ephemeral", "lasting"
 """The areas: keys that begin with `ephemeral/`, and all others."""

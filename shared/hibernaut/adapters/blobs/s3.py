@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.aws_clients import CurrentCredentials, aws_client
 from hibernaut.adapters.aws_meter import count_use
-from hibernaut.ports.blobs import BlobEntry
+from hibernaut.ports.storage.blobs import BlobEntry
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.uploads import Ticket
+from hibernaut.ports.storage.uploads import Ticket
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic_core import to_json
 
-from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.storage.cipher import SealBroken
 
 KEY_BYTES = 32
 """A key of AES-256."""

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hibernaut.adapters.cipher.envelope import KEY_BYTES, Envelope, context_bytes
-from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable
 
 _NONCE = 12

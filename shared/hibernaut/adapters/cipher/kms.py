@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.cipher.envelope import Envelope, context_bytes
-from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.clock import Clock
+from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
 
 if TYPE_CHECKING:

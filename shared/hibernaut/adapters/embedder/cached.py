@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
-from hibernaut.ports.embedder import Embedder, Vector
+from hibernaut.ports.memory.embedder import Embedder, Vector
 
 MOST_QUERIES = 256
 """The number of vectors: some 12 kB each for 384 dimensions, 100 kB for 3,072."""

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
+from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
@@ -36,8 +36,8 @@ from hibernaut.domain.models.embedding_models import (
     provider_of,
 )
 from hibernaut.domain.redaction import bare_address
-from hibernaut.ports.embedder import Embedder
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.memory.embedder import Embedder
+from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
@@ -151,7 +151,7 @@ class EmbedderCatalogue:
         return at_home is not None and (not at_home.allowed or any(fnmatchcase(model, each) for each in at_home.allowed))
 
     def _from_bedrock(self, model: str, dimension: int) -> Embedder:
-        from hibernaut.adapters.embedder.bedrock import AccountInvoke, BedrockEmbedder
+        from hibernaut.adapters.embedder.hosted.bedrock import AccountInvoke, BedrockEmbedder
 
         if self._bedrock:
             return BedrockEmbedder(model=model, dimension=dimension, invoke=AccountInvoke())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.minilm_files import NotTheModel
 from hibernaut.adapters.embedder.minilm_words import WordPieces
-from hibernaut.ports.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 
 if TYPE_CHECKING:
     from hibernaut.adapters.embedder.minilm_network import MiniLmNetwork

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder.cached import CachedEmbedder
-from hibernaut.adapters.embedder.http_embedder import EmbeddingModel
+from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.providers import embedder_of
 from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
-from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS
-from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 
@@ -43,8 +43,8 @@ def own_embedder(
 
 
 def _of_bedrock(settings: ProviderSettings, model: str, dimension: int, dial: Dial[Client]) -> Embedder:
-    from hibernaut.adapters.embedder.bedrock import BedrockEmbedder
-    from hibernaut.adapters.embedder.bedrock_signed import SignedInvoke
+    from hibernaut.adapters.embedder.hosted.bedrock import BedrockEmbedder
+    from hibernaut.adapters.embedder.hosted.bedrock_signed import SignedInvoke
 
     if model not in BEDROCK_MODELS:
         raise InvalidArgument(

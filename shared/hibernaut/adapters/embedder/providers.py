@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hibernaut.adapters.embedder import voyage
-from hibernaut.adapters.embedder.http_embedder import Dial, EmbeddingModel, EmbeddingServer, HttpEmbedder, direct
-from hibernaut.adapters.embedder.openai import OPENAI_ROUTE, ROUTES, bearer, openai_embedder
+from hibernaut.adapters.embedder.hosted import voyage
+from hibernaut.adapters.embedder.hosted.http_embedder import Dial, EmbeddingModel, EmbeddingServer, HttpEmbedder, direct
+from hibernaut.adapters.embedder.hosted.openai import OPENAI_ROUTE, ROUTES, bearer, openai_embedder
 from hibernaut.adapters.model.dialects import GEMINI
 from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, VERTEX, ProviderSettings, configured, key_advice
 from hibernaut.domain.models.embedding_models import BEDROCK, VOYAGE
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 
 
 def embedding_providers(secrets: Secrets) -> Mapping[str, ProviderSettings]:
@@ -28,12 +28,12 @@ def embedder_of(provider: ProviderSettings, asked: EmbeddingModel, batch: int, d
     """The embedder for a model of a provider other than Bedrock. Opens no connection. `dial` makes its HTTP clients."""
     server = EmbeddingServer(provider.url, bearer(provider.key), key_advice(provider), dial)
     if provider.kind == VERTEX:
-        from hibernaut.adapters.embedder.vertex import vertex_embedder
+        from hibernaut.adapters.embedder.hosted.vertex import vertex_embedder
 
         advice = OWN_KEY_ADVICE if provider.own else None
         return vertex_embedder(asked, server, credentials=provider.key, advice=advice, batch=batch)
     if provider.dialect is GEMINI and not provider.url.endswith("/openai"):
-        from hibernaut.adapters.embedder.gemini import gemini_embedder
+        from hibernaut.adapters.embedder.hosted.gemini import gemini_embedder
 
         return gemini_embedder(asked, server, key=provider.key, batch=batch)
     route = ROUTES.get(provider.dialect.name if provider.dialect else provider.kind, OPENAI_ROUTE)

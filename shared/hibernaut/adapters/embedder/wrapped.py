@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.memory.embedder import Embedder
 
 
 class WrappedEmbedder:

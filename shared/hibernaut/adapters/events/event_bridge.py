@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.domain.events import OutboundEvent
-from hibernaut.ports.event_bus import BusFailure
+from hibernaut.ports.events.event_bus import BusFailure
 
 SOURCE = "hibernaut"
 MOST_ENTRIES = 10

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hibernaut.domain.files.file_texts import FileKind, Unreadable
 from hibernaut.domain.files.text_encodings import decoded
-from hibernaut.ports.file_reader import BadPattern, TooSlow
+from hibernaut.ports.memory.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
 
 MEMORY = 1024 * 1024 * 1024

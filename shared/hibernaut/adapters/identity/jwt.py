@@ -13,7 +13,7 @@ from binascii import Error as Base64Error
 from hibernaut.adapters.identity.signing_keys import SigningKeys
 from hibernaut.domain.identity_tokens import ALGORITHMS, LONGEST_TOKEN, looks_like_token
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.web import Web
+from hibernaut.ports.tools.web import Web
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Unauthenticated
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.web import Web, WebFailure
+from hibernaut.ports.tools.web import Web, WebFailure
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import IdentityProviderUnavailable, Unauthenticated
 

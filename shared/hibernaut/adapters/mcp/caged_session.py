@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import McpClient
-from hibernaut.ports.mcp import McpCall, McpFailure, StdioMcpTarget
+from hibernaut.ports.tools.mcp import McpCall, McpFailure, StdioMcpTarget
 from hibernaut.schemas.base import JsonObject
 
 LOOK = 0.1

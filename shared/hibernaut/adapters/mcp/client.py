@@ -29,9 +29,9 @@ from hibernaut.adapters.mcp.listings import Listings, mended
 from hibernaut.adapters.mcp.results import result_of
 from hibernaut.adapters.mcp.session_bounds import MOST_BYTES, SessionWatch
 from hibernaut.adapters.mcp.session_failures import failure_of
-from hibernaut.domain.tools.mcp_results import McpListing, McpResult
-from hibernaut.domain.tools.mcp_schemas import fingerprint
-from hibernaut.ports.mcp import NO_PROGRAMS, HttpMcpTarget, McpCall, McpFailure, McpTarget, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_results import McpListing, McpResult
+from hibernaut.domain.tools.mcp.mcp_schemas import fingerprint
+from hibernaut.ports.tools.mcp import NO_PROGRAMS, HttpMcpTarget, McpCall, McpFailure, McpTarget, StdioMcpTarget
 
 MOST_PAGES = 50
 CONNECT_SECONDS = 10.0

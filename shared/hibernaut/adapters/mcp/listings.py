@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
 from hibernaut.adapters.mcp.contents import readable
-from hibernaut.domain.tools.mcp_results import ListedMcpTool
+from hibernaut.domain.tools.mcp.mcp_results import ListedMcpTool
 
 MOST_LISTED = 1_000
 """Tools of a server that are read."""

@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from hibernaut.domain.tools.mcp_results import McpListing, McpResult
-from hibernaut.ports.mcp import McpCall, McpFailure, McpProblem, McpTarget, StdioMcpTarget
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.domain.tools.mcp.mcp_results import McpListing, McpResult
+from hibernaut.ports.tools.mcp import McpCall, McpFailure, McpProblem, McpTarget, StdioMcpTarget
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json, JsonObject
 
 SOURCE = """

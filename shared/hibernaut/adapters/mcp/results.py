@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import mcp_types as types
 
-from hibernaut.domain.tools.mcp_results import McpBinary, McpLink, McpPart, McpResult, McpText
+from hibernaut.domain.tools.mcp.mcp_results import McpBinary, McpLink, McpPart, McpResult, McpText
 
 
 def result_of(answer: types.CallToolResult) -> McpResult:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hibernaut.adapters.mcp.session_bounds import SessionWatch
 from hibernaut.adapters.pinned_transport import AddressRefused
-from hibernaut.ports.mcp import McpFailure
+from hibernaut.ports.tools.mcp import McpFailure
 
 LONGEST_MESSAGE = 500
 """Characters of a server's own message."""

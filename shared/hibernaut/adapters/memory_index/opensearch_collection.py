@@ -30,7 +30,7 @@ from hibernaut.adapters.memory_index import opensearch_requests as requests
 from hibernaut.adapters.memory_index.opensearch_client import failed_item, translated, whole
 from hibernaut.domain.search.bm25 import saturation
 from hibernaut.domain.search.words import analysed
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
 VISIBLE_AFTER = 120.0

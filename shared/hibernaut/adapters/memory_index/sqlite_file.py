@@ -19,7 +19,7 @@ from hibernaut.adapters.sqlite_connections import (
     SqliteConnections,
     connected,
 )
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 
 
 class SqliteIndexFile:

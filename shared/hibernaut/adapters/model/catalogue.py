@@ -25,9 +25,9 @@ from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, Provid
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.embedding_models import offered
 from hibernaut.domain.redaction import bare_address
-from hibernaut.ports.embedder import NO_EMBEDDINGS, EmbeddingOffer
+from hibernaut.ports.memory.embedder import NO_EMBEDDINGS, EmbeddingOffer
 from hibernaut.ports.model import Model
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife

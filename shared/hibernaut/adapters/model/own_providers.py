@@ -19,11 +19,9 @@ from hibernaut.adapters.addresses import THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.google_credentials import service_account
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import DIALECTS
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider import CatalogueProvider, capped_config
-from hibernaut.adapters.model.provider_client import dial_any
 from hibernaut.adapters.model.provider_settings import (
     ANTHROPIC,
     VERTEX,
@@ -34,11 +32,13 @@ from hibernaut.adapters.model.provider_settings import (
     of_vertex,
     redaction_of,
 )
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import dial_any
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.embedding_models import BEDROCK_MODELS, KnownEmbedding, description, known
-from hibernaut.ports.embedder import Embedder
+from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.ports.model import Model, ProviderAccess
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotImplementedHere
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription

@@ -13,7 +13,7 @@ from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.bedrock import is_region, runtime_url
 from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ Servers may leave out what clients need, so a token without a text or a number i
 
 from __future__ import annotations
 
-from hibernaut.adapters.model.json_fields import as_list
+from hibernaut.adapters.model.wire.json_fields import as_list
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
-from hibernaut.adapters.model.priced import PricedModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
+from hibernaut.adapters.model.prices.priced import PricedModel
 from hibernaut.adapters.model.provider import CatalogueProvider
-from hibernaut.adapters.model.provider_client import dial_any
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, key_advice
-from hibernaut.adapters.model.redacted import RedactedModel, redacted
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import dial_any
+from hibernaut.adapters.model.wire.redacted import RedactedModel, redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
 from hibernaut.schemas.models.model_call import CacheLife

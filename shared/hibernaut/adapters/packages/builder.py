@@ -16,7 +16,7 @@ from hibernaut.adapters.packages.package_index import IndexSession, PackageIndex
 from hibernaut.adapters.packages.target import target_name
 from hibernaut.adapters.packages.wheels import Unpacking
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 from hibernaut.schemas.tools.package_set import PackagePin, PackageSet
 
 SHOWN = "/packages"

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from hibernaut.adapters.packages.target import WheelTarget
 from hibernaut.schemas.base import Json
-from hibernaut.schemas.package_faults import PackageIndexUnavailable
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
 
 if TYPE_CHECKING:
     from packaging.version import Version

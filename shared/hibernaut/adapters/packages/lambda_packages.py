@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.packages.target import target_name
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
 
 PATIENCE = 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 
 MEGABYTE = 1024 * 1024
 MOST_REQUESTS = 1_000

@@ -22,8 +22,8 @@ from hibernaut.adapters.packages.builder import PackageBuilder
 from hibernaut.adapters.packages.target import target_name
 from hibernaut.adapters.packages.wheels import made_read_only, removed
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.packages import NO_PACKAGES
-from hibernaut.ports.tool_runner import PackagesMissing
+from hibernaut.ports.tools.packages import NO_PACKAGES
+from hibernaut.ports.tools.tool_runner import PackagesMissing
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.tools.package_set import PackageSet

@@ -21,7 +21,7 @@ from hibernaut.adapters.packages.index_pages import ACCEPT, RETRY, Project, Whee
 from hibernaut.adapters.packages.limits import MEGABYTE, InstallQuota
 from hibernaut.adapters.packages.target import WheelTarget
 from hibernaut.adapters.packages.wheels import metadata_in
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable

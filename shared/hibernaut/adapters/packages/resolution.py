@@ -20,7 +20,7 @@ from hibernaut.adapters.packages.index_pages import Project, Wheel
 from hibernaut.adapters.packages.limits import MOST_PACKAGES
 from hibernaut.adapters.packages.target import WheelTarget
 from hibernaut.adapters.packages.wheel_metadata import requirements_in
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 
 MOST_ROUNDS = 2_000
 _MOST_CAUSES = 8

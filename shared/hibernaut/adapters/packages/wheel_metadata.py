@@ -8,7 +8,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from hibernaut.adapters.packages.index_pages import Wheel
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 
 
 def requirements_in(wheel: Wheel, metadata: bytes) -> list[Requirement]:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from hibernaut.adapters.packages.limits import MOST_FILES, InstallQuota
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 
 _LARGEST_METADATA = 1024 * 1024
 _LIBRARIES = ("purelib", "platlib")

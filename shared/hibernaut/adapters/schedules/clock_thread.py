@@ -11,7 +11,7 @@ import threading
 
 from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 
 WORKERS = 8
 LONGEST_SLEEP = 3600.0

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.schedules.expressions import expression_of
-from hibernaut.ports.schedules import Alarm, AlarmPage
+from hibernaut.ports.runs.schedules import Alarm, AlarmPage
 from hibernaut.schemas.errors import Unavailable
 from hibernaut.schemas.ids import compose, order_of
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from math import ceil
 
-from hibernaut.ports.schedules import Alarm
+from hibernaut.ports.runs.schedules import Alarm
 
 LONGEST = 256
 """Characters of an expression."""

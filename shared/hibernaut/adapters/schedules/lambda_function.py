@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.base import JsonObject
 
 AT_ONCE = 20

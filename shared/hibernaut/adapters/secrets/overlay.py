@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hibernaut.ports.secrets import Secrets
+from hibernaut.ports.storage.secrets import Secrets
 
 
 class OverlaySecrets:

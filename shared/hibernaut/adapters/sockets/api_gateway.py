@@ -6,7 +6,7 @@ import threading
 from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.ports.sockets import ConnectionGone, NotPosted
+from hibernaut.ports.events.sockets import ConnectionGone, NotPosted
 
 _CONNECT_TIMEOUT, _READ_TIMEOUT = 2, 5
 _ATTEMPTS = 4

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from hibernaut.ports.table import Change, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
+from hibernaut.ports.storage.table import Change, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
 
 
 def holds(condition: Condition, item: Item | None) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hibernaut.ports.table import Index
+from hibernaut.ports.storage.table import Index
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -21,7 +21,7 @@ from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
 from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
-from hibernaut.ports.table import Change, Check, Contended, Index, Item, Key, PartlyRead, Query, Record
+from hibernaut.ports.storage.table import Change, Check, Contended, Index, Item, Key, PartlyRead, Query, Record
 
 if TYPE_CHECKING:
     from botocore.config import Config

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hibernaut.adapters.table.dynamodb_requests import old_item
-from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
+from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 
 _CONDITION = "ConditionalCheckFailed"
 _BUSY = frozenset(

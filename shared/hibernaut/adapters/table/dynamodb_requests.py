@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from hibernaut.adapters.table.bounds import Bounds
-from hibernaut.ports.table import Change, Check, Condition, Delete, Item, Key, Op, Put, Term, Update, Value
+from hibernaut.ports.storage.table import Change, Check, Condition, Delete, Item, Key, Op, Put, Term, Update, Value
 
 Wire = dict[str, Any]
 """A JSON object as botocore takes and gives it."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hibernaut.adapters.table.dynamodb_requests import plain_item
-from hibernaut.ports.table import Key, Record
+from hibernaut.ports.storage.table import Key, Record
 
 _PAGE = 1000
 """Records that one answer holds at most (DynamoDB's limit)."""

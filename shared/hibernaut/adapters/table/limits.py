@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     MAX_BYTES,
     MAX_CHANGES,
     MAX_ITEM_BYTES,

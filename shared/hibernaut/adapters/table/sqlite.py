@@ -20,7 +20,7 @@ from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
 from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, places, row, within
-from hibernaut.ports.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, Record, TableError, Update
+from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, Record, TableError, Update
 
 logger = logging.getLogger(__name__)
 _KEYS_AT_ONCE = 500

@@ -20,7 +20,7 @@ from hibernaut.adapters.sqlite_connections import (
     connected,
 )
 from hibernaut.adapters.table.sqlite_rows import FORMAT, SCHEMA
-from hibernaut.ports.table import Contended, OutcomeUnknown, TableError
+from hibernaut.ports.storage.table import Contended, OutcomeUnknown, TableError
 
 
 class FormatUnknown(TableError):

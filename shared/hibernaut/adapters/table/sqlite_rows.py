@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hibernaut.adapters.table.bounds import Bounds
-from hibernaut.ports.table import Item, Key, Value
+from hibernaut.ports.storage.table import Item, Key, Value
 
 FORMAT = 1
 SCHEMA = f"""

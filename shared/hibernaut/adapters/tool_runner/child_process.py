@@ -32,7 +32,7 @@ from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
 from hibernaut.adapters.tool_runner.recall import Recall
 from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, STREAM_LIMIT, bounded, failed, labels_of
 from hibernaut.domain.tools.tool_arguments import coerce
-from hibernaut.ports.tool_runner import PackagesMissing, ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import PackagesMissing, ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.json_schema import sound_parameters

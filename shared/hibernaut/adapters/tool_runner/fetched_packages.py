@@ -15,7 +15,7 @@ import threading
 import zipfile
 from pathlib import Path
 
-from hibernaut.ports.tool_runner import PackagesMissing
+from hibernaut.ports.tools.tool_runner import PackagesMissing
 from hibernaut.schemas.base import JsonObject
 
 MOST_SETS = 3

@@ -17,7 +17,7 @@ from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.aws_meter import function_called
 from hibernaut.adapters.tool_runner import frames
 from hibernaut.adapters.tool_runner.wire import failed, job_to_json, outcome_from_json
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json, JsonObject
 
 LONGEST_RUN = 900

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
 
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.base import Json, JsonObject
 
 ERROR_LIMIT = 1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hibernaut.adapters.http_headers import sendable
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.web.search_replies import items_of, object_of, text_of
-from hibernaut.ports.web import WebFailure, WebPage
-from hibernaut.ports.web_search import SearchFailure, WebQuery, WebResult, WebResults
+from hibernaut.ports.tools.web import WebFailure, WebPage
+from hibernaut.ports.tools.web_search import SearchFailure, WebQuery, WebResult, WebResults
 from hibernaut.schemas.base import Json, JsonObject
 
 EXA_URL = "https://api.exa.ai"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hibernaut.adapters.addresses import PUBLIC, THIS_MACHINE, AddressPolicy, Resolve, addresses_of
 from hibernaut.adapters.door import MOST_REDIRECTS, Door
-from hibernaut.ports.web import WebFailure, WebPage
+from hibernaut.ports.tools.web import WebFailure, WebPage
 from hibernaut.schemas.base import JsonObject
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from hibernaut.adapters.web.exa import EXA_URL, ExaSearch
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.web.searxng import SearxngSearch
-from hibernaut.ports.secrets import Secrets
-from hibernaut.ports.web_search import EXA_ADDRESS, EXA_KEY, SEARXNG_ADDRESS, SearchFailure, WebQuery, WebResults
+from hibernaut.ports.storage.secrets import Secrets
+from hibernaut.ports.tools.web_search import EXA_ADDRESS, EXA_KEY, SEARXNG_ADDRESS, SearchFailure, WebQuery, WebResults
 
 NOT_CONFIGURED = (
     "no search engine is configured: set EXA_API_KEY among the agent's secrets, or on the server EXA_API_KEY or SEARXNG_BASE_URL. "

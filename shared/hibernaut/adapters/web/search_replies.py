@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from hibernaut.ports.web import WebPage
-from hibernaut.ports.web_search import SearchFailure
+from hibernaut.ports.tools.web import WebPage
+from hibernaut.ports.tools.web_search import SearchFailure
 from hibernaut.schemas.base import Json, JsonObject
 
 

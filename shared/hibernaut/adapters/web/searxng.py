@@ -7,8 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.web.search_replies import items_of, text_of
-from hibernaut.ports.web import WebFailure
-from hibernaut.ports.web_search import SearchFailure, WebQuery, WebResult, WebResults
+from hibernaut.ports.tools.web import WebFailure
+from hibernaut.ports.tools.web_search import SearchFailure, WebQuery, WebResult, WebResults
 from hibernaut.schemas.base import JsonObject
 
 LARGEST = 5_000_000

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.workflow import Next, RunRef, Workflow
+from hibernaut.ports.runs.workflow import Next, RunRef, Workflow
 from hibernaut.schemas.errors import place_of
 
 Advance = Callable[[RunRef, Callable[[], float]], Next]

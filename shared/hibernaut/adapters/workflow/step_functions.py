@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.aws_clients import aws_client
-from hibernaut.ports.workflow import CONTRACT, RunRef
+from hibernaut.ports.runs.workflow import CONTRACT, RunRef
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hibernaut.ports.workflow import Next, RunRef, is_passing
+from hibernaut.ports.runs.workflow import Next, RunRef, is_passing
 from hibernaut.schemas.errors import place_of
 
 WORKERS = 64

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from hibernaut.domain.agent_files.documents import corrupted
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.domain.tools.tool_returns import json_object
-from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
+from hibernaut.domain.window.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.base import Json, JsonObject, Moment
 from hibernaut.schemas.content import Part

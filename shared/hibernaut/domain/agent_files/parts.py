@@ -13,9 +13,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hibernaut.domain.agent_files.documents import corrupted
 from hibernaut.domain.agent_files.notes import ImportNotes
-from hibernaut.domain.tools import tool_sources
-from hibernaut.domain.tools.builtin_tools import builtin_tools
-from hibernaut.domain.tools.mcp_tools import McpFacts, facts_of
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
+from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of
+from hibernaut.domain.tools.sources import tool_sources
 from hibernaut.schemas.agents.agent_file import AgentFileSkill
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 from hibernaut.schemas.tools.tool import PipRequirement
 
 MOST_REQUIREMENTS = 50

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.tools.mcp_tools import facts_of
+from hibernaut.domain.tools.mcp.mcp_tools import facts_of
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.schemas.tools.tool_policy import ArgumentCondition, CallDecision, ToolPolicy

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
-from hibernaut.domain.turn.window import tokens_of
+from hibernaut.domain.window.window import tokens_of
 from hibernaut.schemas.content import ImageContent, TextContent
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.messages.letta_message import ApprovalReturn, WireToolReturn

@@ -9,7 +9,7 @@ from hibernaut.domain.tools.tool_returns import clip, pack, storable
 from hibernaut.domain.tools.tool_returns import heartbeat as heartbeat_text
 from hibernaut.domain.turn import approvals
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
-from hibernaut.domain.turn.window import tokens_of
+from hibernaut.domain.window.window import tokens_of
 from hibernaut.schemas.content import Part, TextContent
 from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
 from hibernaut.schemas.models.model_call import ModelReply

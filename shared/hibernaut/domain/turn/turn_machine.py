@@ -42,7 +42,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from hibernaut.domain.tools import tool_rules
-from hibernaut.domain.turn import approvals, call_outcomes, step_rows, window
+from hibernaut.domain.turn import approvals, call_outcomes, step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.model_requests import calls_of, plan
 from hibernaut.domain.turn.policy_decisions import begun
@@ -71,6 +71,7 @@ from hibernaut.domain.turn.turn_values import (
     ToolsReturned,
     Turn,
 )
+from hibernaut.domain.window import window
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.model_call import ModelReply
 from hibernaut.schemas.runs.run import RunError

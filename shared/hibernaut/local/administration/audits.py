@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hibernaut.local.administration.stack_outputs import aws_errors, outputs_of
 from hibernaut.local.profiles import CannotServe
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.memory.version import ChainReport, NotedHead
 from hibernaut.services.memory.memory_audit import MemoryAudit, summary

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from hibernaut.local.administration.keys import KeyPlace, opened
-from hibernaut.schemas.budget import Budget, SetBudget
+from hibernaut.schemas.access.budget import Budget, SetBudget
 from hibernaut.services.budgets.administration import Budgets
 
 

@@ -20,8 +20,8 @@ from pydantic_core import ErrorDetails
 from hibernaut.local.administration.stack_outputs import aws_errors, outputs_of
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.ready import OFFLINE_FILE
-from hibernaut.ports.table import TableError
-from hibernaut.schemas.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
+from hibernaut.ports.storage.table import TableError
+from hibernaut.schemas.access.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.api_keys import ApiKeys

@@ -17,8 +17,8 @@ from typing import TextIO
 from hibernaut.local import logs
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, ProgressReport, report_to
-from hibernaut.ports.memory_index import IndexAsleep
-from hibernaut.ports.table import TableError
+from hibernaut.ports.memory.memory_index import IndexAsleep
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open

@@ -22,16 +22,16 @@ from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.fetched_packages import FetchedPackages
 from hibernaut.local.aws_offline.alarms import OfflineAlarms
+from hibernaut.local.aws_offline.api_gateway.gateway import OfflineGateway
+from hibernaut.local.aws_offline.api_gateway.socket_gateway import SocketGateway
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
-from hibernaut.local.aws_offline.gateway import OfflineGateway
 from hibernaut.local.aws_offline.kept_state import KeptState
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
 from hibernaut.local.aws_offline.rules import Rules, invoke_unawaited
 from hibernaut.local.aws_offline.search_domain import search_domain
-from hibernaut.local.aws_offline.socket_gateway import SocketGateway
 from hibernaut.local.aws_offline.stack import Stack
 from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.local.aws_offline.patching import put
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.wiring.engines import memory_index
 
 PREFIX = "hibernaut-offline-"

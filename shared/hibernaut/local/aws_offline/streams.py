@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from hibernaut.local.aws_offline.gateway_events import GatewayRequest
+from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.lambdas import Lambdas
 from hibernaut.schemas.base import JsonObject
 

@@ -33,7 +33,7 @@ SOURCES = (
     "shared/hibernaut/adapters/table/definition.py",
     "shared/hibernaut/adapters/tenant_sessions.py",
     "shared/hibernaut/domain/models/embedding_models.py",
-    "shared/hibernaut/ports/table.py",
+    "shared/hibernaut/ports/storage/table.py",
     "shared/hibernaut/schemas/base.py",
     "shared/hibernaut/schemas/messages/frozen_prompt.py",
     "shared/hibernaut/schemas/models/model_call.py",

@@ -6,7 +6,7 @@ import argparse
 from typing import TypeVar
 
 from hibernaut.local.commands.keys_options import add_action
-from hibernaut.schemas.budget import LIMITS, TENANT
+from hibernaut.schemas.access.budget import LIMITS, TENANT
 
 EXAMPLES = """\
 examples:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.schemas.scope import Scope
 
 EXAMPLES = """\
 examples:

@@ -9,7 +9,7 @@ from hibernaut.local.doctor import data_checks, service_checks, stack_checks
 from hibernaut.local.doctor.findings import Examination, Finding, aws_failure, findings_of
 from hibernaut.local.doctor.stack_checks import Result
 from hibernaut.local.profiles import CannotServe
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.wiring.inspection import Inspection, inspection_of_stack
 

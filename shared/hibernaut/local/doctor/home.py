@@ -21,7 +21,7 @@ from hibernaut.local.doctor import data_checks
 from hibernaut.local.doctor.findings import Examination, Finding, findings_of
 from hibernaut.local.doctor.stack_checks import Result
 from hibernaut.local.server import listening
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.wiring.data_folder import INDEX, SECRETS, TABLE, DataFolderUnusable, is_open
 from hibernaut.wiring.inspection import Inspection, inspection_of_folder

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.local.migrating.digests import LogDigest, digest, log_digest
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource, SourceAgent, SourceConversation, SourceLog
+from hibernaut.local.migrating.sources.source import MigrationSource, SourceAgent, SourceConversation, SourceLog
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.schemas.base import JsonObject

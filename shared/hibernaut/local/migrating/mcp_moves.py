@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hibernaut.local.migrating.api import RequestRefused
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource, SourceMcpServer
+from hibernaut.local.migrating.sources.source import MigrationSource, SourceMcpServer
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.schemas.base import JsonObject

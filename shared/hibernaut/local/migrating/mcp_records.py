@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.local.migrating.source import SourceMcpServer
+from hibernaut.local.migrating.sources.source import SourceMcpServer
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.mcp.server import MASK
 

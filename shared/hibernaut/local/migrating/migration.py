@@ -18,7 +18,7 @@ from hibernaut.local.migrating.api import RequestRefused
 from hibernaut.local.migrating.digests import block_fields, digest, passage_digest
 from hibernaut.local.migrating.mcp_moves import McpMoves
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource, SourceArchive, SourceMcpServer
+from hibernaut.local.migrating.sources.source import MigrationSource, SourceArchive, SourceMcpServer
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.local.progress import ProgressReport

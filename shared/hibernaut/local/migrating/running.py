@@ -13,10 +13,10 @@ from hibernaut.local.migrating.api import CONTINUE, Api
 from hibernaut.local.migrating.checks import MigrationCheck
 from hibernaut.local.migrating.digests import digest
 from hibernaut.local.migrating.dry_run import DryRun
-from hibernaut.local.migrating.http_source import HttpSource
 from hibernaut.local.migrating.migration import Migration
 from hibernaut.local.migrating.report import MigrationReport
-from hibernaut.local.migrating.source import MigrationSource
+from hibernaut.local.migrating.sources.http_source import HttpSource
+from hibernaut.local.migrating.sources.source import MigrationSource
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.local.profiles import CannotServe
@@ -61,7 +61,7 @@ def source_of(wanted: Wanted) -> MigrationSource:
     if scheme in ("http", "https"):
         return HttpSource(Api(wanted.source, wanted.source_key, name="the old server"))
     if scheme in POSTGRES:
-        from hibernaut.local.migrating.postgres_source import PostgresSource
+        from hibernaut.local.migrating.sources.postgres_source import PostgresSource
 
         return PostgresSource.at(wanted.source, wanted.organization)
     raise CannotServe("--from is http://…, https://… or postgresql://…", 2)

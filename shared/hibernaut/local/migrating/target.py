@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from hibernaut.local.migrating.api import Api, RequestRefused
-from hibernaut.local.migrating.source import SourceArchive
+from hibernaut.local.migrating.sources.source import SourceArchive
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.agents.group import SLEEPING
 from hibernaut.schemas.base import Json, JsonObject

@@ -17,7 +17,7 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaStreamingRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool import ToolCreate
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 

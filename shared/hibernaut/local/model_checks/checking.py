@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from hibernaut.adapters.model.default_model import default_model
-from hibernaut.adapters.model.price_list import price_list
+from hibernaut.adapters.model.prices.price_list import price_list
 from hibernaut.local import logs
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
 from hibernaut.local.model_checks.checks import CHECKS, ModelCheck

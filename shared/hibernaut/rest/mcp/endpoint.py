@@ -14,8 +14,8 @@ from fastapi import Request, Response
 from pydantic import ValidationError
 
 from hibernaut import __version__
-from hibernaut.rest.async_bridge import Lanes
 from hibernaut.rest.dependencies import Caller, Services
+from hibernaut.rest.http.async_bridge import Lanes
 from hibernaut.rest.mcp import memory_tools, run_tools
 from hibernaut.rest.mcp.forms import RunReport
 from hibernaut.rest.mcp.open_calls import CallKey, OpenCalls
@@ -35,7 +35,7 @@ from hibernaut.rest.mcp.wire import (
     RpcRequest,
     message_of,
 )
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
 

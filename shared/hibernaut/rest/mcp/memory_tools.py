@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.rest.client_rights import granted
-from hibernaut.rest.lanes import READS, SEARCHES, WRITES
+from hibernaut.rest.access.client_rights import granted
+from hibernaut.rest.http.lanes import READS, SEARCHES, WRITES
 from hibernaut.rest.mcp.forms import (
     LONGEST_BLOCK,
     LONGEST_HIT,
@@ -28,8 +28,8 @@ from hibernaut.rest.mcp.forms import (
     cut,
 )
 from hibernaut.rest.mcp.tool import AgentTool, Route, ToolContext
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.agents.agent import AgentState
-from hibernaut.schemas.api_key import Principal
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.passage import CreatePassage
 from hibernaut.schemas.memory.searches import ArchivalSearch, MessageSearch

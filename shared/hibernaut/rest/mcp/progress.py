@@ -14,7 +14,7 @@ from functools import partial
 from fastapi.responses import StreamingResponse
 from starlette.datastructures import Headers
 
-from hibernaut.rest.async_bridge import Lanes, ServerStops, follow
+from hibernaut.rest.http.async_bridge import Lanes, ServerStops, follow
 from hibernaut.rest.mcp.wire import INTERNAL_ERROR, ProtocolError, RequestId, RpcRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage, ToolCallMessage

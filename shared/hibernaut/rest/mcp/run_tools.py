@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from hibernaut.rest import async_bridge, run_responses
-from hibernaut.rest.lanes import CONTROL
+from hibernaut.rest import run_responses
+from hibernaut.rest.http import async_bridge
+from hibernaut.rest.http.lanes import CONTROL
 from hibernaut.rest.mcp.forms import LONGEST_HIT, LONGEST_REPLY, CancelRun, GetRun, RunReport, SendMessage, WaitingCall, cut
 from hibernaut.rest.mcp.progress import tell_of
 from hibernaut.rest.mcp.tool import AgentTool, Route, ToolContext
@@ -26,7 +27,7 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.services.runs.run_continuations import Continuation
-from hibernaut.services.runs.sending import SendRequest, body_digest
+from hibernaut.services.sending.sending import SendRequest, body_digest
 
 SEND: Route = ("POST", "/v1/agents/{agent_id}/messages")
 RUN: Route = ("GET", "/v1/runs/{run_id}")

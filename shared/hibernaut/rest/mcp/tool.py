@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from starlette.types import Scope as AsgiScope
 
-from hibernaut.rest import permissions
-from hibernaut.rest.async_bridge import Lanes
-from hibernaut.rest.client_rights import granted
+from hibernaut.rest.access import permissions
+from hibernaut.rest.access.client_rights import granted
 from hibernaut.rest.dependencies import Caller, Services
-from hibernaut.rest.lanes import ACCESS, Lane
+from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.lanes import ACCESS, Lane
 from hibernaut.rest.mcp.progress import Tell
 from hibernaut.rest.mcp.wire import RpcRequest
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
 from hibernaut.schemas.errors import ScopeTooNarrow
 from hibernaut.services.access.access import Access

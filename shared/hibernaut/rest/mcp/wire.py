@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 
-from hibernaut.rest import strict_json
+from hibernaut.rest.http import strict_json
 from hibernaut.schemas.base import Json, JsonObject
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

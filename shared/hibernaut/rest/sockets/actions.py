@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, assert_never
 
 from fastapi import FastAPI
 
-from hibernaut.rest import permissions, run_responses
-from hibernaut.rest.async_bridge import Lanes
-from hibernaut.rest.authentication import PRINCIPAL
+from hibernaut.rest import run_responses
+from hibernaut.rest.access import permissions
+from hibernaut.rest.access.authentication import PRINCIPAL
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.lanes import ACCESS, CONTROL
+from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.lanes import ACCESS, CONTROL
 from hibernaut.rest.routers.conversations.messages import send_request
 from hibernaut.rest.run_responses import Driving
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.runs.send import ConversationMessageRequest, LettaStreamingRequest, RetrieveStreamRequest
 from hibernaut.schemas.runs.socket import ApproveAction, CancelAction, FollowAction, PlacedRequest, SendAction, StreamAction
 from hibernaut.services.access.authentication import KEYLESS
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import RunLog
 from hibernaut.services.runs.cancellation import Outcome
-from hibernaut.services.runs.sending import body_digest
+from hibernaut.services.sending.sending import body_digest
 
 if TYPE_CHECKING:
     from hibernaut.services.access.access import Access

@@ -19,12 +19,12 @@ from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import SocketActions
 from hibernaut.rest.sockets.handshake import check_holder, check_page, chosen_protocol, key_of
 from hibernaut.rest.sockets.streams import stream
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.errors import Conflict, ConnectionLimit, NotFound, Unauthenticated
 from hibernaut.schemas.runs.socket import CancelAction, PingAction, SocketAction, StreamAction, UnfollowAction
 

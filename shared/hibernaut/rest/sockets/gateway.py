@@ -19,15 +19,15 @@ from fastapi import FastAPI
 from starlette.types import Scope
 
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.sockets import ClientConnections, ConnectionGone, NotPosted, SocketWorkers
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.ports.events.sockets import ClientConnections, ConnectionGone, NotPosted, SocketWorkers
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import Followed, SocketActions
 from hibernaut.rest.sockets.endpoint import PATH, USUAL_LIMITS, SocketLimits
 from hibernaut.rest.sockets.handshake import check_holder, check_page, chosen_protocol, key_of, offered_in
 from hibernaut.rest.sockets.streams import stream
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, ConnectionLimit, Forbidden, InvalidArgument, NotFound, Unauthenticated
 from hibernaut.schemas.runs.socket import CancelAction, FollowAction, PingAction, SocketAction, StreamAction, UnfollowAction

@@ -13,10 +13,10 @@ from starlette.types import Scope
 
 from hibernaut.domain.api_keys import KEY_PATTERN
 from hibernaut.domain.identity_tokens import looks_like_token
-from hibernaut.rest import origin_policy
-from hibernaut.rest.authentication import credential
-from hibernaut.rest.origin_policy import OriginPolicy
-from hibernaut.schemas.api_key import Principal
+from hibernaut.rest.access import origin_policy
+from hibernaut.rest.access.authentication import credential
+from hibernaut.rest.access.origin_policy import OriginPolicy
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.errors import Unauthenticated
 
 PROTOCOL, KEY_PROTOCOL = "hibernaut.v1", "hibernaut.key."

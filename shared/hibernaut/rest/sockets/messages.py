@@ -15,10 +15,10 @@ from fastapi import HTTPException
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse
 
-from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
-from hibernaut.rest import errors
-from hibernaut.rest.async_bridge import RETRY_AFTER, ServerStops
-from hibernaut.rest.strict_json import read
+from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
+from hibernaut.rest.http import errors
+from hibernaut.rest.http.async_bridge import RETRY_AFTER, ServerStops
+from hibernaut.rest.http.strict_json import read
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import (
     Conflict,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.access.origin_policy import OriginPolicy
 
 if TYPE_CHECKING:
     from hibernaut.rest.sockets.endpoint import SocketEndpoint

@@ -1,14 +1,14 @@
-"""The events of a followed run as messages of the protocol. Following occupies no thread (`rest/async_bridge.py`)."""
+"""The events of a followed run as messages of the protocol. Following occupies no thread (`rest/http/async_bridge.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from hibernaut.rest.async_bridge import Lanes, follow
+from hibernaut.rest.http.async_bridge import Lanes, follow
+from hibernaut.rest.http.streaming import number_of, ping_of, wire_message
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import Followed
-from hibernaut.rest.streaming import number_of, ping_of, wire_message
 from hibernaut.services.logs.run_log import RunLog
 
 LINE = "\n"

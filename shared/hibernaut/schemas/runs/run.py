@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from hibernaut.schemas.access.budget import RunBudgets
 from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.base import JsonObject, Moment, Schema
-from hibernaut.schemas.budget import RunBudgets
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import Resolution
 from hibernaut.schemas.runs.send import ClientSkill, ClientTool, RequestConfig

@@ -53,7 +53,7 @@ class NpmRequirement(Schema):
 
 
 class Tool(Schema):
-    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin_tools` makes them from the code. `packages`: what was installed for
+    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin.builtin_tools` makes them from the code. `packages`: what was installed for
     `pip_requirements`.
     """
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.cipher import Cipher
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.ports.storage.cipher import Cipher
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.services.access.api_keys import AccessParts, ApiKeys
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.identity import IdentityProvider, TokenPrincipals

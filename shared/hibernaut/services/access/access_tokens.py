@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.api_keys import is_well_formed
-from hibernaut.schemas.access_token import (
+from hibernaut.schemas.access.access_token import (
     DEFAULT_LIFE_SECONDS,
     AccessToken,
     AccessTokenPage,
@@ -20,7 +20,7 @@ from hibernaut.schemas.access_token import (
     PageAccess,
     TokenPolicy,
 )
-from hibernaut.schemas.api_key import StoredApiKey
+from hibernaut.schemas.access.api_key import StoredApiKey
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import is_id
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, assert_never
 
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.ids import is_id
 from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.stores import TenantStores

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from hibernaut.domain.api_keys import HINT_LENGTH, SECRET_BYTES, format_key
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.access_token import PageAccess
-from hibernaut.schemas.api_key import (
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.schemas.access.access_token import PageAccess
+from hibernaut.schemas.access.api_key import (
     DAY_SECONDS,
     LONGEST_CLIENT_TOKEN,
     NO_AGENT,
@@ -22,8 +22,8 @@ from hibernaut.schemas.api_key import (
     StoredApiKey,
     UpdateApiKey,
 )
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper

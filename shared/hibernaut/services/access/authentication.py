@@ -15,11 +15,11 @@ from datetime import timedelta
 from hibernaut.domain.api_keys import is_well_formed
 from hibernaut.domain.identity_tokens import looks_like_token
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ConditionFailed, TableError
-from hibernaut.schemas.api_key import Principal, StoredApiKey
+from hibernaut.ports.storage.table import ConditionFailed, TableError
+from hibernaut.schemas.access.api_key import Principal, StoredApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import StoreUnavailable, Unauthenticated
 from hibernaut.schemas.ids import DEFAULT_TENANT
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.identity import TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.signed_tool_tokens import PREFIX as SIGNED

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hibernaut.domain.identity_tokens import TokenRules, check_claims, claim, scope_in, subject_of
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.identity import TokenVerifier
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.errors import Unauthenticated
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.tenants import LONGEST, is_tenant

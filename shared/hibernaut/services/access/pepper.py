@@ -11,8 +11,8 @@ import hmac
 import secrets
 from base64 import b64decode, b64encode
 
-from hibernaut.ports.cipher import Cipher, SealBroken
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.cipher import Cipher, SealBroken
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.store.stores import Stores
 

@@ -12,9 +12,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.api_key import Principal
-from hibernaut.schemas.budget import TENANT
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.schemas.access.api_key import Principal
+from hibernaut.schemas.access.budget import TENANT
 from hibernaut.schemas.errors import BudgetExceeded
 from hibernaut.schemas.ids import AGENT_ID
 from hibernaut.store.access.rates import name_of

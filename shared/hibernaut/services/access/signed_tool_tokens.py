@@ -12,9 +12,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.api_key import Principal
+from hibernaut.schemas.access.api_key import Principal
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import HibernautError
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.tool_tokens import TOOL_KEY
 

@@ -1,7 +1,7 @@
 """The tokens of running tools: each belongs to one call, reaches the call's agent, and ends with the call.
 
 They are kept in the memory of the process that runs the tool and serves its requests. A token has the form of an API key, so that logs and errors treat it
-as one. `rest.permissions` has what it permits: what a restricted key of the scope write may do, without approvals and without running tools.
+as one. `rest.access.permissions` has what it permits: what a restricted key of the scope write may do, without approvals and without running tools.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import threading
 from collections.abc import Mapping
 
 from hibernaut.domain.api_keys import SECRET_BYTES, format_key
-from hibernaut.schemas.api_key import Principal
-from hibernaut.schemas.scope import Scope
+from hibernaut.schemas.access.api_key import Principal
+from hibernaut.schemas.access.scope import Scope
 
 TOOL_KEY = "tool"
 """The name in the place of a key's id, for the requests of a tool whose run was sent without a key."""

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.ports.model import Models
-from hibernaut.ports.packages import PackageInstaller
-from hibernaut.ports.uploads import Uploads
+from hibernaut.ports.storage.uploads import Uploads
+from hibernaut.ports.tools.packages import PackageInstaller
 from hibernaut.schemas.agents.agent_file import (
     LARGEST_FILE,
     AgentFileSchema,

@@ -18,7 +18,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.records import Records
 from hibernaut.store.memory.passages import PassageStore
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 AT_ONCE = 200
 """Passages, or records of conversations, of one read."""

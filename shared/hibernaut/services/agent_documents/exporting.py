@@ -25,9 +25,9 @@ from hibernaut.schemas.messages.message import Message
 from hibernaut.services.agent_documents.exported_extension import ExtensionExports
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records, no_conversation
-from hibernaut.store.agents.imports import ImportStore
 from hibernaut.store.conversations.conversations import LoadedConversation
 from hibernaut.store.memory.passages import PassageStore
+from hibernaut.store.templates.imports import ImportStore
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.packages import PackageInstaller
+from hibernaut.ports.tools.packages import PackageInstaller
 from hibernaut.schemas.errors import Unavailable
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.tools.tool_packages import ToolPackages

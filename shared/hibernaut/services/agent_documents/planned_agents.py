@@ -15,7 +15,7 @@ from hibernaut.domain.agents import agent_types
 from hibernaut.domain.agents.agent_names import check_name, default_name
 from hibernaut.domain.tools import tool_rules as rule_checks
 from hibernaut.ports.clock import Ids
-from hibernaut.ports.table import MAX_CHANGES
+from hibernaut.ports.storage.table import MAX_CHANGES
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent, StoredSecret
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.conversation import Window

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hibernaut.domain.agent_files.parts import tool
-from hibernaut.domain.tools.builtin_tools import builtin_by_id
-from hibernaut.domain.tools.mcp_tools import is_same
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id
+from hibernaut.domain.tools.mcp.mcp_tools import is_same
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.tools.tool import StoredTool, Tool
 from hibernaut.services.agent_documents.imported_packages import ImportedPackages

@@ -17,7 +17,7 @@ from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence, given_sequence
 from hibernaut.domain.tools import tool_rules
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import MAX_CHANGES, Change
+from hibernaut.ports.storage.table import MAX_CHANGES, Change
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.agents.group import HeardConversation

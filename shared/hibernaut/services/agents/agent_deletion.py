@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.services.agents.sleeptime_pairs import parting, sleepers_of
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion

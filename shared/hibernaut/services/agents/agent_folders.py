@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.domain.files import file_views
-from hibernaut.domain.tools.builtin_tools import builtin_id
-from hibernaut.ports.table import Change
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_id
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.services.prompt.file_views import limits_of
 from hibernaut.services.records import Records

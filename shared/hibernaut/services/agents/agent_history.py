@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.memory import versions
-from hibernaut.domain.turn import forks
+from hibernaut.domain.window import forks
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.agent_version import AgentVersion, PastAgent, PastTool
 from hibernaut.schemas.errors import NotFound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.agents.pause import AgentPause, PauseAgent, StoredPause
 from hibernaut.schemas.errors import NotFound

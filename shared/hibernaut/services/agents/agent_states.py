@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.models.model_settings import settings_of
-from hibernaut.domain.turn.summaries import with_prompt
+from hibernaut.domain.window.summaries import with_prompt
 from hibernaut.domain.wire.letta_messages import Rendering, render
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, AgentState, Memory, StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import StoredGroup

@@ -12,7 +12,7 @@ from typing import Literal
 from hibernaut.domain.agents.agent_names import check_name
 from hibernaut.domain.tools import tool_rules
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound

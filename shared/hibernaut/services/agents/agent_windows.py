@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence
 from hibernaut.domain.models.prices import PriceList
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.memory.block import StoredBlock
@@ -24,7 +24,7 @@ from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_marks import Facet
 from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.agents.last_runs import LastRuns
-from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.lists.row_lists import RowList
 
 MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 """The default order of lists. Ids sort by creation time, so it is the order of ids too."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.schemas.agents.identity import (
     CreateIdentity,
     Identity,

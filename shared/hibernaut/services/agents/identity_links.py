@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.identity import MOST_IDENTITIES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.services.agents.agent_updates import AgentUpdates

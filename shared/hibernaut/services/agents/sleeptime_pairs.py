@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.domain.agents.prompts import MEMORY_PERSONA
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.group import SLEEPING, HeardConversation, ManagerType, StoredGroup
 from hibernaut.schemas.limits import LONGEST_NAME

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from hibernaut.domain.budgets import BudgetStanding, BudgetWindow
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.budget import TENANT, Budget, BudgetSubject, SetBudget, StoredBudget, is_subject, scope_of
+from hibernaut.schemas.access.budget import TENANT, Budget, BudgetSubject, SetBudget, StoredBudget, is_subject, scope_of
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.tenants import checked

@@ -19,9 +19,9 @@ from hibernaut.domain.budgets import (
     resets_at,
     seconds_until,
 )
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.schemas.access.budget import TENANT, LimitName, RunBudgets, RunSlot, StoredBudget
 from hibernaut.schemas.base import wire_time
-from hibernaut.schemas.budget import TENANT, LimitName, RunBudgets, RunSlot, StoredBudget
 from hibernaut.schemas.errors import BudgetExceeded
 from hibernaut.services.budgets.crossings import BudgetCrossings
 from hibernaut.services.host import Host

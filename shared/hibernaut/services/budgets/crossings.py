@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from hibernaut.domain.budgets import BudgetCrossing, BudgetStanding, BudgetWindow, crossings
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.schemas.budget import scope_of
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.schemas.access.budget import scope_of
 from hibernaut.schemas.events.facts import BudgetCrossed
 from hibernaut.store.stores import TenantStores
 

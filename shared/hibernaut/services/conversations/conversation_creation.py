@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.turn import forks
+from hibernaut.domain.window import forks
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.agents.conversation_record import CreateConversation, StoredConversation

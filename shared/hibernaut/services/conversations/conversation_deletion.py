@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Final, Literal
 
 from hibernaut.domain.wire.listing import Page, in_order
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store.conversations.conversation_orders import PLACED_AT_ONCE, Order
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
-from hibernaut.store.table.row_lists import MOST_AT_ONCE
+from hibernaut.store.table.lists.logs import IdRange
+from hibernaut.store.table.lists.row_lists import MOST_AT_ONCE
 
 MADE: Final = "created_at"
 """The default order. Ids sort by creation time, so it is the order of ids too."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.conversations.conversation_creation import ConversationCreation

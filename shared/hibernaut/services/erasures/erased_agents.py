@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure
 from hibernaut.schemas.errors import NotFound
 from hibernaut.services.agents.sleeptime_pairs import sleepers_of
 from hibernaut.services.erasures.erasure_parts import ErasureParts
-from hibernaut.store.agents.erasures import PAGE
-from hibernaut.store.agents.schedule_keys import ROW
+from hibernaut.store.identities.erasures import PAGE
+from hibernaut.store.schedules.schedule_keys import ROW
 from hibernaut.store.table import keys
 from hibernaut.store.versions.version_keys import VERSION
 from hibernaut.store.versions.version_store import read_chain

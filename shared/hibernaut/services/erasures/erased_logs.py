@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.domain.turn.erased_rows import erase_rows
-from hibernaut.ports.table import MAX_CHANGES, Change
+from hibernaut.domain.window.erased_rows import erase_rows
+from hibernaut.ports.storage.table import MAX_CHANGES, Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.agents.erasure import ErasureLine, LogCursor, StoredErasure
@@ -20,7 +20,7 @@ from hibernaut.services.erasures.erased_agents import ErasedAgents
 from hibernaut.services.erasures.erased_runs import ErasedRuns
 from hibernaut.services.erasures.erasure_parts import ErasureParts, ErasureWaits
 from hibernaut.services.prompt.system_messages import system_row
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 ROWS = 400
 """Rows of logs that are examined before the progress is stored."""

@@ -5,7 +5,7 @@ A block that bears the identity and no other goes even if agents that stay use i
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure
 from hibernaut.schemas.base import JsonObject

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 
-from hibernaut.ports.table import MAX_CHANGES
+from hibernaut.ports.storage.table import MAX_CHANGES
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.runs.batch import OPEN, BatchItem
 from hibernaut.services.erasures.erasure_parts import ErasureParts, ErasureWaits
-from hibernaut.store.agents.erasures import PAGE
+from hibernaut.store.identities.erasures import PAGE
 
 ERASED = "erased: the person whom the request concerned was erased"
 """Why a request of a batch was refused."""

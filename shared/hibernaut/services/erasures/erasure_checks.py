@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.agents.erasure import MOST_FOUND, ErasureCheck, ErasureLine, ErasureRemnant, StoredErasure
 from hibernaut.services.erasures.erasure_parts import ErasureParts
-from hibernaut.store.agents.erasures import PAGE, place_of
+from hibernaut.store.identities.erasures import PAGE, place_of
 from hibernaut.store.table import keys
 from hibernaut.store.table.blob_keys import blob_owner
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.memory.memory_index import MemoryIndex
+from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure, Subject
 from hibernaut.schemas.agents.pause import StoredPause
 from hibernaut.services.agents.agent_deletion import AgentDeletion
@@ -17,10 +17,10 @@ from hibernaut.services.prompt.system_messages import SystemMessages
 from hibernaut.services.records import Records
 from hibernaut.services.resting.resting import Resting
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.agents.erasures import PAGE, ErasureStore
-from hibernaut.store.agents.schedules import ScheduleStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.events.webhooks import WebhookStore
+from hibernaut.store.identities.erasures import PAGE, ErasureStore
+from hibernaut.store.schedules.schedules import ScheduleStore
 from hibernaut.store.stores import TenantStores
 
 LEASE_MS = 60_000

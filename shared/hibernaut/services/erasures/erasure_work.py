@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.erasure import ErasureCheck, Phase, StoredErasure
 from hibernaut.services.erasures.erased_agents import ErasedAgents
 from hibernaut.services.erasures.erased_logs import ErasedLogs
@@ -18,7 +18,7 @@ from hibernaut.services.erasures.erased_records import ErasedRecords
 from hibernaut.services.erasures.erased_remains import ErasedRemains
 from hibernaut.services.erasures.erasure_checks import ErasureChecks
 from hibernaut.services.erasures.erasure_parts import LEASE_MS, ErasureParts, ErasureWaits, is_planned
-from hibernaut.store.agents.erasures import PAGE, place_of
+from hibernaut.store.identities.erasures import PAGE, place_of
 
 PAGES = 300
 """Pages of one attempt. The sweep that follows continues."""

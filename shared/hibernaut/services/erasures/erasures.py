@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.agents.erasure import Erasure, ErasureCheck, ErasureSummary, StoredErasure
 from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.agents.identity import StoredIdentity

@@ -18,8 +18,8 @@ from datetime import datetime, timedelta
 
 from hibernaut.domain.events import GIVEN_UP, OutboundEvent, matches, pause_after, rest_of
 from hibernaut.ports.clock import Clock, Ids
-from hibernaut.ports.event_bus import EventBus
-from hibernaut.ports.table import MAX_CHANGES, ConditionFailed, Key
+from hibernaut.ports.events.event_bus import EventBus
+from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, Key
 from hibernaut.schemas.events.facts import WebhookDisabled
 from hibernaut.schemas.events.webhook import Delivery, DisabledReason, StoredWebhook
 from hibernaut.services.events.wanted_types import want_changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.events.event_relay import EventRelay
 from hibernaut.services.per_tenant import PerTenant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.events.facts import EVENT_TYPES
 from hibernaut.schemas.events.webhook import StoredWebhook
 from hibernaut.store.events.outbox import EventOutbox

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.events import OutboundEvent, signature
-from hibernaut.ports.cipher import SealBroken
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.web import Web, WebFailure
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.tools.web import Web, WebFailure
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.events.webhook import SealedSecret, StoredWebhook
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals

@@ -12,8 +12,8 @@ from typing import IO
 
 from hibernaut.domain.files.file_texts import free_name, kind_of, plain_name
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.ingest import Ingest
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.memory.ingest import Ingest
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile

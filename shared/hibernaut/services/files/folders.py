@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hibernaut.domain.files.file_texts import LONGEST_NAME
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.memory.folder import CreateFolder, StoredFolder, UpdateFolder
 from hibernaut.schemas.models.llm_config import EmbeddingConfig

@@ -16,8 +16,8 @@ from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import Unreadable, kind_of, lines_of, parts_of
 from hibernaut.domain.files.piece_ids import piece_id
 from hibernaut.domain.search.chunking import Chunk, chunks
-from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders
-from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders
+from hibernaut.ports.storage.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
 from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
 from hibernaut.schemas.memory.folder import StoredFolder
@@ -26,7 +26,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import FileViews, limits_of
 from hibernaut.store.memory.files import GONE, LeasedFile
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.codec import INLINE_BYTES
+from hibernaut.store.table.bodies.codec import INLINE_BYTES
 
 LEASE = timedelta(minutes=5)
 """The duration of a worker's lease on a file. Each batch of pieces renews it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hibernaut.ports.uploads import Uploads
+from hibernaut.ports.storage.uploads import Uploads
 from hibernaut.schemas.errors import NotImplementedHere
 from hibernaut.schemas.memory.file import AnnouncedUpload, AnnounceUpload, UploadTicket
 from hibernaut.services.files.files import Files

@@ -24,7 +24,7 @@ from hibernaut.services.groups.groups import Groups
 from hibernaut.services.logs.messages import DEFAULT_CONVERSATION, MessageLists, MessageQuery
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 
 WINDOW = 128_000
 """The part of the log, in tokens, from which the agents of a group are told what they have missed."""

@@ -13,7 +13,7 @@ from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.domain.agents.groups import check_lengths
 from hibernaut.domain.agents.sleeptime import untold
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Change, Item
+from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import (
     SLEEPING,
@@ -30,7 +30,7 @@ from hibernaut.services.agents.sleeptime_pairs import unmanaged
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.records import Records, by_key, each_key_once
 from hibernaut.store.deletion import DeletionTombstone
-from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.versions.version_store import UNKNOWN, Edit
 
 MOST_AGENTS = 100

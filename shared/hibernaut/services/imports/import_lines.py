@@ -15,7 +15,7 @@ from hibernaut.schemas.base import Schema
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.store.conversations.conversations import RowText
-from hibernaut.store.table.codec import json_of
+from hibernaut.store.table.bodies.codec import json_of
 
 
 class _RowName(Schema):

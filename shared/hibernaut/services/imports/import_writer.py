@@ -23,8 +23,8 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 
-from hibernaut.domain.tools.mcp_tools import is_same
-from hibernaut.ports.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
+from hibernaut.domain.tools.mcp.mcp_tools import is_same
+from hibernaut.ports.storage.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.identity import StoredIdentity
@@ -40,9 +40,9 @@ from hibernaut.services.imports.import_lines import ImportLines
 from hibernaut.services.imports.staged_logs import head_of, logs_of, page_of
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import by_key, records_over, size_of_change
-from hibernaut.store.agents.imports import ImportMark, ImportState
 from hibernaut.store.memory.archives import in_archive
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.templates.imports import ImportMark, ImportState
 from hibernaut.store.versions.version_store import Edit
 
 LEASE_MS = 60_000

@@ -8,7 +8,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.staged_import import StagedAgent, StagedLog
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.store.memory.archives import tags_of
-from hibernaut.store.table.codec import INLINE_BYTES
+from hibernaut.store.table.bodies.codec import INLINE_BYTES
 
 PASSAGES = 80
 """The largest number of passages with their distinct tags in one transaction."""

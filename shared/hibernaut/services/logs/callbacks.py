@@ -11,8 +11,8 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.ports.web import WebFailure
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.web import WebFailure
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host

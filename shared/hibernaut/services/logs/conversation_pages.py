@@ -9,7 +9,7 @@ from __future__ import annotations
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.conversations.conversations import ConversationStore
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 _FORKABLE = "conv-"
 

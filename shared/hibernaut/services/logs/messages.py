@@ -23,7 +23,7 @@ from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.conversations.agent_logs import AgentLogs
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.messages import MessageStore as Log
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 DEFAULT_CONVERSATION = "default"
 CHUNK = 200

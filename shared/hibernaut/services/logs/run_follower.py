@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.signal import RunSignal
+from hibernaut.ports.runs.signal import RunSignal
 from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound
+from hibernaut.schemas.faults.rebuilt_error import rebuilt
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestDeltaMessage,
@@ -14,7 +15,6 @@ from hibernaut.schemas.messages.letta_message import (
     LettaStopReason,
     ToolCallDeltaMessage,
 )
-from hibernaut.schemas.rebuilt_error import rebuilt
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hibernaut.domain.tools.mcp_tools import resolved
-from hibernaut.ports.cipher import SealBroken
-from hibernaut.ports.mcp import HttpMcpTarget, McpFailure, McpTarget, StdioMcpTarget
+from hibernaut.domain.tools.mcp.mcp_tools import resolved
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpFailure, McpTarget, StdioMcpTarget
 from hibernaut.schemas.errors import MasterKeyUnavailable
 from hibernaut.schemas.mcp.server import McpSecrets, McpServerType, StoredMcpServer
 from hibernaut.services.mcp.oauth_grants import OAuthGrants

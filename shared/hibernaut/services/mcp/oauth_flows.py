@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.domain.tools import oauth
-from hibernaut.domain.tools.oauth import AuthorizationServer, OAuthClient, OAuthFault, ProtectedResource
-from hibernaut.ports.cipher import SealBroken
-from hibernaut.ports.oauth import OAuthUnreachable
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.domain.tools.mcp import oauth
+from hibernaut.domain.tools.mcp.oauth import AuthorizationServer, OAuthClient, OAuthFault, ProtectedResource
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.oauth import OAuthUnreachable
 from hibernaut.schemas.mcp.oauth import FlowStatus, OAuthParties, OAuthSecrets, StoredOAuthFlow
 from hibernaut.services.host import Host
 from hibernaut.services.mcp.oauth_grants import OAuthGrants, OAuthVault, digest_of, tokens_of
-from hibernaut.store.agents.oauth import OAuthStore
+from hibernaut.store.mcp.oauth import OAuthStore
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 from hibernaut.store.table.writer import Writer
 

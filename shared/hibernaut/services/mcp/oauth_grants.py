@@ -7,15 +7,15 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from hibernaut.domain.tools.oauth import OAuthFault, Tokens, error_in, tokens_in
-from hibernaut.ports.cipher import SealBroken
-from hibernaut.ports.mcp import McpFailure
-from hibernaut.ports.oauth import OAuthHttp, OAuthUnreachable
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.domain.tools.mcp.oauth import OAuthFault, Tokens, error_in, tokens_in
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.mcp import McpFailure
+from hibernaut.ports.tools.oauth import OAuthHttp, OAuthUnreachable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.mcp.oauth import OAuthParties, OAuthSecrets, StoredOAuthGrant
 from hibernaut.services.host import Host
-from hibernaut.store.agents.oauth import OAuthStore
+from hibernaut.store.mcp.oauth import OAuthStore
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 from hibernaut.store.table.writer import Writer
 

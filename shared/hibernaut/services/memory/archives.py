@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.schemas.memory.passage import Archive, CreateArchive, StoredArchive, UpdateArchive

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Change, Item
+from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict
@@ -21,7 +21,7 @@ from hibernaut.schemas.memory.version_faults import VersionConflict
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import identities_match, tags_match
 from hibernaut.services.records import Records, by_key
-from hibernaut.store.table.row_lists import RowList, Select
+from hibernaut.store.table.lists.row_lists import RowList, Select
 from hibernaut.store.versions.version_store import Edit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.version import Author, PassageVersion, Rollback, StoredVersion

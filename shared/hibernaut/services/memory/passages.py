@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hibernaut.domain.search.passage_texts import checked
 from hibernaut.domain.wire.listing import FilteredPage, sought
-from hibernaut.ports.table import MAX_BYTES
+from hibernaut.ports.storage.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
 from hibernaut.schemas.memory.passage import Archive, CreatePassage, IdentifiedPassage, Passage
@@ -21,8 +21,8 @@ from hibernaut.services.memory.archives import Archives
 from hibernaut.services.records import Records, by_key
 from hibernaut.store.memory import archives
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.codec import INLINE_BYTES
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.bodies.codec import INLINE_BYTES
+from hibernaut.store.table.lists.logs import IdRange
 
 TOGETHER = 90
 """The largest number of passages plus their distinct tags in one transaction."""

@@ -22,7 +22,7 @@ from hibernaut.services.records import Records
 from hibernaut.store.agents.agents import state_of as state_of_agent
 from hibernaut.store.memory.blocks import state_of as state_of_block
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.versions.history import History, VersionState, recorded, shown_state
 from hibernaut.store.versions.version_keys import VersionPlace
 from hibernaut.store.versions.version_store import content_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import BEDROCK, OWN, max_tokens_of, own_space, provider_of
-from hibernaut.ports.embedder import Embedder, EmbedderFailed, Embedders, Vector
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders, Vector
 from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.models.own_models import OwnProviderList

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from hibernaut.ports.cipher import Cipher, SealBroken
-from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory.embedder import Embedders
 from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
+from hibernaut.ports.storage.cipher import Cipher, SealBroken
 from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.models.provider import StoredProvider

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.model import Models, ProviderAccess
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.models.provider import (
     DOCUMENT_KEYS,

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.turn import summaries, transcripts
 from hibernaut.domain.turn.actor import Actor
-from hibernaut.domain.turn.compaction import Split, summariser
 from hibernaut.domain.turn.model_requests import model_request
-from hibernaut.domain.turn.window import tokens
+from hibernaut.domain.window import summaries, transcripts
+from hibernaut.domain.window.compaction import Split, summariser
+from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import Models
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout

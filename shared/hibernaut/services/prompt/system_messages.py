@@ -15,7 +15,7 @@ from hibernaut.domain.memory import memory_updates, system_prompt
 from hibernaut.domain.memory.memory_updates import UpdatePlace
 from hibernaut.domain.memory.system_prompt import PromptInputs
 from hibernaut.domain.tools import tool_rules
-from hibernaut.domain.turn import window
+from hibernaut.domain.window import window
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import CompiledFrom, Head

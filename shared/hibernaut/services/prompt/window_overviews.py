@@ -13,8 +13,9 @@ from datetime import datetime
 from hibernaut.domain.memory.system_prompt import core_memory_section
 from hibernaut.domain.models.prices import PriceList
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.turn import model_requests, sent_messages, window
+from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.actor import Actor, actor_of
+from hibernaut.domain.window import sent_messages, window
 from hibernaut.schemas.agents.agent import ContextWindowOverview, PromptPrice, StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.message import INTERNAL, Message

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.base import wire_time
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.services.resting import pack_writer
 from hibernaut.services.resting.pack_writer import PAGE, Allowance, PackWriter
 from hibernaut.store.conversations.resting import is_copied, record_of
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
-from hibernaut.store.table.packs import PACKED, PackedRecord, read_place
+from hibernaut.store.table.bodies.packs import PACKED, PackedRecord, read_place
+from hibernaut.store.table.lists.logs import IdRange
 
 AT_ONCE, AT_ONCE_BYTES = 50, 1_000_000
 """Rows that one transaction brings back, and the size of their bodies in characters, about."""

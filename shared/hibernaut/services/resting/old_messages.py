@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ConditionFailed, Item
+from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.ids import compose
 from hibernaut.services.host import Retention
@@ -23,7 +23,7 @@ from hibernaut.services.resting.tenant_rounds import ListWalk, TenantRounds
 from hibernaut.store.conversations.messages import NOUN as MESSAGES
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 RUNS = "RUNS"
 ANEW = timedelta(days=7)

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, ConditionFailed, Item, Key
+from hibernaut.ports.storage.table import Change, ConditionFailed, Item, Key
 from hibernaut.store.conversations.resting import UNFINISHED, key_of, parted_from
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.packs import COPIED, PACKED, PackedRecord, place_of
+from hibernaut.store.table.bodies.packs import COPIED, PACKED, PackedRecord, place_of
 
 PACK_BYTES = 1_000_000
 """Characters of bodies in one pack, about: a reader unpacks all of it."""

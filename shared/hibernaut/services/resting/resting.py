@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ConditionFailed, TableError
+from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.schemas.ids import made_at

@@ -7,7 +7,7 @@ from hibernaut.services.resting import pack_writer
 from hibernaut.services.resting.pack_writer import Allowance, PackWriter
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.packs import PackedRecord
+from hibernaut.store.table.bodies.packs import PackedRecord
 
 RUNS = 50
 """List rows of runs of one read."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.store.conversations.resting import WalkState
 from hibernaut.store.conversations.tenant_rounds import RoundState
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 ROUND = timedelta(hours=1)
 """The minimum time between the beginnings of two rounds."""

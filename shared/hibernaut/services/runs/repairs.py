@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from hibernaut.domain.turn.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
-from hibernaut.ports.table import Change
-from hibernaut.ports.workflow import RunRef
+from hibernaut.domain.window.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.messages.message import Message

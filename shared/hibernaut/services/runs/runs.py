@@ -9,7 +9,7 @@ from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.wire.listing import FilteredPage, Page, page, sought
 from hibernaut.domain.wire.run_trace import spans
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.messages.letta_message import LettaMessage
@@ -27,7 +27,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.runs import RunStore as StoredRuns
 from hibernaut.store.runs.steps import StepStore as StoredSteps
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 CHUNK = 200
 """The number of list rows in the first read of a query without a limit."""

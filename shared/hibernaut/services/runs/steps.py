@@ -18,7 +18,7 @@ from hibernaut.schemas.runs.usage_report import UsageReport
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.store.runs.steps import StepStore as StoredSteps
 from hibernaut.store.runs.traces import Traces
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.writer import Writer
 
 CHUNK = 200

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 
-from hibernaut.ports.table import ConditionFailed, TableError
+from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.services.host import Host
 from hibernaut.services.resting.idle_agents import IdleAgents
@@ -21,12 +21,12 @@ from hibernaut.services.resting.old_messages import OldMessages
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.services.runs.workers import in_parallel
 from hibernaut.store.agents.agent_mark_keys import BUILD
-from hibernaut.store.agents.erasure_keys import ERASURE
-from hibernaut.store.agents.import_keys import IMPORT
 from hibernaut.store.due_index import DueItem
+from hibernaut.store.identities.erasure_keys import ERASURE
 from hibernaut.store.runs.batch_keys import BATCH
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
+from hibernaut.store.templates.import_keys import IMPORT
 
 MARGIN = 12.0
 """Seconds that must be left for one more item: two operations on the table that are retried to the end of their budget."""

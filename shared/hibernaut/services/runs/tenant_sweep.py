@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from hibernaut.ports.table import ConditionFailed, Key
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import ConditionFailed, Key
 from hibernaut.schemas.ids import made_at
 from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -26,20 +26,20 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_mark_keys import BUILD
-from hibernaut.store.agents.erasure_keys import ERASURE
-from hibernaut.store.agents.group_keys import is_sleeptime_work
-from hibernaut.store.agents.import_keys import IMPORT
-from hibernaut.store.agents.schedule_keys import is_schedule
-from hibernaut.store.agents.template_keys import MIGRATION
 from hibernaut.store.events.event_keys import is_event_work
+from hibernaut.store.groups.group_keys import is_sleeptime_work
+from hibernaut.store.identities.erasure_keys import ERASURE
 from hibernaut.store.runs.batch_keys import BATCH
 from hibernaut.store.runs.runs import AWAITING, OPEN_FOR_MS, RunState
+from hibernaut.store.schedules.schedule_keys import is_schedule
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
+from hibernaut.store.templates.import_keys import IMPORT
+from hibernaut.store.templates.template_keys import MIGRATION
 
 if TYPE_CHECKING:
-    from hibernaut.services.runs.batches import Batches
-    from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
+    from hibernaut.services.sending.batches import Batches
+    from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
 
 LONGEST_RUN = timedelta(hours=24)
 """The longest duration of a run; after it, the sweep closes the run. The time in the queue does not count."""

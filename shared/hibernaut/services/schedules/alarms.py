@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from hibernaut.domain.schedules import rate_minutes
-from hibernaut.ports.schedules import Alarm
+from hibernaut.ports.runs.schedules import Alarm
 from hibernaut.schemas.agents.schedule import OneTimeSchedule, RateSchedule, RecurringSchedule, StoredSchedule
 
 

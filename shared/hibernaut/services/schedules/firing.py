@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Literal, assert_never
 
 from hibernaut.domain import schedules as calendar
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.schedule import OutcomeError, OutcomeStatus, PauseReason, ScheduledMessage, ScheduleOutcome
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.errors import Conflict, HibernautError, NotFound, Unavailable
@@ -24,12 +24,12 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import DEFAULT_MAX_STEPS, LettaAsyncRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
-from hibernaut.services.runs.sending import AcceptedRequest, Sending, SendRequest, body_digest
-from hibernaut.services.runs.sleeptime_triggers import SleeptimeTriggers
 from hibernaut.services.schedules.alarms import alarm_of
 from hibernaut.services.schedules.schedule_keys import ScheduleKeys
+from hibernaut.services.sending.sending import AcceptedRequest, Sending, SendRequest, body_digest
+from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
 from hibernaut.services.turns.compaction import Compaction
-from hibernaut.store.agents.schedules import LOST_MS, ScheduleState, ScheduleStore
+from hibernaut.store.schedules.schedules import LOST_MS, ScheduleState, ScheduleStore
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.settling import until_settled
 

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hibernaut.ports.schedules import Scheduler
-from hibernaut.ports.table import Key
+from hibernaut.ports.runs.schedules import Scheduler
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.runs.workers import in_parallel

@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 
-from hibernaut.ports.schedules import Scheduler
+from hibernaut.ports.runs.schedules import Scheduler
 from hibernaut.store.stores import Stores
 
 MARGIN = 12.0

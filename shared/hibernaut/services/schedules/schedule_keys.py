@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hibernaut.schemas.api_key import Principal, StoredApiKey
+from hibernaut.schemas.access.api_key import Principal, StoredApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.ids import is_id
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.agent_access import AgentAccess
 from hibernaut.store.access.api_keys import ApiKeyStore
 from hibernaut.store.stores import TenantStores

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hibernaut.domain import schedules as calendar
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.agents.schedule import (
     MOST_OUTCOMES,
@@ -29,10 +29,10 @@ from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound, Unproc
 from hibernaut.services.host import Host
 from hibernaut.services.schedules.alarms import alarm_of
 from hibernaut.services.schedules.firing import ScheduleFiring
-from hibernaut.store.agents.schedules import ScheduleState, ScheduleStore
 from hibernaut.store.runs.runs import RunState
+from hibernaut.store.schedules.schedules import ScheduleState, ScheduleStore
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.settling import until_settled
 
 MOST_OF_AGENT = 100

@@ -14,8 +14,8 @@ from operator import mul
 from hibernaut.domain.search.bm25 import Scan, rarities, scan, shares
 from hibernaut.domain.search.fusion import spread
 from hibernaut.domain.search.words import terms
-from hibernaut.ports.embedder import EmbedderFailed, Vector
-from hibernaut.ports.memory_index import WORDS, MemoryIndex
+from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
 from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 

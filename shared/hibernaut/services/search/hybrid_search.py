@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 from hibernaut.domain.search.bm25 import best
 from hibernaut.domain.search.fusion import Ranked, fused
 from hibernaut.domain.search.index_documents import name_of, place_of
-from hibernaut.ports.embedder import EmbedderFailed, Vector
-from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
 from hibernaut.schemas.messages.message import Message

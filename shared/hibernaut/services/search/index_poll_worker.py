@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import Indexing, by_tenant

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.storage.table import Item, Key
 from hibernaut.schemas.ids import made_at
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import IndexedBatch, Indexing, by_tenant

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 
 SEARCHING = frozenset({"archival_memory_search", "conversation_search", "semantic_search_files"})
 """The built-in tools that search the index."""

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import in_context, name_of, place_of
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.embedder import Embedder, EmbedderFailed, Vector
-from hibernaut.ports.memory_index import IndexAsleep, MemoryIndex
-from hibernaut.ports.table import Change, ConditionFailed, Item, Key
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
+from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.ports.storage.table import Change, ConditionFailed, Item, Key
 from hibernaut.schemas.memory.search import IndexDocument
 from hibernaut.services.search.late_visibility import LateVisibility
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources

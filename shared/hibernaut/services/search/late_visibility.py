@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from hibernaut.domain.search.index_documents import name_of
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.ports.table import Change
+from hibernaut.ports.memory.memory_index import MemoryIndex
+from hibernaut.ports.storage.table import Change
 from hibernaut.store.memory.search_outbox import NO_COPY, NextState, Pointer, SearchOutbox
 
 COLLECT_EVERY_MS = 24 * 3600 * 1000

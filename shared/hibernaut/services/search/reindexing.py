@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hibernaut.ports.memory_index import MemoryIndex
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.memory.memory_index import MemoryIndex
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.memory.search import Kind
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
-from hibernaut.store.table.logs import LogEnd
+from hibernaut.store.table.lists.logs import LogEnd
 
 TOGETHER = 50
 """Records that one pointer names."""

@@ -34,7 +34,7 @@ from hibernaut.services.logs.messages import DEFAULT_CONVERSATION
 from hibernaut.services.records import no_archive
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 TOP_K = 5
 """Default number of results of an archival search."""

@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hibernaut.domain.search import index_documents
-from hibernaut.ports.embedder import Embedder, Embedders
-from hibernaut.ports.memory_index import WORDS
+from hibernaut.ports.memory.embedder import Embedder, Embedders
+from hibernaut.ports.memory.memory_index import WORDS
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search import IndexDocument, Kind
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.store.memory.search_outbox import Pointer
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 Record = Message | Passage
 JUST_BEFORE = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hibernaut.domain.aws_prices import cost_of
 from hibernaut.ports.meter import Meter
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 
-from hibernaut.ports.table import ConditionFailed, TableError
+from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host

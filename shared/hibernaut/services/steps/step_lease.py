@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from hibernaut.ports.table import ConditionFailed, TableError
-from hibernaut.ports.workflow import Next
+from hibernaut.ports.runs.workflow import Next
+from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.runs.run import TakeUp
 from hibernaut.schemas.stop import RunStatus

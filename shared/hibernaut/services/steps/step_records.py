@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from hibernaut.domain.agents.sleeptime import triggered_by
 from hibernaut.domain.budgets import exhausted
-from hibernaut.domain.turn import window
 from hibernaut.domain.turn.turn_values import Stepped, Turn
+from hibernaut.domain.window import window
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.domain.wire.run_trace import trace_id
 from hibernaut.ports.clock import Ids

@@ -11,10 +11,11 @@ from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.budgets import BudgetStanding
 from hibernaut.domain.memory.system_prompt import skills_section
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.tools.builtin_tools import builtin_by_id
-from hibernaut.domain.turn import approvals, model_requests, sent_messages, window
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id
+from hibernaut.domain.turn import approvals, model_requests
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.turn_values import Turn
+from hibernaut.domain.window import sent_messages, window
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head

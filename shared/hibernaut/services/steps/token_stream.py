@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from hibernaut.domain.wire.deltas import DeltaRenderer, merged
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import Delta
 from hibernaut.schemas.runs.events import DeltaEvent, DoneEvent

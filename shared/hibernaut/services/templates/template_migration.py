@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 
-from hibernaut.ports.table import Change, ConditionFailed
+from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.template import (
     MigrationFault,
     SaveTemplate,
@@ -30,7 +30,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, HibernautError, ImportContinues, InvalidArgument, NotFound, StoreUnavailable
 from hibernaut.services.records import Records
 from hibernaut.services.templates.template_prototypes import MigrationChoice, Prototype, TemplatePrototypes
-from hibernaut.store.agents.templates import TemplateStore
+from hibernaut.store.templates.templates import TemplateStore
 
 AT_ONCE = 25
 """The largest number of agents that one attempt migrates: some seconds of writes."""

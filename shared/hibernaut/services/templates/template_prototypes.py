@@ -12,7 +12,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.template import SaveTemplate, StoredTemplate

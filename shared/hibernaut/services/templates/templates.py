@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from hibernaut.domain.agents.agent_names import default_name
-from hibernaut.ports.table import MAX_CHANGES, Change, ConditionFailed
+from hibernaut.ports.storage.table import MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.agents.agent_file import AgentFileSchema, ExportAgentRequest
 from hibernaut.schemas.agents.template import (
     CURRENT,
@@ -32,8 +32,8 @@ from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.records import Records
 from hibernaut.services.templates.template_agents import TemplateAgentsFactory, variables_of
 from hibernaut.services.templates.template_migration import TemplateMigration
-from hibernaut.store.agents.templates import TemplateStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.templates.templates import TemplateStore
 
 _WORKING = ("current", "dev")
 """The names of the document that is no version yet."""

@@ -1,4 +1,4 @@
-"""The seam between a step's tool calls and the use case that sends messages to other agents (`services.runs.agent_messages`)."""
+"""The seam between a step's tool calls and the use case that sends messages to other agents (`services.sending.agent_messages`)."""
 
 from __future__ import annotations
 

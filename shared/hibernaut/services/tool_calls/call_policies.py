@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hibernaut.domain.tools import tool_policy
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.call_outcomes import ToolCallOutcome
-from hibernaut.ports.table import Put
+from hibernaut.ports.storage.table import Put
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject, message_date
 from hibernaut.schemas.tools.call_record import RecordedCall, StoredCalls

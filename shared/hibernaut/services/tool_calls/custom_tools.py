@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.turn.actor import Call
-from hibernaut.ports.tool_access import NO_TOOL_ACCESS
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.ports.tools.tool_access import NO_TOOL_ACCESS
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.schemas.tools.tool import NpmRequirement, Tool

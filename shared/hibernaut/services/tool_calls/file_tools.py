@@ -15,7 +15,7 @@ from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_matches import CONTEXT, PAGE, GrepResult, Match, grep_text, include_pattern, searched_text
 from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.turn.actor import Call
-from hibernaut.ports.file_reader import BadPattern, TooSlow
+from hibernaut.ports.memory.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.memory.file import Desk, OpenFile
 from hibernaut.services.host import Host

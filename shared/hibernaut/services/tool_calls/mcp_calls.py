@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from hibernaut.domain.tools.mcp_results import text_of
-from hibernaut.domain.tools.mcp_tools import McpFacts, facts_of
+from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of
 from hibernaut.domain.tools.tool_returns import clip
 from hibernaut.domain.turn.actor import Call
-from hibernaut.ports.mcp import McpCall, McpFailure
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.mcp import McpCall, McpFailure
 from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.mcp.server import StoredMcpServer
@@ -23,7 +23,7 @@ from hibernaut.schemas.tools.tool import StoredTool, Tool
 from hibernaut.services.host import Host
 from hibernaut.services.mcp.mcp_targets import McpTargets
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.agents.mcp_servers import McpServerStore
+from hibernaut.store.mcp.mcp_servers import McpServerStore
 from hibernaut.store.stores import TenantStores
 
 NO_SERVER = "The tool's MCP server {name} does not exist here. Ask for it to be added under this name."

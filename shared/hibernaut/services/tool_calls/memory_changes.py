@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.events.facts import MemoryChanged
 from hibernaut.schemas.memory.block import Block, StoredBlock
 from hibernaut.schemas.memory.version import Author

@@ -26,7 +26,7 @@ from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, Sea
 from hibernaut.services.search.search_api import TOP_K, SearchApi, archival_hit, checked_span, passage_filter, passes
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 
 MOST_ROWS = 20_000
 """The maximum number of log rows that a search without a query reads."""

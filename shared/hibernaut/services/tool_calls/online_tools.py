@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
 from hibernaut.domain.files.text_encodings import decoded
 from hibernaut.domain.tools import code_runs, tool_policy
-from hibernaut.domain.tools.builtin_online_schemas import UNAVAILABLE
+from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.tools.tool_returns import clip
 from hibernaut.domain.turn.actor import Call
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
-from hibernaut.ports.web import WebFailure, WebPage
-from hibernaut.ports.web_search import EXA_KEY, SearchFailure, WebQuery, WebResult
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.ports.tools.web import WebFailure, WebPage
+from hibernaut.ports.tools.web_search import EXA_KEY, SearchFailure, WebQuery, WebResult
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import SecretsUnavailable, UnsupportedMedia
 from hibernaut.schemas.runs.turn import ClaimedResult

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from hibernaut.domain.agents.agent_calls import ALL_CALLS, AT_ONCE
 from hibernaut.domain.memory import memory_edits
-from hibernaut.domain.tools.builtin_online_schemas import UNAVAILABLE
+from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import NO_RESULT
-from hibernaut.domain.turn.open_calls import INTERRUPTED
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.ports.tool_runner import ToolOutcome, ToolRunner
+from hibernaut.domain.window.open_calls import INTERRUPTED
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.tool_runner import ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import MasterKeyUnavailable, place_of
+from hibernaut.schemas.faults.secret_errors import SecretUnreadable
 from hibernaut.schemas.runs.turn import Claim, ClaimedResult
-from hibernaut.schemas.secret_errors import SecretUnreadable
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.spans import tool_span

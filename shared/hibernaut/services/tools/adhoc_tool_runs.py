@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hibernaut.domain.memory import memory_edits
-from hibernaut.domain.tools import time_limits, tool_sources
+from hibernaut.domain.tools import time_limits
+from hibernaut.domain.tools.sources import tool_sources
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome, ToolRunner
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.schemas.base import JsonObject, message_date
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.messages.letta_message import ToolReturnMessage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.tools.oauth import OAuthFault
-from hibernaut.ports.mcp import McpFailure
-from hibernaut.ports.oauth import OAuthUnreachable
+from hibernaut.domain.tools.mcp.oauth import OAuthFault
+from hibernaut.ports.tools.mcp import McpFailure
+from hibernaut.ports.tools.oauth import OAuthUnreachable
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.mcp.oauth import FlowStatus

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import cast
 from urllib.parse import urlsplit
 
-from hibernaut.domain.tools import mcp_tools
-from hibernaut.domain.tools.mcp_results import McpListing
+from hibernaut.domain.tools.mcp import mcp_tools
+from hibernaut.domain.tools.mcp.mcp_results import McpListing
 from hibernaut.domain.web_addresses import address_fault
-from hibernaut.ports.cipher import SealBroken
-from hibernaut.ports.mcp import Mcp, McpFailure
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.ports.tools.mcp import Mcp, McpFailure
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.mcp.faults import McpServerUnavailable
@@ -35,7 +35,7 @@ from hibernaut.services.records import Records
 from hibernaut.services.tool_calls.mcp_calls import McpCalls
 from hibernaut.services.tools.mcp_sync import McpSyncs
 from hibernaut.services.tools.tools import Tools
-from hibernaut.store.agents.mcp_servers import McpServerStore
+from hibernaut.store.mcp.mcp_servers import McpServerStore
 
 LIST_SECONDS = 30.0
 """The time limit of a listing, with its connection."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hibernaut.domain.tools import mcp_schemas, mcp_tools
-from hibernaut.domain.tools.mcp_results import ListedMcpTool, McpListing
-from hibernaut.domain.tools.mcp_schemas import NoModelTakes
-from hibernaut.domain.tools.mcp_tools import McpFacts
-from hibernaut.ports.table import MAX_CHANGES, Change
+from hibernaut.domain.tools.mcp import mcp_schemas, mcp_tools
+from hibernaut.domain.tools.mcp.mcp_results import ListedMcpTool, McpListing
+from hibernaut.domain.tools.mcp.mcp_schemas import NoModelTakes
+from hibernaut.domain.tools.mcp.mcp_tools import McpFacts
+from hibernaut.ports.storage.table import MAX_CHANGES, Change
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.mcp.server import MOST_TOOLS, McpLeftOut, McpRefresh, McpSync, StoredMcpServer
 from hibernaut.schemas.tools.tool import StoredTool, ToolType
 from hibernaut.services.records import Records, size_of_change
-from hibernaut.store.agents.mcp_servers import McpServerStore
+from hibernaut.store.mcp.mcp_servers import McpServerStore
 
 _BYTES = 2_000_000
 """Bytes of one transaction, of which the table takes 4 MB."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.domain.tools.mcp_results import McpListing
+from hibernaut.domain.tools.mcp.mcp_results import McpListing
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.mcp.by_name import McpExecution, McpServerByName, McpUpdateByName

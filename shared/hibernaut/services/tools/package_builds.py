@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.packages import PackageArchiver
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.tools.packages import PackageArchiver
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.store.table import blob_keys
 

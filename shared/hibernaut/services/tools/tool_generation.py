@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hibernaut.domain.budgets import Spending
-from hibernaut.domain.tools import tool_generation, tool_schema
+from hibernaut.domain.tools import tool_generation
+from hibernaut.domain.tools.sources import tool_schema
 from hibernaut.domain.tools.tool_generation import WrittenTool
 from hibernaut.ports.model import ModelReply, ModelRequest, Models, ToolChoice
 from hibernaut.schemas.base import JsonObject

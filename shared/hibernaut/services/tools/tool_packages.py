@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hibernaut.domain.tools.package_requirements import requirement_lines
-from hibernaut.ports.packages import PackageInstaller
-from hibernaut.schemas.package_faults import PackagesRefused
+from hibernaut.ports.tools.packages import PackageInstaller
+from hibernaut.schemas.faults.package_faults import PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.schemas.tools.tool import PipRequirement, Tool
 

@@ -30,7 +30,7 @@ from hibernaut.schemas.tools.tool_policy import (
 )
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.settling import until_settled
 
 TRIES = 20

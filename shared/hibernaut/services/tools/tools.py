@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hibernaut.domain.tools import time_limits, tool_sources
-from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.domain.tools import time_limits
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.domain.tools.sources import tool_sources
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.table import Item
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable

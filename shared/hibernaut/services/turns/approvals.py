@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hibernaut.domain.turn import approvals as decisions
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.runs.approval import How, PendingApproval, Resolution

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from hibernaut.domain.agents.agent_calls import awaited_by
-from hibernaut.ports.table import ConditionFailed
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState

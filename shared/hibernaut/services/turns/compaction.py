@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hibernaut.domain.budgets import Spending
-from hibernaut.domain.turn import sent_messages, summaries, window
 from hibernaut.domain.turn.actor import actor_of
-from hibernaut.domain.turn.compaction import Measures, merged
 from hibernaut.domain.turn.model_requests import tools_size
 from hibernaut.domain.turn.turn_machine import MAX_COMPACTIONS
+from hibernaut.domain.window import sent_messages, summaries, window
+from hibernaut.domain.window.compaction import Measures, merged
 from hibernaut.ports.model import Models
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.messages.message import Message

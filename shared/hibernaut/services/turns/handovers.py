@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hibernaut.ports.table import Condition, ConditionFailed
+from hibernaut.ports.storage.table import Condition, ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.messages.message import Message

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from hibernaut.domain.agents.agent_calls import awaited_by, message_otid
 from hibernaut.domain.agents.group_turns import used_by
-from hibernaut.ports.table import ConditionFailed
+from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.runs.turn import AwaitedReply, Claim
 from hibernaut.schemas.stop import StopReason

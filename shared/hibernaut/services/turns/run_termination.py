@@ -22,11 +22,11 @@ from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
 from hibernaut.domain.turn.call_outcomes import of_interrupted
-from hibernaut.domain.turn.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.domain.turn.turn_machine import absorb
 from hibernaut.domain.turn.turn_values import Asked, Interrupted, Turn
-from hibernaut.ports.table import MAX_CHANGES, ConditionFailed, TableError
-from hibernaut.ports.workflow import RunRef
+from hibernaut.domain.window.open_calls import INTERRUPTED, Closing, OpenCall, closed
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, TableError
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, HibernautError, NotFound
 from hibernaut.schemas.memory.version import Author

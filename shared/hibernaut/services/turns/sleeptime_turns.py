@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hibernaut.domain.agents import sleeptime
 from hibernaut.ports.clock import Ids
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.group import ManagerType, SleeptimeTrigger, StoredGroup, TriggerReason
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from hibernaut.domain.agents.agent_calls import ALL_CALLS
-from hibernaut.domain.turn import sent_messages, window
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.turn_machine import absorb, decide
 from hibernaut.domain.turn.turn_values import (
@@ -28,7 +27,8 @@ from hibernaut.domain.turn.turn_values import (
     ToolsReturned,
     Turn,
 )
-from hibernaut.ports.table import ConditionFailed, TooLarge
+from hibernaut.domain.window import sent_messages, window
+from hibernaut.ports.storage.table import ConditionFailed, TooLarge
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.messages.message import Message

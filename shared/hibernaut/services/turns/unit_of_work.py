@@ -24,8 +24,8 @@ from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.budgets import Spending
 from hibernaut.domain.memory.versions import merged
 from hibernaut.domain.turn.turn_values import IllegalOutcome, Stepped, Turn
-from hibernaut.ports.table import Change, ConditionFailed, Put, TableError
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import Change, ConditionFailed, Put, TableError
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import SleeptimeTrigger
 from hibernaut.schemas.errors import Conflict, HibernautError

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hibernaut.domain.models.tokens import count
-from hibernaut.domain.turn import summaries, window
-from hibernaut.domain.turn.compaction import LEAST_SUMMARY, Measures, Split, chain, room_for_summary, split
+from hibernaut.domain.window import summaries, window
+from hibernaut.domain.window.compaction import LEAST_SUMMARY, Measures, Split, chain, room_for_summary, split
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Op, Put, Table, Term, Update, Value, eq
-from hibernaut.schemas.api_key import StoredApiKey
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.schemas.access.api_key import StoredApiKey
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.store.access import deployment_keys

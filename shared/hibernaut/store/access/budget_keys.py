@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table.tenants import checked
 
 SHARDS = 8

@@ -16,10 +16,10 @@ from decimal import Decimal
 
 from hibernaut.domain.budgets import NANO, BudgetStanding, BudgetWindow, Spending
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ABSENT, Change, Delete, Item, Key, Op, Put, Term, Update
-from hibernaut.schemas.budget import BudgetUse, RunBudgets, RunSlot, StoredBudget
+from hibernaut.ports.storage.table import ABSENT, Change, Delete, Item, Key, Op, Put, Term, Update
+from hibernaut.schemas.access.budget import BudgetUse, RunBudgets, RunSlot, StoredBudget
 from hibernaut.store.access import budget_keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import Put
+from hibernaut.ports.storage.table import Put
 from hibernaut.schemas.tools.call_record import StoredCalls
 from hibernaut.store.access import tool_policy_keys
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec, expired
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.codec import Codec, expired
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Item, Put, Table, Update, eq
+from hibernaut.ports.storage.table import ABSENT, Change, Delete, Item, Put, Table, Update, eq
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.table import keys
 

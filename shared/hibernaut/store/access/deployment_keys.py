@@ -12,7 +12,7 @@ TENANTS            tenant              a tenant that has, or had, a key or a tok
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table.tenants import checked
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from hibernaut.ports.table import ABSENT, Item, Op, Put, Table, Term, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, Item, Op, Put, Table, Term, Update, Value, eq
 from hibernaut.schemas.errors import Conflict
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.table.settling import until_settled

@@ -7,9 +7,9 @@ t#SANDBOX   LOCAL    the configuration with its sealed variables              ca
 from __future__ import annotations
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ABSENT, Delete, Item, Key, Put, eq
+from hibernaut.ports.storage.table import ABSENT, Delete, Item, Key, Put, eq
 from hibernaut.schemas.tools.sandbox import StoredSandbox
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.lru_cache import TenantCache
 from hibernaut.store.table.remembered_record import Remembered, RememberedRecord
 from hibernaut.store.table.secret_vault import SecretVault

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ABSENT, ConditionFailed, Item, Op, Put, Term, Update, eq
+from hibernaut.ports.storage.table import ABSENT, ConditionFailed, Item, Op, Put, Term, Update, eq
 from hibernaut.schemas.tools.tool_policy import CallRate, StoredToolPolicies, ToolPolicy
 from hibernaut.store.access import tool_policy_keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.lru_cache import TenantCache
 from hibernaut.store.table.remembered_record import Remembered, RememberedRecord
 from hibernaut.store.table.tenant_table import TenantTable

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table.tenants import checked
 
 CALLS = "CALLS"

@@ -18,11 +18,11 @@ from itertools import groupby, islice
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.ports.table import Delete, Item, Put, Query, Update, Value
+from hibernaut.ports.storage.table import Delete, Item, Put, Query, Update, Value
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.store.agents import agent_mark_keys
 from hibernaut.store.table import keys
-from hibernaut.store.table.row_lists import MOST_AT_ONCE, RowList
+from hibernaut.store.table.lists.row_lists import MOST_AT_ONCE, RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 Facet = Literal["NAME", "TAG", "PROJECT", "TEMPLATE", "BASE", "IDENTITY"]

@@ -9,20 +9,20 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Op, Put, Term, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Delete, Item, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.stop import StopReason
 from hibernaut.store.agents.agent_marks import CONCEALED
 from hibernaut.store.agents.last_runs import FIELDS, NEW, PLACE, RAN, LastRuns, stands
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
-from hibernaut.store.table.lists import tenant_list
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.lists import tenant_list
+from hibernaut.store.table.lists.row_lists import RowList
+from hibernaut.store.table.lists.time_orders import TimeOrder
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.tenant_table import TenantTable
-from hibernaut.store.table.time_orders import TimeOrder
 from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace
 from hibernaut.store.versions.version_store import CHAIN, UNKNOWN, Edit, RecordState, VersionStore, content_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hibernaut.ports.table import ABSENT, Delete, Item, Put, Update, Value
+from hibernaut.ports.storage.table import ABSENT, Delete, Item, Put, Update, Value
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -3,7 +3,7 @@
     t#AGENT#agent  PAUSED  since when, and by whom  acceptance of messages; schedules
 
 While a person is erased, the messages of the person are refused too: the batch also reads the marks of the senders that a request names
-(`store.agents.erasure_keys`).
+(`store.identities.erasure_keys`).
 
 The deletion of the agent takes the item along.
 """
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Put
+from hibernaut.ports.storage.table import PRESENT, Change, Check, Delete, Item, Key, Put
 from hibernaut.schemas.agents.pause import StoredPause
-from hibernaut.store.agents import erasure_keys
+from hibernaut.store.identities import erasure_keys
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.tenant_table import TenantTable
 
 PAUSED = "PAUSED"

@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from hibernaut.domain.tools.builtin_tools import builtin_by_id, builtin_tools
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Term, Value, eq
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id, builtin_tools
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Item, Op, Put, Term, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.tools.tool import MAX_NAME, StoredTool, Tool
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable_parallel_execution", "metadata_", "project_id")

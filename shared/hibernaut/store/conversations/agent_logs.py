@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
-from hibernaut.ports.table import PRESENT, Change, ConditionFailed, Query, Update
+from hibernaut.ports.storage.table import PRESENT, Change, ConditionFailed, Query, Update
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.agents.last_runs import ALL, PLACED
@@ -18,8 +18,9 @@ from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversation_records import ConversationRecordStore
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.conversations.placed_messages import PlacedMessages
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.logs import CHUNK, IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import CHUNK, IdRange
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.writer import Writer
 

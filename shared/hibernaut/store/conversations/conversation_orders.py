@@ -19,13 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import PRESENT, Change, Condition, Index, Item, Key, Op, Put, Term, Update
+from hibernaut.ports.storage.table import PRESENT, Change, Condition, Index, Item, Key, Op, Put, Term, Update
 from hibernaut.store.agents.last_runs import ORDERED
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.table import keys
-from hibernaut.store.table.lists import IndexList
+from hibernaut.store.table.lists.lists import IndexList
+from hibernaut.store.table.lists.time_orders import TimeOrder
 from hibernaut.store.table.tenant_table import TenantTable
-from hibernaut.store.table.time_orders import TimeOrder
 
 Order = Literal["last_message_at", "last_run_completion"]
 MESSAGED, RAN = "CONVSMESSAGED", "CONVSRAN"

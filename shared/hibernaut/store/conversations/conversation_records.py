@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.runs.run import Run
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversation_orders import last_message, messaged, ran
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec, freed
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 NOUN = "CONVS"

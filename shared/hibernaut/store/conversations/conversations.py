@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hibernaut.ports.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import INLINE_BYTES, Codec, freed, json_of
-from hibernaut.store.table.logs import IdRange, LogReader, is_said
+from hibernaut.store.table.bodies.codec import INLINE_BYTES, Codec, freed, json_of
+from hibernaut.store.table.bodies.packs import PACKED_TO, RESTING
+from hibernaut.store.table.lists.logs import IdRange, LogReader, is_said
 from hibernaut.store.table.lost_records import needing_all
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
-from hibernaut.store.table.packs import PACKED_TO, RESTING
 from hibernaut.store.table.tenant_table import TenantTable
 
 MAX_READS = 20

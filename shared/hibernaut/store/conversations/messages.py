@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hibernaut.schemas.messages.message import Message
-from hibernaut.store.table import lists
-from hibernaut.store.table.codec import Codec
-from hibernaut.store.table.logs import IdRange, read_row
+from hibernaut.store.table.bodies.codec import Codec
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange, read_row
 from hibernaut.store.table.tenant_table import TenantTable
 
 NOUN = "MSGS"

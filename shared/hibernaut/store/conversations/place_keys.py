@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenants import checked
 

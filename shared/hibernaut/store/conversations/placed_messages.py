@@ -15,14 +15,15 @@ from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from hibernaut.ports.table import Index, Item, Key, Query
+from hibernaut.ports.storage.table import Index, Item, Key, Query
 from hibernaut.schemas.ids import as_of, made_at
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversations import ConversationStore
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.lists import MOST_AT_ONCE
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.lists import MOST_AT_ONCE
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.tenant_table import TenantTable
 
 RECENT_RUNS = 20

@@ -11,13 +11,12 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from hibernaut.ports.table import PRESENT, Condition, Delete, Item, Key, Op, Put, Term, Update, Value, eq
+from hibernaut.ports.storage.table import PRESENT, Condition, Delete, Item, Key, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.store.conversations import resting_keys
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.formats import ATTRIBUTE, WRITTEN
-from hibernaut.store.table.logs import IdRange, LogReader
-from hibernaut.store.table.packs import (
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.formats import ATTRIBUTE, WRITTEN
+from hibernaut.store.table.bodies.packs import (
     COPIED,
     FORMAT,
     GONE_FROM,
@@ -34,6 +33,8 @@ from hibernaut.store.table.packs import (
     packed,
     place_of,
 )
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange, LogReader
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 
 UNFINISHED = "unfinished"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from hibernaut.ports.table import Key
-from hibernaut.store.table.packs import PACK
+from hibernaut.ports.storage.table import Key
+from hibernaut.store.table.bodies.packs import PACK
 from hibernaut.store.table.tenants import checked
 
 

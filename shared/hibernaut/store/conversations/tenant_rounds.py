@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hibernaut.ports.table import Put, Table
+from hibernaut.ports.storage.table import Put, Table
 from hibernaut.store.conversations import resting_keys
 
 

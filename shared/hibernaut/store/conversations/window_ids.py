@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.store.conversations.conversations import ConversationStore
-from hibernaut.store.table.logs import LogEnd
+from hibernaut.store.table.lists.logs import LogEnd
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 
 CACHED_IDS = 2_000_000

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.ports.table import Change, Key, Put
+from hibernaut.ports.storage.table import Change, Key, Put
 from hibernaut.store.table.keys import last_part
 from hibernaut.store.table.tenants import checked
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from hibernaut.domain.events import OutboundEvent, events_of, wanted
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.events.facts import EVENT_TYPES, Fact
 from hibernaut.store.events import event_keys
 from hibernaut.store.table import keys

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from hibernaut.domain.events import OutboundEvent
-from hibernaut.ports.table import ABSENT, PRESENT, Delete, Index, Item, Key, Put, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Delete, Index, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.events.webhook import Delivery, DeliveryState, StoredWebhook
 from hibernaut.schemas.ids import made_at
 from hibernaut.store.events import event_keys
 from hibernaut.store.events.outbox import LEFT_MS
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, expired, freed
+from hibernaut.store.table.bodies.codec import Codec, expired, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
 KEPT_DELIVERED = timedelta(days=7)

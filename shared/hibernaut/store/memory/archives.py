@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hibernaut.ports.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Query, Term, Update, eq
+from hibernaut.ports.storage.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Query, Term, Update, eq
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.schemas.memory.version import SERVER, Author, StoredVersion
 from hibernaut.store.memory.passages import OPEN, PassageStore
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions.version_store import Edit
 

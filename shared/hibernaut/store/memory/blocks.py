@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Delete, Item, Put, Update, Value, eq
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     ABSENT,
     MAX_CHANGES,
     PRESENT,
@@ -31,9 +31,9 @@ from hibernaut.schemas.memory.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import blob_keys, keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.writer import Writer
 

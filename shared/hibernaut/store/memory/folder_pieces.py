@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from hibernaut.domain.files.piece_ids import bounds_of_files, bounds_of_pieces
 from hibernaut.domain.wire.listing import Page, no_entry
-from hibernaut.ports.table import Item, Query
+from hibernaut.ports.storage.table import Item, Query
 from hibernaut.schemas.ids import is_id
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.lists import MOST_AT_ONCE
-from hibernaut.store.table.logs import IdRange
-from hibernaut.store.table.row_lists import RowList
+from hibernaut.store.table import keys
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.lists import MOST_AT_ONCE
+from hibernaut.store.table.lists.logs import IdRange
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 FIRST_FILES, MOST_FILES = 4, 32

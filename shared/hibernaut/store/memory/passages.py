@@ -13,15 +13,16 @@ from itertools import islice
 from math import ceil
 
 from hibernaut.domain.memory.versions import ChainCheck, ChainLink
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.version import SERVER, Author, ChainReport, StoredVersion
 from hibernaut.store.memory.folder_pieces import FolderPieces
 from hibernaut.store.memory.search_outbox import SearchOutbox
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec, json_of
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.codec import Codec, json_of
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hibernaut.ports.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
 from hibernaut.schemas.memory.search import Kind
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable

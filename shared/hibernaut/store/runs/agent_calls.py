@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from hibernaut.ports.table import PRESENT, Change, Check, Condition, Op, Term, Update
+from hibernaut.ports.storage.table import PRESENT, Change, Check, Condition, Op, Term, Update
 from hibernaut.schemas.runs.turn import AwaitedReply, Claim
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.store.runs.runs import RunState, RunStore, claim_key, claimed_step, running, unchanged
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.tenant_table import TenantTable
 
 CLAIMED, CALLER = 0, 1

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hibernaut.ports.table import ABSENT, Item, Op, Put, Term, Update, Value
+from hibernaut.ports.storage.table import ABSENT, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
 

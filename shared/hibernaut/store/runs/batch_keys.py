@@ -7,7 +7,7 @@ t#BATCHES        batch    list row of a batch                        list
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table.tenants import checked
 
 BATCH = "BATCH"

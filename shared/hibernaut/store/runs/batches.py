@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.ports.table import ABSENT, Change, Item, Put, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, Change, Item, Put, Update, Value, eq
 from hibernaut.schemas.runs.batch import StoredBatch
 from hibernaut.store.runs import batch_keys
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec, freed
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
-from hibernaut.store.table.row_lists import RowList
 from hibernaut.store.table.tenant_table import TenantTable
 
 

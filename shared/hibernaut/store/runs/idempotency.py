@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Delete, Item, Key, Update, eq
+from hibernaut.ports.storage.table import Delete, Item, Key, Update, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.access.budgets import BudgetReading

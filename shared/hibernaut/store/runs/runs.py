@@ -12,15 +12,16 @@ from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
-from hibernaut.ports.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
+from hibernaut.ports.storage.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.runs.events import EventBatch, RunEvent
 from hibernaut.schemas.runs.run import StoredRun, TakeUp
 from hibernaut.schemas.runs.turn import Claim, Journal
 from hibernaut.schemas.stop import ENDED, RunStatus
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec, expired, freed
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.codec import Codec, expired, freed
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 

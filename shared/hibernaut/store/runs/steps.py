@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hibernaut.domain.wire.run_trace import trace_id
-from hibernaut.ports.table import PRESENT, Item, Key, Update
+from hibernaut.ports.storage.table import PRESENT, Item, Key, Update
 from hibernaut.schemas.runs.step import StoredStep
-from hibernaut.store.table import keys, lists
-from hibernaut.store.table.codec import Codec, freed
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -18,7 +18,7 @@ from hibernaut.domain.agents.agent_calls import awaited_by
 from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.events import approval_requested, run_finished
-from hibernaut.ports.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
+from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Condition, Delete, Op, Put, Term, Update, Value, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.events.facts import Fact
 from hibernaut.schemas.messages.message import Message
@@ -45,7 +45,7 @@ from hibernaut.store.runs.transaction_values import (
     StepWrites,
 )
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 
 
 class Transactions:

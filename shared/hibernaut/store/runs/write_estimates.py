@@ -11,11 +11,11 @@ from math import ceil
 
 from pydantic import BaseModel
 
-from hibernaut.ports.table import Change, Put, Update
+from hibernaut.ports.storage.table import Change, Put, Update
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
-from hibernaut.store.table.codec import INLINE_BYTES, json_of
+from hibernaut.store.table.bodies.codec import INLINE_BYTES, json_of
 
 ENTRY = 1
 """Units of a new entry in an index."""

@@ -9,7 +9,7 @@ tool_packages/         tenant/name        the packages of tools, which no item o
 
 from __future__ import annotations
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenants import checked, is_tenant
 

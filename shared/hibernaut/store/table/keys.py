@@ -80,7 +80,7 @@ from __future__ import annotations
 
 import hashlib
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.store.table.shards import known_shards_of, shard_of, shards
 from hibernaut.store.table.tenants import checked
 

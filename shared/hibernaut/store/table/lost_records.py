@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from hibernaut.ports.table import Item
-from hibernaut.schemas.record_faults import RecordLost
+from hibernaut.ports.storage.table import Item
+from hibernaut.schemas.faults.record_faults import RecordLost
 
 Record = TypeVar("Record")
 _lost: ContextVar[list[str] | None] = ContextVar("lost records of a list", default=None)

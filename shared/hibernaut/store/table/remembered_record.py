@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.storage.table import Item, Key
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Change, Contended, Index, Item, Key, OutcomeUnknown, PartlyRead, Query, Record, Table
+from hibernaut.ports.storage.table import Change, Contended, Index, Item, Key, OutcomeUnknown, PartlyRead, Query, Record, Table
 from hibernaut.schemas.errors import StoreUnavailable
 
 BUDGET = 5.0

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from hibernaut.ports.cipher import SealBroken
+from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
-from hibernaut.schemas.secret_errors import SecretUnreadable
+from hibernaut.schemas.faults.secret_errors import SecretUnreadable
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 

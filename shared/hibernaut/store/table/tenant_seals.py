@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from enum import StrEnum
 
-from hibernaut.ports.cipher import Cipher, SealBroken
+from hibernaut.ports.storage.cipher import Cipher, SealBroken
 
 
 class SealPurpose(StrEnum):

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Change, Index, Item, Key, Put, Query, Table, Update
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Query, Table, Update
 from hibernaut.store.table import blob_keys
 from hibernaut.store.table.tenants import checked
 

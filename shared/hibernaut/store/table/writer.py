@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from hibernaut.ports.blobs import Blobs
-from hibernaut.ports.table import Change, Check, ConditionFailed, Table
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Table
 from hibernaut.store.table.retries import RetryPolicy
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 

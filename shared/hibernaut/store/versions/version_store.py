@@ -20,10 +20,10 @@ from pydantic import BaseModel
 
 from hibernaut.domain.memory import versions
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Item, Put, Value
+from hibernaut.ports.storage.table import Item, Put, Value
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.memory.version import SERVER, Author, ChangeKind, PriorRecord, StoredVersion
-from hibernaut.store.table.codec import Codec, expired, json_of
+from hibernaut.store.table.bodies.codec import Codec, expired, json_of
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace

@@ -6,9 +6,9 @@ from fastapi import FastAPI
 
 from hibernaut.adapters.aws_meter import MeteredRequests
 from hibernaut.adapters.blobs.s3_uploads import S3Uploads
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.app import create_app
-from hibernaut.rest.async_bridge import WaitSettings
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.http.async_bridge import WaitSettings
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.signed_tool_tokens import SignedToolTokens
 from hibernaut.wiring.api_services import services_of

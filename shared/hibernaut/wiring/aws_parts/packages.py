@@ -9,7 +9,7 @@ from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.blobs.s3_downloads import S3Downloads
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.packages.lambda_packages import LambdaPackages
-from hibernaut.ports.packages import NO_PACKAGES, PackageInstaller
+from hibernaut.ports.tools.packages import NO_PACKAGES, PackageInstaller
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.table import blob_keys
 from hibernaut.wiring.settings import AwsSettings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
+from hibernaut.ports.runs.schedules import NO_SCHEDULE_WORKERS, NO_SCHEDULER, Scheduler, ScheduleWorkers
 from hibernaut.wiring.configuration.schedule_settings import ScheduleSettings
 
 

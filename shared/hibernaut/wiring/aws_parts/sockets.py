@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import urlsplit
 
 from hibernaut.adapters.sockets.api_gateway import GatewayConnections
-from hibernaut.rest.origin_policy import OriginPolicy
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.sockets.gateway import GatewayParts, GatewaySockets
 from hibernaut.wiring.aws import compose
 from hibernaut.wiring.aws_parts.app import app_of

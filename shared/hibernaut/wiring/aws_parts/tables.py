@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
-from hibernaut.ports.blobs import Blobs
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.blobs import Blobs
+from hibernaut.ports.storage.table import Table
 from hibernaut.wiring.settings import AwsSettings
 
 if TYPE_CHECKING:

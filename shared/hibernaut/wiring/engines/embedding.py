@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hibernaut.adapters.model.connections import Dial
 from hibernaut.adapters.model.provider_settings import ProviderSettings
-from hibernaut.ports.embedder import Embedder
-from hibernaut.ports.secrets import Secrets
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.ports.memory.embedder import Embedder
+from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 from hibernaut.wiring.settings import AwsSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hibernaut.ports.event_bus import NO_EVENT_BUS, EventBus
+from hibernaut.ports.events.event_bus import NO_EVENT_BUS, EventBus
 from hibernaut.services.events.event_relay import EventRelay, RelayParts
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host

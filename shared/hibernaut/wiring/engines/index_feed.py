@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import EmbedderRefusals, Indexing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from hibernaut.ports.memory_index import MemoryIndex
+from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 from hibernaut.wiring.settings import AwsSettings
 

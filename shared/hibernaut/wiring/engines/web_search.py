@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hibernaut.ports.secrets import Secrets
-from hibernaut.ports.web_search import WebQuery, WebResults
+from hibernaut.ports.storage.secrets import Secrets
+from hibernaut.ports.tools.web_search import WebQuery, WebResults
 
 if TYPE_CHECKING:
     from hibernaut.adapters.web.search_engines import WebSearchEngines

@@ -7,8 +7,8 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from hibernaut.adapters.model.bedrock.signing import headers_of
-from hibernaut.adapters.model.provider_client import OutgoingRequest
 from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.wire.provider_client import OutgoingRequest
 from tests.contracts.model.kit.bad_requests import CLAUDES as OWN_CLAUDES
 from tests.contracts.model.kit.bad_requests import Case, Change, member, taken
 from tests.contracts.model.kit.bad_responses import SOL as OWN_SOL

@@ -12,7 +12,7 @@ from hibernaut.domain.agents.agent_types import (
     file_limits,
     spec_of,
 )
-from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.tools.tool import ToolType

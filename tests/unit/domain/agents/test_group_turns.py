@@ -24,7 +24,7 @@ from hibernaut.domain.agents.group_turns import (
     turn_of,
 )
 from hibernaut.domain.tools.tool_returns import pack
-from hibernaut.domain.turn.erased_rows import ERASED, erased
+from hibernaut.domain.window.erased_rows import ERASED, erased
 from hibernaut.schemas.agents.group import ManagerType, StoredGroup
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn

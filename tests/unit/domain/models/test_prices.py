@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.adapters.model.price_list import price_list
+from hibernaut.adapters.model.prices.price_list import price_list
 from hibernaut.domain.models.prices import ModelPrices, PriceList, Rate
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.usage import Usage

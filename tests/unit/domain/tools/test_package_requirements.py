@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.domain.tools.package_requirements import MOST_REQUIREMENTS, requirement_lines
-from hibernaut.schemas.package_faults import LONGEST_FAULT, PackagesRefused
+from hibernaut.schemas.faults.package_faults import LONGEST_FAULT, PackagesRefused
 from hibernaut.schemas.tools.tool import PipRequirement
 
 

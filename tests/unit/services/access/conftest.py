@@ -10,7 +10,7 @@ import pytest
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import Item, Key, Table
+from hibernaut.ports.storage.table import Item, Key, Table
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.identity import IdentityProvider
 from hibernaut.store.stores import Stores

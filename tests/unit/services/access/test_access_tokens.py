@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from hibernaut.schemas.access_token import AccessToken, CreateAccessToken
-from hibernaut.schemas.api_key import NO_AGENT, CreateApiKey, RotateApiKey
+from hibernaut.schemas.access.access_token import AccessToken, CreateAccessToken
+from hibernaut.schemas.access.api_key import NO_AGENT, CreateApiKey, RotateApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import InvalidArgument, NotFound, Unauthenticated
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access import Access
 from hibernaut.store.access.api_keys import TOKENS_KEPT
 from hibernaut.store.table import keys

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from hibernaut.domain.api_keys import format_key
-from hibernaut.schemas.api_key import CreateApiKey, CreatedApiKey, RotateApiKey, UpdateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey, CreatedApiKey, RotateApiKey, UpdateApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import NotFound, StoreUnavailable, Unauthenticated
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.authentication import FRESH_SECONDS, KEYLESS, MOST_REMEMBERED
 from hibernaut.store.table import keys

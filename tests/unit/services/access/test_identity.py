@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from hibernaut.adapters.identity.signing_keys import AFTER_FAILURE, AGAIN_SECONDS, FRESH_SECONDS, LONGEST_STALE
 from hibernaut.domain.identity_tokens import LEEWAY_SECONDS, LONGEST_TOKEN
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import IdentityProviderUnavailable, ScopeTooNarrow, Unauthenticated
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.identity import IdentityProvider
 from hibernaut.store.table.tenants import is_tenant

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.schemas.api_key import CreateApiKey, Principal
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.schemas.access.api_key import CreateApiKey, Principal
+from hibernaut.schemas.access.budget import SetBudget
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import BudgetExceeded
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.request_rates import TokenBuckets
 from tests.support.clocks import ManualClock

@@ -11,9 +11,9 @@ from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.api_keys import format_key
-from hibernaut.schemas.api_key import CreateApiKey
+from hibernaut.schemas.access.api_key import CreateApiKey
+from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import Unauthenticated
-from hibernaut.schemas.scope import Scope
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.signed_tool_tokens import MARGIN, PREFIX, SignedToolTokens

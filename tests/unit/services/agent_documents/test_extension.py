@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from tests.support.agent_documents import exported, imported, lasting
 from tests.support.agent_file_parts import agent, block, file_of, message, talked
 from tests.support.world import World

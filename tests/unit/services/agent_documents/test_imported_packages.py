@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.packages import NO_PACKAGES
+from hibernaut.ports.tools.packages import NO_PACKAGES
 from hibernaut.schemas.agents.agent_file import ImportOptions, ImportResult
 from hibernaut.schemas.errors import Unavailable
-from hibernaut.schemas.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
+from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
 from hibernaut.schemas.tools.package_set import PackagePin, PackageSet
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.agent_documents.imported_packages import PATIENCE, ImportInstaller

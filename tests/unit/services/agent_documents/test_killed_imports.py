@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from hibernaut.schemas.errors import ImportContinues
 from hibernaut.services.imports import import_writer, staged_logs
 from hibernaut.services.imports.import_writer import ImportWriter
-from hibernaut.store.agents import import_keys
+from hibernaut.store.templates import import_keys
 from tests.support.agent_documents import exported, imported, lasting, world_in
 from tests.support.agent_file_parts import agent, block, call, file_of, message, returned, talked, tool
 from tests.support.agent_file_shapes import SKILLS

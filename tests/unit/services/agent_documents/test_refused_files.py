@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.table import Key
-from hibernaut.rest import agent_file_bodies
-from hibernaut.rest.agent_file_bodies import options_of, read_agent_file
+from hibernaut.ports.storage.table import Key
+from hibernaut.rest.queries import agent_file_bodies
+from hibernaut.rest.queries.agent_file_bodies import options_of, read_agent_file
 from hibernaut.schemas.agents.agent_file import AnnounceAgentFile
 from hibernaut.schemas.errors import InvalidArgument, NotFound, NotImplementedHere, PayloadTooLarge
 from tests.support.agent_documents import documents, imported

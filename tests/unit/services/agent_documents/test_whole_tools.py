@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hibernaut.domain.tools.mcp_tools import McpFacts, facts_of
+from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of
 from hibernaut.schemas.agents.agent_file import ExportAgentRequest, ImportOptions
 from hibernaut.schemas.agents.agent_version import ForkAgent
 from hibernaut.schemas.agents.template import CreateTemplateAgents, TemplateFromAgent

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from hibernaut.adapters.model.price_list import price_list
+from hibernaut.adapters.model.prices.price_list import price_list
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent

@@ -16,7 +16,7 @@ from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.agents.agent_states import LOADED, shown_relations
 from hibernaut.services.agents.agents import AgentFilter
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.store.table import keys
 from tests.support.house import TENANT, House, house_in
 from tests.support.tables import CountingTable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory.embedder import Embedders
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.memory.searches import MessageSearch
 from hibernaut.services.search.search_sources import NoEmbedders

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.cipher import NO_CIPHER
-from hibernaut.ports.table import Key, Update
+from hibernaut.ports.storage.cipher import NO_CIPHER
+from hibernaut.ports.storage.table import Key, Update
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
 from hibernaut.schemas.agents.agent_file import ExportAgentRequest
 from hibernaut.schemas.errors import NotImplementedHere
-from hibernaut.schemas.secret_errors import SecretUnreadable
+from hibernaut.schemas.faults.secret_errors import SecretUnreadable
 from hibernaut.services.agents.agent_states import LOADED, SECRET_VALUES
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Check
+from hibernaut.ports.storage.table import Check
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.agents.group import ManagerType
 from hibernaut.schemas.errors import Conflict

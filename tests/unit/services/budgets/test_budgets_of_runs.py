@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.budgets import Spending
-from hibernaut.ports.table import Delete, Key
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.ports.storage.table import Delete, Key
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.errors import BudgetExceeded
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule

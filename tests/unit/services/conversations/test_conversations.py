@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Key, Table
+from hibernaut.ports.storage.table import Key, Table
 from hibernaut.schemas.agents.conversation_record import CreateConversation, UpdateConversation
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.stop import StopReason

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.events import signature
-from hibernaut.ports.event_bus import BusFailure
-from hibernaut.ports.web import WebFailure
-from hibernaut.schemas.budget import SetBudget
+from hibernaut.ports.events.event_bus import BusFailure
+from hibernaut.ports.tools.web import WebFailure
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.errors import Conflict, InvalidArgument, ModelAuthentication, NotFound
 from hibernaut.schemas.events.webhook import ReplayDead, RotateSecret, UpdateWebhook
 from hibernaut.schemas.memory.block import BlockUpdate

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.embedder import Embedders
-from hibernaut.ports.table import Change, Table
+from hibernaut.ports.memory.embedder import Embedders
+from hibernaut.ports.storage.table import Change, Table
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
 from hibernaut.schemas.memory.file import FileMetadata, FileStatus
 from hibernaut.schemas.memory.folder import CreateFolder

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.agents.group_turns import MOST_TURNS
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.schemas.access.api_key import StoredApiKey
 from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.agents.pause import StoredPause
-from hibernaut.schemas.api_key import StoredApiKey
 from hibernaut.schemas.errors import InvalidArgument, ModelAuthentication, NotFound
 from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.groups import group_messages
 from hibernaut.services.logs.messages import MessageQuery
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.store.table import keys
 from tests.support.groups import (
     accept_in,

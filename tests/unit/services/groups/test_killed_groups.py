@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from hibernaut.domain.agents.agent_calls import ALL_CALLS
-from hibernaut.ports.table import Change
+from hibernaut.ports.storage.table import Change
 from hibernaut.store.deletion import TAKEN_UP_MS
 from hibernaut.store.table import keys
 from tests.support.groups import accept_in, groups_of, log_of, made_group, send_in

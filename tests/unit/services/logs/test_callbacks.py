@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.web import WebFailure
+from hibernaut.ports.tools.web import WebFailure
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelAuthentication
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaAsyncRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from tests.support.scripted_model import Script, in_turn, says
 from tests.support.world import Data, World, data_in
 

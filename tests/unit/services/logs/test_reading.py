@@ -14,7 +14,7 @@ from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.domain.wire.run_trace import trace_id
-from hibernaut.ports.table import Item, Key, Put
+from hibernaut.ports.storage.table import Item, Key, Put
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.step import StoredStep
@@ -22,7 +22,7 @@ from hibernaut.services.logs.messages import MessageLists, MessageQuery
 from hibernaut.services.runs.steps import CHUNK, StepQuery, Steps
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from tests.support.clocks import ManualClock
 
 TENANT = "default"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Key, Table
+from hibernaut.ports.storage.table import Key, Table
 from hibernaut.schemas.runs.events import DoneEvent, UsageEvent
 from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.services.logs.run_log import LoggedEvent

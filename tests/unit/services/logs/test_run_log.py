@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Delete, Key
+from hibernaut.ports.storage.table import Delete, Key
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, LogExpired, NotFound
 from hibernaut.schemas.messages.message import Message

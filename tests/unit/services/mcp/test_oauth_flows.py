@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.domain.tools.oauth import OAuthFault
-from hibernaut.ports.oauth import OAuthAnswer
+from hibernaut.domain.tools.mcp.oauth import OAuthFault
+from hibernaut.ports.tools.oauth import OAuthAnswer
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.mcp.oauth_flows import ANSWERED, EXPIRED, LIFE, OAuthFlows
 from hibernaut.services.mcp.oauth_grants import OAuthGrants

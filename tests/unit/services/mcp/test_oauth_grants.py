@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.domain.tools.oauth import Tokens
-from hibernaut.ports.mcp import McpFailure
-from hibernaut.ports.oauth import OAuthAnswer, OAuthUnreachable
+from hibernaut.domain.tools.mcp.oauth import Tokens
+from hibernaut.ports.tools.mcp import McpFailure
+from hibernaut.ports.tools.oauth import OAuthAnswer, OAuthUnreachable
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.mcp.oauth import OAuthParties
 from hibernaut.services.mcp.oauth_grants import LEASE, OAuthGrants

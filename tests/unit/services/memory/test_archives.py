@@ -9,7 +9,7 @@ import pytest
 
 from hibernaut.domain.search.passage_texts import MOST_TAGS
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Change, Put, Table
+from hibernaut.ports.storage.table import Change, Put, Table
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage, Passage, UpdateArchive, default_archive_id
 from hibernaut.schemas.memory.searches import PassageSearch

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Delete
+from hibernaut.ports.storage.table import Delete
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock
 from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Change, Delete
+from hibernaut.ports.storage.table import Change, Delete
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.memory.block import BlockUpdate
 from hibernaut.schemas.memory.version import Rollback

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Delete, Item, Key, Put
+from hibernaut.ports.storage.table import Delete, Item, Key, Put
 from hibernaut.schemas.memory.block import BlockUpdate
 from hibernaut.schemas.memory.passage import CreatePassage
 from hibernaut.schemas.memory.version import ChainReport, NotedHead

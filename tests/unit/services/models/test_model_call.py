@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.services.models import model_call

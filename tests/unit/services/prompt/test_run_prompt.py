@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.domain.turn.window import tokens
+from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.agents.conversation import Head

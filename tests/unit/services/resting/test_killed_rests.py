@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Table
+from hibernaut.ports.storage.table import Table
 from hibernaut.services.resting.resting import Resting
 from hibernaut.store.conversations.resting import UNFINISHED
 from hibernaut.store.table import keys
-from hibernaut.store.table.packs import PACK, PACKED
+from hibernaut.store.table.bodies.packs import PACK, PACKED
 from tests.support.resting import LONG, months_pass, packed_rows, packs_of, rows_of, steps_of, talked, told, world_over
 from tests.support.scripted_model import in_turn, says
 from tests.support.tables import Watched

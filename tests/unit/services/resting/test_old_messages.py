@@ -12,7 +12,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.services.host import Retention
 from hibernaut.services.resting import tenant_rounds
 from hibernaut.store.table import keys
-from hibernaut.store.table.packs import PACK, PACKED
+from hibernaut.store.table.bodies.packs import PACK, PACKED
 from hibernaut.wiring.configuration.retention_settings import RetentionSettings
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings

@@ -11,7 +11,7 @@ from hibernaut.services.conversations.conversation_deletion import ConversationD
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting
 from hibernaut.services.search.search_api import SearchApi
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from tests.support.agent_documents import exported
 from tests.support.conversations import begin_in, conversations_of, records_of
 from tests.support.resting import LONG, packed_rows, packs_of, talked, told, world_over

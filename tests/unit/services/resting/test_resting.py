@@ -13,8 +13,8 @@ from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting
 from hibernaut.store.agents.last_runs import RAN
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
-from hibernaut.store.table.packs import FORMAT, PACK, digest_of
+from hibernaut.store.table.bodies.packs import FORMAT, PACK, digest_of
+from hibernaut.store.table.lists.logs import IdRange
 from tests.protocol.staged import RING, opened
 from tests.support.agent_documents import imported
 from tests.support.agent_file_parts import file_of, message

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from hibernaut.adapters.workflow.caller_thread import CallerThread
-from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.ports.runs.workflow import Next, RunRef
 from tests.support.clocks import ManualClock
 
 RUN = RunRef("default", "run-1")

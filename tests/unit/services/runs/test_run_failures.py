@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Delete
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.storage.table import Delete
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.errors import ContextWindowExceeded, NotFound
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import NOT_STARTED, TOO_MUCH

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.adapters.clock import TimeOrderedIds
 from hibernaut.domain.wire.listing import Page
-from hibernaut.ports.table import Index, Item, Key
+from hibernaut.ports.storage.table import Index, Item, Key
 from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.runs.run import RunOptions, StoredRun

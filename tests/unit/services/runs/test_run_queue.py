@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Change, OutcomeUnknown, Table
+from hibernaut.ports.storage.table import Change, OutcomeUnknown, Table
 from hibernaut.schemas.errors import Busy, Conflict, InvalidArgument
 from hibernaut.schemas.stop import RunStatus, StopReason
-from hibernaut.services.runs.sending import MOST_WAITING
+from hibernaut.services.sending.sending import MOST_WAITING
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled

@@ -10,8 +10,8 @@ import pytest
 
 from hibernaut.adapters.workflow.threads import LOOKS, TRIES, Drive, Threads
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
-from hibernaut.ports.workflow import Next, RunRef
+from hibernaut.ports.runs.workflow import Next, RunRef
+from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, says

@@ -10,14 +10,14 @@ from threading import Barrier
 
 import pytest
 
-from hibernaut.ports.table import Update
-from hibernaut.ports.workflow import RunRef
+from hibernaut.ports.runs.workflow import RunRef
+from hibernaut.ports.storage.table import Update
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.runs import sweep as sweep_module
 from hibernaut.services.runs.sweep import MARGIN, Sweep
 from hibernaut.services.runs.tenant_sweep import LONGEST_PAUSE_MS, LONGEST_RUN, MOST_SWEEPS, PROMPT_RESTARTS
 from hibernaut.store.table import keys
-from hibernaut.store.table.logs import IdRange
+from hibernaut.store.table.lists.logs import IdRange
 from tests.protocol.staged import RING, opened, takes_over
 from tests.support.scripted_model import in_turn, says
 from tests.support.settled import check_settled

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.schedules import MINUTE_MS
-from hibernaut.ports.schedules import Alarm, AlarmPage
+from hibernaut.ports.runs.schedules import Alarm, AlarmPage
 from hibernaut.schemas.agents.schedule import CreateSchedule
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.schedules.firing_worker import FiringWorker
 from hibernaut.services.schedules.reconciliation import MARGIN, AlarmReconciliation
-from hibernaut.store.agents import schedule_keys
-from hibernaut.store.agents.schedules import LOST_MS
+from hibernaut.store.schedules import schedule_keys
+from hibernaut.store.schedules.schedules import LOST_MS
 from hibernaut.store.table import keys
 from tests.support.scripted_model import in_turn, says
 from tests.support.world import TENANT, World, data_in

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
+from hibernaut.schemas.access.api_key import CreateApiKey, RotateApiKey
+from hibernaut.schemas.access.budget import SetBudget
 from hibernaut.schemas.agents.schedule import CreateSchedule, Schedule, UpdateSchedule
-from hibernaut.schemas.api_key import CreateApiKey, RotateApiKey
-from hibernaut.schemas.budget import SetBudget
 from hibernaut.schemas.errors import BudgetExceeded, Conflict, InvalidArgument, NotFound, Unprocessable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.access.access import Access
-from hibernaut.services.runs.sending import MOST_WAITING
 from hibernaut.services.schedules import schedules as administration
 from hibernaut.services.schedules.schedules import ScheduleQuery, Schedules
+from hibernaut.services.sending.sending import MOST_WAITING
 from hibernaut.store.table import keys
 from hibernaut.wiring.api_services import services_over
 from tests.support.inline_schedules import InlineSchedules

@@ -11,7 +11,7 @@ import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.ports.table import Change, Item, Key
+from hibernaut.ports.storage.table import Change, Item, Key
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.agents.conversation_record import CreateConversation

@@ -11,8 +11,8 @@ import pytest
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.embedder import EmbedderFailed
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.embedder import EmbedderFailed
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery, Tombstone
 from hibernaut.schemas.models.llm_config import EmbeddingConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.services.search import index_poll_worker, pointer_queue
 from hibernaut.store.memory.search_outbox import EMBEDDED_TOGETHER
 from tests.support.memories import ARCHIVE, FILE, memories

@@ -8,7 +8,7 @@ from pathlib import Path
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import Item, Key
+from hibernaut.ports.storage.table import Item, Key
 from hibernaut.schemas.ids import compose
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_stream_worker import LEFT_TO_THE_STREAM, NEEDED_SECONDS, TOGETHER, IndexStreamWorker

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Put
+from hibernaut.ports.storage.table import Put
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.indexing import Indexing
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
-from hibernaut.store.table.codec import Codec
+from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.wiring.engines.index_feed import indexing_of
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 from tests.support.memories import ARCHIVE, Hooked, Memories, memories

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from tests.support.late_memories import LateMemories

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.embedder import EmbedderFailed
+from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.index_stream_worker import IndexStreamWorker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.memory_index import IndexAsleep
+from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.passage import CreatePassage
 from hibernaut.schemas.memory.search import IndexFound, IndexQuery
 from hibernaut.schemas.memory.searches import ArchivalSearch, PassageSearch

@@ -10,7 +10,7 @@ from typing import Any
 
 from hibernaut.adapters.aws_meter import AwsMeter, count_use, function_called
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
-from hibernaut.ports.table import Change, ConditionFailed, Table
+from hibernaut.ports.storage.table import Change, ConditionFailed, Table
 from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.runs.run import StoredRun
 from tests.support.scripted_model import calls, in_turn, says

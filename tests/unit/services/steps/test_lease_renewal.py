@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Contended
+from hibernaut.ports.storage.table import Contended
 from hibernaut.services.steps.lease_renewal import LeaseRenewal
 from hibernaut.services.steps.step_lease import LeaseLost, StepLease
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState

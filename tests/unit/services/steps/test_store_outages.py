@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.table import Change, Contended, Put
+from hibernaut.ports.storage.table import Change, Contended, Put
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
 from tests.support.tables import PassesOn
 from tests.support.world import World, data_in

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.table import Change, ConditionFailed, Table, Update
+from hibernaut.ports.storage.table import Change, ConditionFailed, Table, Update
 from hibernaut.schemas.agents.template import (
     CreateTemplateAgents,
     MigrationStatus,
@@ -20,8 +20,8 @@ from hibernaut.schemas.errors import NotFound
 from hibernaut.services.records import records_over
 from hibernaut.services.templates import template_migration
 from hibernaut.services.templates.templates import Templates, templates_over
-from hibernaut.store.agents import template_keys
 from hibernaut.store.table import keys
+from hibernaut.store.templates import template_keys
 from tests.support.agent_documents import documents, world_in
 from tests.support.agent_file_parts import agent, block, file_of, tool
 from tests.support.tables import PassesOn

@@ -8,7 +8,7 @@ from hibernaut.schemas.agents.template import CreateTemplateAgents, SaveTemplate
 from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.services.agents.agents import AgentFilter
 from hibernaut.services.templates import templates
-from hibernaut.store.agents import template_keys
+from hibernaut.store.templates import template_keys
 from tests.support.house import TENANT, House
 
 BIG = "x" * 100_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.domain.turn.actor import Call
 from hibernaut.schemas.tools.tool_policy import CallRate, CreateToolPolicy, ToolPolicy
 from hibernaut.services.tool_calls.call_policies import digest_of

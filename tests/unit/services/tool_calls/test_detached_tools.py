@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from hibernaut.domain.turn.open_calls import INTERRUPTED
-from hibernaut.ports.table import Change
+from hibernaut.domain.window.open_calls import INTERRUPTED
+from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.runs.turn import Claim
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.turns.run_termination import NOT_RUN

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hibernaut.domain.files import file_texts
-from hibernaut.ports.embedder import Embedders
+from hibernaut.ports.memory.embedder import Embedders
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.base import JsonObject

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hibernaut.domain.tools.builtin_tools import builtin_id
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_id
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.memory.passage import CreatePassage
 from tests.support.house import House

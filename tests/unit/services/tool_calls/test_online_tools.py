@@ -17,12 +17,12 @@ from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.web.search_engines import WebSearchEngines
 from hibernaut.domain.agents.agent_calls import AGENT_CALLS
-from hibernaut.domain.tools.builtin_online_schemas import ONLINE_DEFINITIONS, UNAVAILABLE
-from hibernaut.domain.tools.builtin_tools import builtin_tools
+from hibernaut.domain.tools.builtin.builtin_online_schemas import ONLINE_DEFINITIONS, UNAVAILABLE
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.domain.turn.actor import Call
-from hibernaut.domain.turn.open_calls import INTERRUPTED
-from hibernaut.ports.tool_runner import ToolRunner
-from hibernaut.ports.web import NoWeb, WebFailure, WebPage
+from hibernaut.domain.window.open_calls import INTERRUPTED
+from hibernaut.ports.tools.tool_runner import ToolRunner
+from hibernaut.ports.tools.web import NoWeb, WebFailure, WebPage
 from hibernaut.schemas.agents.agent import StoredSecret
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.turn import ClaimedResult

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.domain.turn.open_calls import INTERRUPTED
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.domain.window.open_calls import INTERRUPTED
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.tool_calls.parallel_calls import MOST_AT_ONCE
 from tests.protocol.staged import Died, returns, run_ids, settles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.domain.tools.builtin_tools import builtin_id
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_id
 from hibernaut.schemas.errors import InvalidToolSource, NotFound
 from hibernaut.schemas.tools.tool import ToolCreate, ToolExecutionResult, ToolRunFromSource
 from tests.support.house import House

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.tool_runner import ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolOutcome
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool import ToolCreate

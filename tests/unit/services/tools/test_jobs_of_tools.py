@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from tests.protocol.staged import RING, opened
 from tests.support.scripted_model import echo, in_turn, says

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hibernaut.domain.turn.open_calls import INTERRUPTED
-from hibernaut.ports.mcp import HttpMcpTarget, McpFailure
-from hibernaut.ports.table import Contended, Item, Key
+from hibernaut.domain.window.open_calls import INTERRUPTED
+from hibernaut.ports.storage.table import Contended, Item, Key
+from hibernaut.ports.tools.mcp import HttpMcpTarget, McpFailure
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.mcp.server import MASK, MOST_TOOLS, CreateMcpServer, StoredMcpServer, UpdateMcpServer
 from hibernaut.schemas.tools.tool import StoredTool, ToolType

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.domain.tools.builtin_tools import builtin_id
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_id
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.tools.tool import ToolCreate, ToolRunFromSource, ToolUpdate
 from tests.support.house import house_in

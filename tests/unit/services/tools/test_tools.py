@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hibernaut.domain.tools.builtin_tools import builtin_id, builtin_tools
+from hibernaut.domain.tools.builtin.builtin_tools import builtin_id, builtin_tools
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, NotFound, Unprocessable
 from hibernaut.schemas.tools.tool import StoredTool, ToolCreate, ToolUpdate

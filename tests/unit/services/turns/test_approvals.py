@@ -14,7 +14,7 @@ from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import ClientToolCreate, LettaRequest
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, TerminalToolRule
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from hibernaut.ports.table import Delete, Key
+from hibernaut.ports.storage.table import Delete, Key
 from hibernaut.schemas.runs.send import ClientToolCreate
 from hibernaut.store.table import blob_keys, keys
 from tests.support.clocks import ManualClock

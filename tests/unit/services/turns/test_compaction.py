@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.turn.turn_machine import MAX_COMPACTIONS
-from hibernaut.domain.turn.window import tokens
+from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hibernaut.domain.turn.open_calls import INTERRUPTED
+from hibernaut.domain.window.open_calls import INTERRUPTED
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.turns.run_termination import NOT_RUN
 from hibernaut.store.runs.transaction_values import INPUT_PAGE

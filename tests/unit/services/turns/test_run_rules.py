@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hibernaut.ports.model import ModelReply, ModelRequest
-from hibernaut.ports.table import Key, OutcomeUnknown, Table
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.storage.table import Key, OutcomeUnknown, Table
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import INTERRUPTED
 from hibernaut.services.turns.run_termination import NOT_RUN

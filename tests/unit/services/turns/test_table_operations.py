@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hibernaut.ports.table import Change, Item, Key, Table
+from hibernaut.ports.storage.table import Change, Item, Key, Table
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest
 from hibernaut.schemas.runs.send import LettaRequest
-from hibernaut.services.runs.sending import SendRequest
+from hibernaut.services.sending.sending import SendRequest
 from tests.support.house import house_in
 from tests.support.tables import PassesOn
 from tests.support.world import World, data_in

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.tool_calls.tool_execution import MEMORY_TOO_MUCH
 from hibernaut.services.turns.run_termination import RunTermination

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.table.sqlite import SqliteTable
-from hibernaut.ports.table import (
+from hibernaut.ports.storage.table import (
     ConditionFailed,
     Contended,
     Item,

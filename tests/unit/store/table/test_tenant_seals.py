@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
-from hibernaut.ports.cipher import NO_CIPHER, SealBroken
+from hibernaut.ports.storage.cipher import NO_CIPHER, SealBroken
 from hibernaut.schemas.errors import ModelAuthentication, NotImplementedHere
 from hibernaut.schemas.events.webhook import SealedSecret
+from hibernaut.schemas.faults.secret_errors import SecretUnreadable
 from hibernaut.schemas.mcp.oauth import OAuthSecrets
 from hibernaut.schemas.mcp.server import McpSecrets, McpServerType, StoredMcpServer
 from hibernaut.schemas.models.provider import StoredProvider
-from hibernaut.schemas.secret_errors import SecretUnreadable
 from hibernaut.schemas.tools.sandbox import StoredVariable
 from hibernaut.services.events.webhook_calls import WebhookVault
 from hibernaut.services.mcp.mcp_targets import McpVault

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hibernaut.ports.table import Check, Delete, Index, Key, Put, Update
+from hibernaut.ports.storage.table import Check, Delete, Index, Key, Put, Update
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.ports.table import Key
+from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.tenants import LONGEST, RESERVED, is_tenant

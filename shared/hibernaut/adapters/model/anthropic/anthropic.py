@@ -10,9 +10,9 @@ from hibernaut.adapters.model.anthropic import OFFICIAL_URL, anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_list import AnthropicModelList
 from hibernaut.adapters.model.anthropic.anthropic_messages import BETAS, MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, dial_any, fixed
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hibernaut.adapters.model.json_fields import text_of
+from hibernaut.adapters.model.wire.json_fields import text_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import OmittedReasoningContent, ReasoningContent, ReasoningPart, RedactedReasoningContent
 

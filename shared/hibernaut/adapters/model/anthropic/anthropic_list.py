@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import get_args
 
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderCall
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.wire.provider_client import ProviderCall
 from hibernaut.domain.models.anthropic_models import LEVELS, NEWEST, PLAIN, AnthropicTraits, ThinkingType, is_listed, traits_of
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelError

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hibernaut.adapters.model.anthropic.anthropic_blocks import WRITTEN, is_complete, thought_of, whole_block
-from hibernaut.adapters.model.json_fields import count_of, text_of
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.wire.json_fields import count_of, text_of
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection

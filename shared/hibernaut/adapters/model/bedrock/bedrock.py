@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 from hibernaut.adapters.model.bedrock import control_url
 from hibernaut.adapters.model.bedrock.bedrock_list import BedrockModelList
 from hibernaut.adapters.model.bedrock.signing import headers_of
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
-from hibernaut.adapters.model.provider_client import ProviderClient, dial_any
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import ProviderClient, dial_any
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelError

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from urllib.parse import quote
 
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
-from hibernaut.adapters.model.json_fields import as_list, text_of
-from hibernaut.adapters.model.provider_client import ProviderCall
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.wire.json_fields import as_list, text_of
+from hibernaut.adapters.model.wire.provider_client import ProviderCall
 from hibernaut.domain.models.anthropic_models import traits_of
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.models.llm_config import ModelDescription

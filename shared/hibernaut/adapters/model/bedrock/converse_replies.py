@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hibernaut.adapters.model.bedrock.event_stream import StreamEvent
-from hibernaut.adapters.model.json_fields import count_of, text_of
+from hibernaut.adapters.model.wire.json_fields import count_of, text_of
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, RedactedReasoningContent

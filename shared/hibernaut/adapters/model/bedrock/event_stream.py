@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from hibernaut.adapters.model.http_stream import HttpAnswer
-from hibernaut.adapters.model.json_fields import text_of
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
+from hibernaut.adapters.model.wire.http_stream import HttpAnswer
+from hibernaut.adapters.model.wire.json_fields import text_of
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from hibernaut.adapters.model.provider_client import Headers, OutgoingRequest, fixed
 from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.wire.provider_client import Headers, OutgoingRequest, fixed
 from hibernaut.schemas.errors import ModelAuthentication
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hibernaut.domain.memory.memory_updates import OPENING
 from hibernaut.domain.tools.tool_returns import unwrapped
-from hibernaut.domain.turn.sent_messages import without_updates
+from hibernaut.domain.window.sent_messages import without_updates
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.messages.message import Message

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages, gemini_replies
-from hibernaut.adapters.model.json_fields import as_list, text_of
-from hibernaut.adapters.model.provider_client import ProviderCall, ProviderClient, dial_any, fixed
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.json_fields import as_list, text_of
+from hibernaut.adapters.model.wire.provider_client import ProviderCall, ProviderClient, dial_any, fixed
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from hibernaut.adapters.model.json_fields import as_list, count_of, text_of
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.adapters.model.token_logprobs import as_logprobs, tokens
+from hibernaut.adapters.model.wire.json_fields import as_list, count_of, text_of
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.google import gemini_messages
 from hibernaut.adapters.model.google.gemini import answered, generates, listed
-from hibernaut.adapters.model.json_fields import text_of
-from hibernaut.adapters.model.provider_client import OutgoingRequest, ProviderClient, dial_any
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, ProviderSettings
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.json_fields import text_of
+from hibernaut.adapters.model.wire.provider_client import OutgoingRequest, ProviderClient, dial_any
 from hibernaut.domain.models.embedding_models import VERTEX_MODELS, description, known
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatAsked
-from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
-from hibernaut.adapters.model.provider_errors import refuses_streams
+from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
+from hibernaut.adapters.model.wire.provider_errors import refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen

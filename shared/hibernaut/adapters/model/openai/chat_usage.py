@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hibernaut.adapters.model.json_fields import count_of
+from hibernaut.adapters.model.wire.json_fields import count_of
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.usage import Usage
 

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 
-from hibernaut.adapters.model.provider_client import ProviderCall
+from hibernaut.adapters.model.wire.provider_client import ProviderCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelError
 

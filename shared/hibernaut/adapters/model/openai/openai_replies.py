@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hibernaut.adapters.model.dialects import Dialect
-from hibernaut.adapters.model.json_fields import as_list, as_text
 from hibernaut.adapters.model.openai.chat_calls import ChatCalls, arguments_of
 from hibernaut.adapters.model.openai.chat_usage import usage_in, usage_of
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.adapters.model.token_logprobs import as_logprobs, tokens
+from hibernaut.adapters.model.wire.json_fields import as_list, as_text
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent

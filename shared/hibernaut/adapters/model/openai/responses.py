@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hibernaut.adapters.model.connections import Dial
-from hibernaut.adapters.model.context_windows import ContextWindows
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
 from hibernaut.adapters.model.openai.responses_replies import SentRequest
-from hibernaut.adapters.model.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
-from hibernaut.adapters.model.provider_errors import refuses_streams
+from hibernaut.adapters.model.prices.context_windows import ContextWindows
+from hibernaut.adapters.model.wire.connections import Dial
+from hibernaut.adapters.model.wire.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
+from hibernaut.adapters.model.wire.provider_errors import refuses_streams
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelNotFound

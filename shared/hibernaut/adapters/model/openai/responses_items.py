@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hibernaut.adapters.model.json_fields import as_list, text_of
 from hibernaut.adapters.model.token_logprobs import tokens
+from hibernaut.adapters.model.wire.json_fields import as_list, text_of
 from hibernaut.ports.model import Delta, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hibernaut.adapters.model.json_fields import count_of, text_of
 from hibernaut.adapters.model.openai.responses_items import ResponseItem, as_native
-from hibernaut.adapters.model.provider_errors import model_error, read_refusal
 from hibernaut.adapters.model.token_logprobs import as_logprobs
+from hibernaut.adapters.model.wire.json_fields import count_of, text_of
+from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelError

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic_core import to_json
 
-from hibernaut.rest.agent_file_bodies import BODY, TheImport
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import JSON, reply
+from hibernaut.rest.http.json_responses import JSON, reply
 from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries.agent_file_bodies import BODY, TheImport
 from hibernaut.schemas.agents.agent_file import (
     AgentFileSchema,
     AnnounceAgentFile,

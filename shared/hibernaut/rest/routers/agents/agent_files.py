@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
-from hibernaut.rest.file_queries import AgentFileListQuery, AgentFolderListQuery
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries.file_queries import AgentFileListQuery, AgentFolderListQuery
 from hibernaut.schemas.agents.agent import AgentState, StoredAgent
 from hibernaut.schemas.ids import AgentId, FileId, FolderId
 from hibernaut.schemas.memory.file import AgentFilePage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import AgentToolListQuery
+from hibernaut.rest.queries.record_queries import AgentToolListQuery
 from hibernaut.schemas.agents.agent import AgentState, StoredAgent
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Unprocessable

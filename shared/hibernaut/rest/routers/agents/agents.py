@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from hibernaut.rest.client_rights import check_changed
+from hibernaut.rest.access.client_rights import check_changed
 from hibernaut.rest.dependencies import TheCaller, ThePrincipal, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import AgentCountQuery, AgentListQuery, AgentShownQuery
+from hibernaut.rest.queries.record_queries import AgentCountQuery, AgentListQuery, AgentShownQuery
 from hibernaut.schemas.agents.agent import (
     AgentState,
     ContextWindowOverview,

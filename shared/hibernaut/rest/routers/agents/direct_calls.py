@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import plain, reply
+from hibernaut.rest.http.json_responses import plain, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import AgentId, AnyConversationId

@@ -11,10 +11,10 @@ from fastapi import APIRouter, HTTPException, Response
 
 from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lanes import ADMISSIONS
+from hibernaut.rest.http.json_responses import plain, replies, reply
+from hibernaut.rest.http.lanes import ADMISSIONS
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import AgentMessageListQuery
+from hibernaut.rest.queries.queries import AgentMessageListQuery
 from hibernaut.rest.routers.conversations.messages import (
     NOT_STREAMING,
     STABLE_CLIENTS_ONLY,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import AgentGroupListQuery, GroupListQuery
+from hibernaut.rest.queries.record_queries import AgentGroupListQuery, GroupListQuery
 from hibernaut.schemas.agents.group import Group, GroupCreate, GroupUpdate
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import AgentId, GroupId

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.identity_queries import IdentityBlockListQuery, IdentityListQuery, IdentityShownQuery
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import BlockAgentListQuery
+from hibernaut.rest.queries.identity_queries import IdentityBlockListQuery, IdentityListQuery, IdentityShownQuery
+from hibernaut.rest.queries.record_queries import BlockAgentListQuery
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.agents.identity import CreateIdentity, Identity, NewProperties, UpdateIdentity
 from hibernaut.schemas.ids import AgentId, BlockId

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import plain
+from hibernaut.rest.http.json_responses import plain
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import TagListQuery
+from hibernaut.rest.queries.record_queries import TagListQuery
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"], route_class=LazyRoute)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import created, replies, reply
+from hibernaut.rest.http.json_responses import created, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.agents.template import (
     CreateTemplate,

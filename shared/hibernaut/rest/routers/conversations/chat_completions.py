@@ -14,11 +14,11 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.async_bridge import Lanes, follow
 from hibernaut.rest.dependencies import TheLanes, TheServices
+from hibernaut.rest.http.async_bridge import Lanes, follow
+from hibernaut.rest.http.streaming import DONE, MEDIA_TYPE
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.routers.conversations.messages import ThePrepare
-from hibernaut.rest.streaming import DONE, MEDIA_TYPE
 from hibernaut.schemas.base import Json, JsonObject, Schema
 from hibernaut.schemas.content import InputPart, TextContent
 from hibernaut.schemas.errors import InvalidArgument

@@ -13,11 +13,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.client_rights import check_begun
-from hibernaut.rest.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
+from hibernaut.rest.access.client_rights import check_begun
 from hibernaut.rest.dependencies import TheCaller, TheLanes, ThePrincipal, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
 from hibernaut.rest.routers.conversations.messages import NOT_STREAMING, ThePrepare
 from hibernaut.schemas.agents.conversation_record import Conversation, CreateConversation, DirectRequest, UpdateConversation
 from hibernaut.schemas.errors import ApprovalPending, Conflict, Unprocessable

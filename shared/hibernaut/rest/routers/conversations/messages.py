@@ -16,12 +16,12 @@ from fastapi import Request as HttpRequest
 
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
-from hibernaut.rest.client_rights import check_sent
+from hibernaut.rest.access.client_rights import check_sent
 from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices, principal_of
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import AgentMessageListQuery, MessageListQuery
-from hibernaut.schemas.api_key import Principal
+from hibernaut.rest.queries.queries import AgentMessageListQuery, MessageListQuery
+from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
@@ -30,7 +30,7 @@ from hibernaut.schemas.runs.capture import Captured, CaptureMessages
 from hibernaut.schemas.runs.run import Run
 from hibernaut.schemas.runs.send import LettaAsyncRequest, LettaRequest, LettaStreamingRequest
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.runs.sending import SendRequest, body_digest
+from hibernaut.services.sending.sending import SendRequest, body_digest
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=LazyRoute)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheApiKeys, TheServices
-from hibernaut.rest.json_responses import created, nothing, reply
+from hibernaut.rest.http.json_responses import created, nothing, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import AccessTokenListQuery
-from hibernaut.schemas.access_token import AccessToken, AccessTokenPage, CreateAccessToken
+from hibernaut.rest.queries.record_queries import AccessTokenListQuery
+from hibernaut.schemas.access.access_token import AccessToken, AccessTokenPage, CreateAccessToken
 
 router = APIRouter(prefix="/v1/client-side-access-tokens", tags=["client-side access tokens"], route_class=LazyRoute)
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from hibernaut.rest.dependencies import TheApiKeys
-from hibernaut.rest.json_responses import replies, reply
+from hibernaut.rest.http.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import ApiKeyListQuery
-from hibernaut.schemas.api_key import ApiKey, CreateApiKey, CreatedApiKey, KeyId, RotateApiKey, UpdateApiKey
+from hibernaut.rest.queries.record_queries import ApiKeyListQuery
+from hibernaut.schemas.access.api_key import ApiKey, CreateApiKey, CreatedApiKey, KeyId, RotateApiKey, UpdateApiKey
 
 router = APIRouter(prefix="/v1/api-keys", tags=["api keys"], route_class=LazyRoute)
 

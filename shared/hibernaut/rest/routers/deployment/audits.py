@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import reply
+from hibernaut.rest.http.json_responses import reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.memory.version import AuditPage

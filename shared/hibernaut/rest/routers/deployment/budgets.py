@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheBudgets
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import BudgetListQuery
-from hibernaut.schemas.budget import Budget, BudgetSubject, SetBudget
+from hibernaut.rest.queries.record_queries import BudgetListQuery
+from hibernaut.schemas.access.budget import Budget, BudgetSubject, SetBudget
 
 router = APIRouter(prefix="/v1/budgets", tags=["budgets"], route_class=LazyRoute)
 

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import accepted, replies, reply
+from hibernaut.rest.http.json_responses import accepted, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import Order
+from hibernaut.rest.queries.queries import Order
 from hibernaut.schemas.agents.erasure import Erasure, ErasureSummary
 from hibernaut.schemas.base import Schema, Whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut import __version__
-from hibernaut.rest.json_responses import plain
+from hibernaut.rest.http.json_responses import plain
 from hibernaut.rest.lazy_routes import LazyRoute
 
 LETTA_VERSION = "0.16.8"

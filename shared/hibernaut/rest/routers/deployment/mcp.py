@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from hibernaut.rest.access.permissions import MCP
 from hibernaut.rest.dependencies import TheCaller, TheLanes, ThePrincipal, TheServices
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.permissions import MCP
 
 router = APIRouter(tags=["mcp"], route_class=LazyRoute)
 

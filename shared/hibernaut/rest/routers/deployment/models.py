@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import replies
+from hibernaut.rest.http.json_responses import replies
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 

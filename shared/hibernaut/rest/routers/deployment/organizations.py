@@ -10,10 +10,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from hibernaut.domain.tools.builtin_tools import CREATED_AT
+from hibernaut.domain.tools.builtin.builtin_tools import CREATED_AT
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.rest.dependencies import TheCaller
-from hibernaut.rest.json_responses import replies
+from hibernaut.rest.http.json_responses import replies
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.ids import DEFAULT_ORGANIZATION, DEFAULT_USER

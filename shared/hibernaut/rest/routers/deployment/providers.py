@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import replies, reply
+from hibernaut.rest.http.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import ProviderListQuery
+from hibernaut.rest.queries.record_queries import ProviderListQuery
 from hibernaut.schemas.ids import ProviderId
 from hibernaut.schemas.models.provider import CheckProvider, CreateProvider, Provider, ProviderKeys, ProviderMessage
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import DeliveryListQuery
+from hibernaut.rest.queries.record_queries import DeliveryListQuery
 from hibernaut.schemas.events.webhook import (
     CreatedWebhook,
     CreateWebhook,

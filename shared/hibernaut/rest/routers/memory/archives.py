@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import nothing, plain, replies, reply
+from hibernaut.rest.http.json_responses import nothing, plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import ArchiveListQuery, BlockAgentListQuery
+from hibernaut.rest.queries.record_queries import ArchiveListQuery, BlockAgentListQuery
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.ids import AgentId, ArchiveId
 from hibernaut.schemas.memory.passage import Archive, CreateArchive, UpdateArchive

@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, File, Response, UploadFile
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.file_queries import (
+from hibernaut.rest.http.json_responses import plain, replies, reply
+from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries.file_queries import (
     FolderAgentListQuery,
     FolderFileListQuery,
     FolderListQuery,
@@ -16,8 +18,6 @@ from hibernaut.rest.file_queries import (
     SourceListQuery,
     UploadQueryString,
 )
-from hibernaut.rest.json_responses import plain, replies, reply
-from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.ids import FileId, FolderId
 from hibernaut.schemas.memory.file import AnnouncedUpload, AnnounceUpload, FileMetadata
 from hibernaut.schemas.memory.folder import CreateFolder, Folder, Source, UpdateFolder

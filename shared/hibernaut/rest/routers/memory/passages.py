@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import filtered, nothing, plain, replies, reply
+from hibernaut.rest.http.json_responses import filtered, nothing, plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.record_queries import AgentPassageListQuery
+from hibernaut.rest.queries.record_queries import AgentPassageListQuery
 from hibernaut.schemas.ids import AgentId, ArchiveId, PassageId
 from hibernaut.schemas.memory.passage import CreatePassage, CreatePassages, Passage
 

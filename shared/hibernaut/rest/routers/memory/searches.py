@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import replies, reply
+from hibernaut.rest.http.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.ids import AgentId
 from hibernaut.schemas.memory.searches import (

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.json_responses import plain, replies, reply
+from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import Order
+from hibernaut.rest.queries.queries import Order
 from hibernaut.rest.routers.conversations.messages import callable_address
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.messages.message import INTERNAL

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 
 from hibernaut.domain.wire.listing import FilteredPage
 from hibernaut.rest.dependencies import Services, TheServices
-from hibernaut.rest.json_responses import filtered, reply
+from hibernaut.rest.http.json_responses import filtered, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import JobList, JobListQuery
+from hibernaut.rest.queries.queries import JobList, JobListQuery
 from hibernaut.schemas.runs.job import Job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=LazyRoute)

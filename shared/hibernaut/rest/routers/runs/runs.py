@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import filtered, plain, replies, reply
+from hibernaut.rest.http.json_responses import filtered, plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
+from hibernaut.rest.queries.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
 from hibernaut.schemas.messages.letta_message import LettaMessage
 from hibernaut.schemas.runs.approval import RunApproval
 from hibernaut.schemas.runs.run import Run, RunMetrics

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from hibernaut.rest.dependencies import TheServices
-from hibernaut.rest.json_responses import reply
+from hibernaut.rest.http.json_responses import reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries import UsageSpanQuery
+from hibernaut.rest.queries.queries import UsageSpanQuery
 from hibernaut.schemas.runs.usage_report import UsageReport
 
 router = APIRouter(prefix="/v1/usage", tags=["usage"], route_class=LazyRoute)

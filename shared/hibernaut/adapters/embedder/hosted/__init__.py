@@ -1,0 +1,1 @@
+"""Embedding models of providers, over HTTP."""

@@ -1,0 +1,1 @@
+"""Prices and limits of models, from data files that `make lock` makes."""

@@ -1,0 +1,1 @@
+"""What all providers' wires share: connections, streams, errors, redaction."""

@@ -1,0 +1,1 @@
+"""The built-in tools: their names and schemas."""

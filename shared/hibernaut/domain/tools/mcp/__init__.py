@@ -1,0 +1,1 @@
+"""Decisions about tools of MCP servers: names, schemas, results, authorization."""

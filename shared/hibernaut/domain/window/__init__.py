@@ -1,0 +1,1 @@
+"""The log and its window: what the model is sent, forks, compaction, transcripts."""

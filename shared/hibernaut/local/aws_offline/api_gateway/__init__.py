@@ -1,0 +1,1 @@
+"""API Gateway in this process: routes, events of requests, and sockets."""

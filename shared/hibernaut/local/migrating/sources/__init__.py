@@ -1,0 +1,1 @@
+"""Where a migration reads from: a Letta server's API, or its Postgres database."""

@@ -1,0 +1,1 @@
+"""Ports of events: the bus, deliveries, sockets."""

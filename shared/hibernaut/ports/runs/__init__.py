@@ -1,0 +1,1 @@
+"""Ports that drive runs: the workflow, the signal of new events, the clock of schedules."""

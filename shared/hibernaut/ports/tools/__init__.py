@@ -1,0 +1,1 @@
+"""Ports of what tools need: runners, their access, packages, MCP servers, authorization, the web."""

@@ -1,0 +1,1 @@
+"""The query strings and form bodies of the routes, as models that return the arguments of use cases."""

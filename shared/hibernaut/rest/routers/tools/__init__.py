@@ -1,0 +1,1 @@
+"""Routes of tools, their policies and sandboxes, and MCP servers."""

@@ -1,0 +1,1 @@
+"""API keys, access tokens, scopes, budgets, and the refusals of access."""

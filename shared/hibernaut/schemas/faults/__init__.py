@@ -1,0 +1,1 @@
+"""Errors with the data of what failed: records, packages, secrets."""

@@ -1,0 +1,1 @@
+"""Groups of agents, and the triggers of their sleep-time agents."""

@@ -1,0 +1,1 @@
+"""MCP servers, and what is stored of their authorizations."""

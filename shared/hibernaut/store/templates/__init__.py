@@ -1,0 +1,1 @@
+"""Templates with their versions, and imports of agent files."""

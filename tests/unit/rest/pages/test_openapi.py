@@ -1,0 +1,90 @@
+"""The description tells how the API refuses, as the table of errors really does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.unit.rest.test_errors import made, tree
+
+from hibernaut.rest.http.errors import body_of, status_of, validation_body
+from hibernaut.schemas import errors
+from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.mcp.faults import McpServerUnavailable
+from hibernaut.schemas.memory.version_faults import VersionExpired
+from tests.support.api_description import api_description
+from tests.support.json_schema import fits
+
+DOCUMENT = api_description()
+SENDING, PLAIN, RESUMING, UPLOADING, ROLLING_BACK = (
+    DOCUMENT["paths"][path]["post"]
+    for path in (
+        "/v1/agents/{agent_id}/messages",
+        "/v1/blocks",
+        "/v1/runs/{run_id}/stream",
+        "/v1/folders/{folder_id}/upload",
+        "/v1/blocks/{block_id}/rollback",
+    )
+)
+REFRESHING = DOCUMENT["paths"]["/v1/mcp-servers/{mcp_server_id}/refresh"]["patch"]
+ELSEWHERE = {
+    errors.LogExpired: RESUMING,
+    errors.UnsupportedMedia: UPLOADING,
+    VersionExpired: ROLLING_BACK,
+    McpServerUnavailable: REFRESHING,
+}
+
+
+def operations() -> Iterator[tuple[str, Any]]:
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            yield f"{method} {path}", operation
+
+
+def described(operation: Any, status: int) -> Any:
+    return operation["responses"][str(status)]["content"]["application/json"]["schema"]
+
+
+@pytest.mark.parametrize("kind", list(tree()), ids=lambda kind: kind.__name__)
+def test_every_error_is_described_as_it_is_answered(kind: type[HibernautError]) -> None:
+    error = made(kind)
+    operation = SENDING if issubclass(kind, ModelError) else ELSEWHERE.get(kind, PLAIN)
+    body = body_of(error) if kind is not HibernautError else {"detail": "An unknown error occurred"}
+    assert fits(DOCUMENT, described(operation, status_of(error)), body)
+
+
+def test_a_pending_approval_is_a_conflict_that_names_it() -> None:
+    assert fits(DOCUMENT, described(SENDING, 409), body_of(errors.ApprovalPending("x", "message-1")))
+
+
+def test_a_422_has_one_text_as_its_detail() -> None:
+    found = [{"type": "string_pattern_mismatch", "ctx": {"pattern": "^agent-[0-9a-f]{8}"}}]
+    for name, operation in operations():
+        if "422" in operation["responses"]:
+            assert fits(DOCUMENT, described(operation, 422), validation_body(found)), name
+    assert "HTTPValidationError" not in str(DOCUMENT)
+
+
+def test_every_operation_tells_of_the_refusals_that_any_request_may_meet() -> None:
+    for name, operation in operations():
+        assert {"400", "401", "403", "404", "500", "503"} <= operation["responses"].keys(), name
+        assert ("409" in operation["responses"]) is not name.startswith("get "), name
+
+
+def test_streams_of_events_are_described_as_such() -> None:
+    streams = {
+        name
+        for name, operation in operations()
+        if "text/event-stream" in operation["responses"].get("200", {"content": {}}).get("content", {})
+    }
+    assert streams == {
+        "post /v1/agents/{agent_id}/messages",
+        "post /v1/agents/{agent_id}/messages/stream",
+        "post /v1/chat/completions",
+        "post /v1/conversations/{conversation_id}/messages",
+        "post /v1/conversations/{conversation_id}/stream",
+        "post /v1/groups/{group_id}/messages",
+        "post /v1/groups/{group_id}/messages/stream",
+        "post /v1/runs/{run_id}/stream",
+    }
