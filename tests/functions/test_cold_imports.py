@@ -87,6 +87,7 @@ NOT_FOR_A_STEP = (
     "hibernaut.services.search.candidates",
     "hibernaut.services.search.hybrid_search",
     "hibernaut.services.search.search_",
+    "hibernaut.services.sending",
     "hibernaut.services.tool_calls.file_tools",
     "hibernaut.services.tool_calls.memory_tools",
     "hibernaut.services.turns.compaction",
