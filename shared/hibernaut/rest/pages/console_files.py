@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 
 from hibernaut.schemas.base import Json
 
-FOLDER = Path(__file__).parents[1] / "console"
+FOLDER = Path(__file__).parents[2] / "console"
 PAGE = "index.html"
 PLACE = b"{files}"
 """What stands for the digest in the page."""
