@@ -15,12 +15,15 @@ class ProcessDied(BaseException):
 
 @dataclass
 class ScriptedMcp:
-    """`schemas`: of the tools that every server lists. `fails`: the failure of each session. `dies`: the process dies in the middle of a call."""
+    """`schemas`: of the tools that every server lists. `fails`: the failure of each session. `dies`: the process dies in the middle of a call.
+    `result`: of each call; None: a text with the tool's name.
+    """
 
     schemas: dict[str, Any] = field(default_factory=dict)
     more: bool = False
     fails: McpFailure | None = None
     dies: bool = False
+    result: McpResult | None = None
     calls: list[McpCall] = field(default_factory=list)
     targets: list[McpTarget] = field(default_factory=list)
 
@@ -37,4 +40,4 @@ class ScriptedMcp:
         self.calls.append(call)
         if self.dies:
             raise ProcessDied
-        return McpResult((McpText(f"{call.name} done"),))
+        return self.result or McpResult((McpText(f"{call.name} done"),))

@@ -2,7 +2,7 @@
 format.
 
 An adapter does not try again after a failure, and never repairs the model's output. It may send a request once more without a member that
-the provider has refused by name, before anything of a reply has arrived. It raises the subclasses of `schemas.errors.ModelError`.
+the provider has refused by name, or without images, before anything of a reply has arrived. It raises the subclasses of `schemas.errors.ModelError`.
 """
 
 from __future__ import annotations

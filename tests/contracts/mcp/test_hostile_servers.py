@@ -15,7 +15,7 @@ from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import MOST_PAGES, McpClient
 from hibernaut.adapters.mcp.contents import LONGEST_TYPE, MOST_PARTS
 from hibernaut.adapters.mcp.listings import MOST_LISTED
-from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_results import shown
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure
 from tests.support.raw_mcp import RawExchange, RawMcp
 
@@ -210,7 +210,7 @@ def test_one_tool_of_no_form_costs_no_other_tool() -> None:
 def called(content: list[Any]) -> list[str]:
     """The lines that a model reads of a result with this content."""
     with RawMcp(lambda exchange: exchange.result({"content": content})) as server:
-        return text_of(client().call(HttpMcpTarget(server.url), McpCall("x", {}), seconds=20)).splitlines()
+        return shown(client().call(HttpMcpTarget(server.url), McpCall("x", {}), seconds=20)).text.splitlines()
 
 
 def test_one_part_of_an_unknown_type_costs_no_other_part() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import pytest
 from hibernaut.adapters.mcp.programs import CagedPrograms
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
-from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_results import MOST_IMAGE_BYTES, shown
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
+from hibernaut.schemas.content import Base64Image
+from tests.support.pictures import encoded, png
 
 SERVER = """
 import json, os, sys
@@ -39,6 +42,8 @@ for line in sys.stdin:
                 texts.append(type(error).__name__)
         text = chr(10).join(texts)
         told = {"content": [{"type": "text", "text": text}]}
+        if text.startswith("iVBOR"):
+            told = {"content": [{"type": "image", "mimeType": "image/png", "data": text}] * 2}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": told}), flush=True)
 """
 WAITING = """
@@ -110,10 +115,19 @@ def test_a_program_sees_what_a_tool_sees(programs: CagedPrograms, data: Path, mo
         "open('/proc/1/environ').read().count('PLANTED')",
     ]
     result = programs.call(target(SERVER, KEY="k"), McpCall("tell", {"what": what}, ""), seconds=SECONDS)
-    own, servers, secret, foreign = text_of(result).splitlines()
+    own, servers, secret, foreign = shown(result).text.splitlines()
     assert (own, servers) == ("k ü", "None")
     assert secret in ("FileNotFoundError", "PermissionError")
     assert foreign in ("0", "FileNotFoundError", "PermissionError")
+
+
+def test_the_largest_image_that_is_shown_leaves_the_cage(programs: CagedPrograms) -> None:
+    """Of two such images one is shown: the other is told."""
+    image = png(noise=b"x" * (MOST_IMAGE_BYTES - len(png())))
+    write = f"__import__('base64').b64encode(__import__('zlib').decompress({zlib.compress(image)!r})).decode()"
+    read = shown(programs.call(target(SERVER), McpCall("tell", {"what": [write]}, ""), seconds=SECONDS))
+    assert [image.source for image in read.images] == [Base64Image(media_type="image/png", data=encoded(image))]
+    assert read.text.splitlines()[1] == f"[image of the type image/png, {MOST_IMAGE_BYTES} bytes, which cannot be shown]"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.why)

@@ -11,7 +11,7 @@ import pytest
 from hibernaut.adapters.addresses import THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import McpClient
-from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_results import shown
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure
 from tests.support.raw_mcp import RawExchange, RawMcp
 
@@ -49,7 +49,7 @@ def test_a_question_is_refused_and_the_call_goes_on(question: Question) -> None:
     with RawMcp(ask) as server:
         result = McpClient(Door(THIS_MACHINE)).call(HttpMcpTarget(server.url), McpCall("x", {}), seconds=PATIENCE)
         assert server.offered.keys().isdisjoint({"sampling", "elicitation", "roots"})
-    heard = json.loads(text_of(result))
+    heard = json.loads(shown(result).text)
     assert (heard["id"], heard["error"]["code"], "result" in heard) == ("question", question.code, False)
 
 

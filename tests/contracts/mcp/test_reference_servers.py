@@ -22,7 +22,7 @@ from hibernaut.adapters.mcp.client import McpClient
 from hibernaut.adapters.mcp.programs import CagedPrograms
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
-from hibernaut.domain.tools.mcp.mcp_results import McpResult, text_of
+from hibernaut.domain.tools.mcp.mcp_results import McpResult, shown
 from hibernaut.domain.tools.mcp.mcp_schemas import offered
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, StdioMcpTarget
 from tools.engines import MCP_SERVERS
@@ -73,6 +73,12 @@ def called(client: Any, target: Any, name: str, **args: Any) -> McpResult:
     return result
 
 
+def is_shown(result: McpResult) -> bool:
+    """Whether the model is shown the image."""
+    read = shown(result)
+    return "[image 1: image of the type image/png" in read.text and len(read.images) == 1
+
+
 def test_everything_is_listed_and_offered_and_called(everything: HttpMcpTarget) -> None:
     client = McpClient(Door(THIS_MACHINE))
     listing = client.tools(everything, seconds=SECONDS)
@@ -80,25 +86,26 @@ def test_everything_is_listed_and_offered_and_called(everything: HttpMcpTarget) 
     assert {"echo", "get-sum", "get-tiny-image"} <= set(names)
     for tool in listing.tools:
         assert offered(tool.name, tool.description, tool.schema)["parameters"]["type"] == "object"
-    assert text_of(called(client, everything, "echo", message="hello")) == "Echo: hello"
-    assert "[image of the type image/png" in text_of(called(client, everything, "get-tiny-image"))
-    assert "5" in text_of(called(client, everything, "get-sum", a=2, b=3))
+    assert shown(called(client, everything, "echo", message="hello")).text == "Echo: hello"
+    assert is_shown(called(client, everything, "get-tiny-image"))
+    assert "5" in shown(called(client, everything, "get-sum", a=2, b=3)).text
 
 
 def test_everything_is_called_as_a_program(programs: CagedPrograms, servers: Path) -> None:
     target = StdioMcpTarget("node", (str(servers / EVERYTHING), "stdio"))
-    assert text_of(called(programs, target, "echo", message="hello")) == "Echo: hello"
+    assert shown(called(programs, target, "echo", message="hello")).text == "Echo: hello"
+    assert is_shown(called(programs, target, "get-tiny-image"))
 
 
 def test_the_files_of_a_program_are_those_of_its_cage(programs: CagedPrograms, servers: Path) -> None:
     target = StdioMcpTarget("node", (str(servers / FILES), "/tmp"))
-    assert "Successfully wrote" in text_of(called(programs, target, "write_file", path="/tmp/note.txt", content="x"))
+    assert "Successfully wrote" in shown(called(programs, target, "write_file", path="/tmp/note.txt", content="x")).text
     assert not Path("/tmp/note.txt").exists()
 
 
 def test_the_time_is_told(programs: CagedPrograms, servers: Path) -> None:
     target = StdioMcpTarget(str(servers / "venv" / "bin" / "python"), ("-m", "mcp_server_time"))
-    text = text_of(called(programs, target, "convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"))
+    text = shown(called(programs, target, "convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")).text
     assert re.search(r"T21:00:00\+09:00", text)
 
 
@@ -125,4 +132,4 @@ def test_a_page_is_fetched(programs: CagedPrograms, servers: Path) -> None:
         result = called(programs, target, "fetch", url=f"http://127.0.0.1:{server.server_address[1]}/", raw=True)
         server.shutdown()
         thread.join()
-    assert "They are green." in text_of(result)
+    assert "They are green." in shown(result).text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -24,13 +23,15 @@ from pydantic import BaseModel
 from hibernaut.adapters.addresses import PUBLIC, THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.mcp.client import McpClient
-from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_results import shown
 from hibernaut.domain.tools.mcp.mcp_schemas import fingerprint
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpCall, McpFailure, StdioMcpTarget
+from hibernaut.schemas.content import Base64Image
 from tests.support.mcp_service import McpService
+from tests.support.pictures import encoded, png
 
 TRANSPORTS = ("streamable_http", "sse")
-PIXEL = base64.b64encode(b"\x89PNG").decode()
+PIXEL, BYTES = encoded(png(1, 1)), encoded(b"1234")
 
 
 class Answer(BaseModel):
@@ -58,9 +59,9 @@ def pictures() -> list[Any]:
     return [
         TextContent(type="text", text="Here:"),
         ImageContent(type="image", data=PIXEL, mime_type="image/png"),
-        AudioContent(type="audio", data=PIXEL, mime_type="audio/wav"),
+        AudioContent(type="audio", data=BYTES, mime_type="audio/wav"),
         EmbeddedResource(type="resource", resource=TextResourceContents(uri="file:///a.txt", text="The text of a.")),
-        EmbeddedResource(type="resource", resource=BlobResourceContents(uri="file:///b.bin", blob=PIXEL)),
+        EmbeddedResource(type="resource", resource=BlobResourceContents(uri="file:///b.bin", blob=BYTES)),
         ResourceLink(type="resource_link", uri="file:///c", name="c", description="Another one."),
     ]
 
@@ -114,19 +115,20 @@ def test_a_server_is_listed_with_its_headers(service: tuple[McpService, HttpMcpT
 
 
 def test_a_result_becomes_what_a_model_can_read(target: HttpMcpTarget) -> None:
-    result = client().call(target, McpCall("pictures", {}), seconds=20)
-    assert text_of(result).splitlines() == [
+    read = shown(client().call(target, McpCall("pictures", {}), seconds=20))
+    assert [image.source for image in read.images] == [Base64Image(media_type="image/png", data=PIXEL)]
+    assert read.text.splitlines() == [
         "Here:",
-        "[image of the type image/png, 4 bytes, which cannot be shown as text]",
-        "[sound of the type audio/wav, 4 bytes, which cannot be shown as text]",
+        f"[image 1: image of the type image/png, 1 by 1 pixels, {len(png(1, 1))} bytes]",
+        "[sound of the type audio/wav, 4 bytes, which cannot be shown]",
         "The text of a.",
-        "[resource file:///b.bin of the type unknown, 4 bytes, which cannot be shown as text]",
+        "[resource file:///b.bin of the type unknown, 4 bytes, which cannot be shown]",
         "[c](file:///c): Another one.",
     ]
 
 
 def test_progress_does_not_disturb(target: HttpMcpTarget) -> None:
-    assert text_of(client().call(target, McpCall("steps", {}), seconds=20)) == "done"
+    assert shown(client().call(target, McpCall("steps", {}), seconds=20)).text == "done"
 
 
 def test_a_question_to_the_user_is_refused_and_the_tool_hears_it(target: HttpMcpTarget) -> None:
@@ -136,12 +138,12 @@ def test_a_question_to_the_user_is_refused_and_the_tool_hears_it(target: HttpMcp
 
 def test_a_failure_of_a_tool_is_its_result(target: HttpMcpTarget) -> None:
     result = client().call(target, McpCall("fails", {}), seconds=20)
-    assert (result.failed, "fails" in text_of(result)) == (True, True)
+    assert (result.failed, "fails" in shown(result).text) == (True, True)
     assert client().call(target, McpCall("unknown", {}), seconds=20).failed
 
 
 def test_nothing_is_told_as_nothing(target: HttpMcpTarget) -> None:
-    assert text_of(client().call(target, McpCall("nothing", {}), seconds=20)) in (
+    assert shown(client().call(target, McpCall("nothing", {}), seconds=20)).text in (
         "The tool returned nothing.",
         '{"result": null}',
     )
@@ -169,7 +171,7 @@ def test_a_tool_that_is_not_as_it_was_is_not_called(
 def test_a_tool_that_is_as_it_was_is_called(target: HttpMcpTarget) -> None:
     listing = client().tools(target, seconds=20)
     mark = next(fingerprint(tool.schema) for tool in listing.tools if tool.name == "steps")
-    assert text_of(client().call(target, McpCall("steps", {}, mark), seconds=20)) == "done"
+    assert shown(client().call(target, McpCall("steps", {}, mark), seconds=20)).text == "done"
 
 
 def test_a_refusal_of_credentials_is_told_with_its_challenge(service: tuple[McpService, HttpMcpTarget]) -> None:

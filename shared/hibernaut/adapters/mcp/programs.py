@@ -28,8 +28,8 @@ def session(asked):
 """
 START_SECONDS = 5.0
 """Seconds of the time limit that the sandbox and the client in it have for their own start and end."""
-LONGEST_REPLY = 4_000_000
-"""Characters of what a session returns."""
+LONGEST_REPLY = 6_000_000
+"""Characters of what a session returns: a million beside the images of a result, which are in base64."""
 MEMORY = 1_073_741_824
 _LISTING = TypeAdapter(McpListing)
 _RESULT = TypeAdapter(McpResult)

@@ -1,12 +1,13 @@
-"""The result of a call in the port's values. A content that is no text becomes its type and size."""
+"""The result of a call in the port's values. Nothing is believed of a content that is no text: what reads it looks at its bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import mcp_types as types
 
-from hibernaut.domain.tools.mcp.mcp_results import McpBinary, McpLink, McpPart, McpResult, McpText
+from hibernaut.domain.tools.mcp.mcp_results import MOST_IMAGE_BYTES, McpBinary, McpLink, McpPart, McpResult, McpText
 
 
 def result_of(answer: types.CallToolResult) -> McpResult:
@@ -16,7 +17,15 @@ def result_of(answer: types.CallToolResult) -> McpResult:
 
 
 def _parts(content: Sequence[types.ContentBlock]) -> tuple[McpPart, ...]:
-    return tuple(_part(each) for each in content)
+    """The parts. Contents that are no text are carried up to the size of what may be shown of a result."""
+    parts, left = list[McpPart](), MOST_IMAGE_BYTES
+    for each in content:
+        part = _part(each)
+        if isinstance(part, McpBinary):
+            part = part if part.size <= left else replace(part, data="")
+            left -= part.size if part.data else 0
+        parts.append(part)
+    return tuple(parts)
 
 
 def _part(content: types.ContentBlock) -> McpPart:
@@ -24,7 +33,7 @@ def _part(content: types.ContentBlock) -> McpPart:
         case types.TextContent(text=text):
             return McpText(text)
         case types.ImageContent(data=data, mime_type=kind):
-            return McpBinary("image", kind, _size(data))
+            return McpBinary("image", kind, _size(data), data=data)
         case types.AudioContent(data=data, mime_type=kind):
             return McpBinary("sound", kind, _size(data))
         case types.ResourceLink(uri=uri, name=name, description=description):
@@ -32,7 +41,7 @@ def _part(content: types.ContentBlock) -> McpPart:
         case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
             return McpText(text)
         case types.EmbeddedResource(resource=types.BlobResourceContents(blob=blob, mime_type=media, uri=uri)):
-            return McpBinary("resource", media or "", _size(blob), str(uri))
+            return McpBinary("resource", media or "", _size(blob), str(uri), blob)
         case _:
             return McpBinary("content", type(content).__name__, 0)
 

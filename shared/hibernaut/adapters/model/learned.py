@@ -47,7 +47,7 @@ class LearnedTraits(Generic[T]):
         Raises: ModelError, the last refusal among them.
         """
         traits = first = self.of(model)
-        listener = _Listener(on_delta) if on_delta is not None else None
+        listener = Listener(on_delta) if on_delta is not None else None
         while True:
             try:
                 reply = ask(traits, listener)
@@ -64,7 +64,7 @@ class LearnedTraits(Generic[T]):
             return reply
 
 
-class _Listener:
+class Listener:
     """Passes deltas on, and records whether there was one."""
 
     def __init__(self, say: Say) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
 from hibernaut.adapters.model.dialects import GEMINI, OPENAI
+from hibernaut.adapters.model.image_refusals import ImageTolerantModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.prices.priced import PricedModel
 from hibernaut.adapters.model.provider import CatalogueProvider
@@ -52,9 +53,8 @@ class WireFactory:
 
     def model(self, settings: ProviderSettings) -> Model:
         """The adapter, without the provider's lists. Opens no connection."""
-        return PricedModel(
-            RedactedModel(self.wire(settings), self.redaction, key_advice(settings)), settings.kind, settings.address
-        )
+        wire = RedactedModel(self.wire(settings), self.redaction, key_advice(settings))
+        return PricedModel(ImageTolerantModel(wire), settings.kind, settings.address)
 
     def check(self, settings: ProviderSettings) -> None:
         """Try the key and the address. Raises: ModelError, NotImplementedHere; neither repeats a secret."""

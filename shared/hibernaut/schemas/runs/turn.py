@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
-from hibernaut.schemas.content import Part
+from hibernaut.schemas.content import ImageContent, Part
 from hibernaut.schemas.messages.native import NativeReply
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import FinishReason
@@ -76,7 +76,7 @@ class Journal(Schema):
 
 
 class ClaimedResult(Schema):
-    """The result of an outside call. `used`: what the runs that answered a call of a group have used."""
+    """The result of an outside call. `used`: what the runs that answered a call of a group have used. `images` are shown to the model beside the text."""
 
     status: Literal["success", "error"]
     value: Json = None
@@ -85,6 +85,7 @@ class ClaimedResult(Schema):
     stderr: list[str] = Field(default_factory=list)
     blocks: JsonObject = Field(default_factory=dict)
     used: CalledUsage | None = None
+    images: list[ImageContent] = Field(default_factory=list)
 
 
 class AwaitedReply(Schema):

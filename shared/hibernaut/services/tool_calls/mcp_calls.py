@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from hibernaut.domain.tools.mcp.mcp_results import text_of
+from hibernaut.domain.tools.mcp.mcp_results import shown
 from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of
 from hibernaut.domain.tools.tool_returns import clip
 from hibernaut.domain.turn.actor import Call
@@ -83,8 +83,10 @@ class McpCalls:
             extra = {"mcp_server_id": server.id, "problem": failure.problem}
             logger.warning("call of an MCP tool failed", extra=extra)
             return _failed(f"The MCP server {server.server_name} did not make the call: {failure}.")
-        text = text_of(answer)
-        return _failed(text) if answer.failed else ClaimedResult(status="success", value=text)
+        read = shown(answer)
+        if answer.failed:
+            return ClaimedResult(status="error", error=read.text, images=list(read.images))
+        return ClaimedResult(status="success", value=read.text, images=list(read.images))
 
     def _asked(self, facts: McpFacts, args: dict[str, object], run_id: str | None) -> McpCall:
         def wanted() -> bool:

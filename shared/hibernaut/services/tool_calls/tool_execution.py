@@ -356,4 +356,4 @@ def _result(call: Call, result: ClaimedResult, message: Json) -> CallResult:
     status: Literal["success", "error"] = result.status
     text = as_text(message)
     packed = message if isinstance(message, dict) else text
-    return CallResult(call, status, packed, text, tuple(result.stdout), tuple(result.stderr))
+    return CallResult(call, status, packed, text, tuple(result.stdout), tuple(result.stderr), tuple(result.images))

@@ -81,6 +81,8 @@ class AnthropicServer(KitServer, ScriptedAnthropic):
                 return refusal("invalid x-api-key", 401, "authentication_error")
             case "no_credit":
                 return refusal("Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.")
+            case "image":  # anthropics/claude-code#56016
+                return refusal("Could not process image")
             case "gone":
                 return refusal(f"model: {self.provider.model}", 404, "not_found_error")
             case _:

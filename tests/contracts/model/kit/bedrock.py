@@ -85,6 +85,8 @@ class BedrockServer(KitServer):
                 return refusal("The security token included in the request is invalid.", 403, "UnrecognizedClientException")
             case "no_credit":
                 return refusal(NO_CREDIT, 403, "AccessDeniedException")
+            case "image":
+                return refusal("The model returned the following errors: Could not process image")
             case "gone":
                 return refusal("This model version has reached the end of its life.", 404, "ResourceNotFoundException")
             case _:

@@ -177,6 +177,8 @@ class ChatServer(KitServer, ScriptedOpenAI):
                 return self.error("Incorrect API key provided.", 401, code="invalid_api_key")
             case "no_credit":
                 return self.error("Insufficient Balance", 402)
+            case "image":  # ollama/ollama#17301
+                return self.error("this model does not support image input", 400)
             case "gone":
                 return self.error(f"The model `{self.provider.model}` does not exist.", 404, code="model_not_found")
             case _:

@@ -102,6 +102,8 @@ class NativeGeminiServer(KitServer, GeminiServer):
             case "no_credit":
                 text = "Gemini API free tier is not available in your country. Please enable billing on your project."
                 return refusal(asked, text, 400, "FAILED_PRECONDITION")
+            case "image":
+                return refusal(asked, "Unable to process input image. Please retry or report.")
             case "gone":
                 return refusal(asked, f"models/{self.provider.model} is not found for API version v1beta.", 404, "NOT_FOUND")
             case _:

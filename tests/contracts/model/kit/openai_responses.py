@@ -87,6 +87,10 @@ class ResponsesServer(KitServer, ScriptedResponses):
             case "no_credit":
                 text = "You exceeded your current quota, please check your plan and billing details."
                 return refusal(text, 429, code="insufficient_quota")
+            case "image":
+                return refusal(
+                    "The image data you provided does not represent a valid image.", code="image_parse_error", param="input"
+                )
             case "gone":
                 return refusal(f"The model `{self.provider.model}` does not exist.", 404, code="model_not_found")
             case _:

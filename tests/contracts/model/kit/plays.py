@@ -8,9 +8,9 @@ from typing import Literal
 
 TALE = "I walked through Oslo in the rain, and every bell of the town rang. " * 40
 """A message that is long enough to be summarised."""
-Trouble = Literal["too_long", "rate_limit", "overloaded", "wrong_key", "no_credit", "gone", "html"]
+Trouble = Literal["too_long", "rate_limit", "overloaded", "wrong_key", "no_credit", "gone", "html", "image"]
 """What a provider answers instead of a reply: the prompt is too long, a limit on the rate is reached, the service is down, the key is
-wrong, the account has no credit, the model is gone, or a web page where the address is no API's.
+wrong, the account has no credit, the model is gone, a web page where the address is no API's, or it takes no image, or not this one.
 """
 
 

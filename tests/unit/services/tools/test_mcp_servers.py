@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hibernaut.domain.tools.mcp.mcp_results import McpBinary, McpResult, McpText
 from hibernaut.domain.window.open_calls import INTERRUPTED
-from hibernaut.ports.storage.table import Contended, Item, Key
+from hibernaut.ports.storage.table import Change, Contended, Item, Key, Table
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpFailure
+from hibernaut.schemas.content import Base64Image
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.mcp.server import MASK, MOST_TOOLS, CreateMcpServer, StoredMcpServer, UpdateMcpServer
 from hibernaut.schemas.tools.tool import StoredTool, ToolType
@@ -18,6 +20,7 @@ from hibernaut.services.records import records_over
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.mcp_servers import McpServers
 from hibernaut.services.tools.tools import Tools
+from tests.support.pictures import encoded, png
 from tests.support.scripted_mcp import ProcessDied, ScriptedMcp
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import PassesOn
@@ -72,6 +75,21 @@ class SilentReads(PassesOn):
         if self.silent:
             raise Contended("throttled")
         return super().get(key)
+
+
+class DiesAfterTheResult(PassesOn):
+    """The process dies when it has stored the result of a call, before it commits the step."""
+
+    def __init__(self, table: Table, mcp: ScriptedMcp) -> None:
+        super().__init__(table)
+        self._mcp = mcp
+        self._stored = False
+
+    def write(self, *changes: Change) -> None:
+        if self._stored:
+            raise ProcessDied
+        super().write(*changes)
+        self._stored = bool(self._mcp.calls)
 
 
 def house(folder: Path, *replies: Any, mcp: ScriptedMcp | None = None, holder: str = "host:1", **parts: Any) -> House:
@@ -225,6 +243,37 @@ def test_a_call_whose_process_dies_is_not_made_again(tmp_path: Path) -> None:
     after.sweep()
     (returned,) = [row for row in after.log(agent_id) if row.role == "tool"]
     assert (len(at.mcp.calls), INTERRUPTED in returned.text()) == (1, True)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_an_image_of_a_result_is_shown_to_the_model(tmp_path: Path, *, failed: bool) -> None:
+    at = house(tmp_path, calls(("get", {})), says("I see."))
+    at.add()
+    agent_id = at.agent("get")
+    at.mcp.result = McpResult((McpText("Here:"), McpBinary("image", "image/png", 1, data=encoded(png()))), failed)
+    at.world.send(agent_id, "Get it.")
+    rows = at.world.data.models.requests[-1].messages
+    ((returned,),) = [row.tool_returns for row in rows if row.role == "tool"]
+    assert [image.source for image in returned.images] == [Base64Image(media_type="image/png", data=encoded(png()))]
+    assert (returned.status, "Here:" in (returned.func_response or "")) == ("error" if failed else "success", True)
+
+
+def test_an_image_outlives_the_process_that_made_the_call(tmp_path: Path) -> None:
+    """The call is not made again, and its image is that of the claim."""
+    mcp = ScriptedMcp({"get": OBJECT}, result=McpResult((McpBinary("image", "image/png", 1, data=encoded(png())),)))
+    at = house(tmp_path, calls(("get", {})), says("I see."), mcp=mcp)
+    at.add()
+    agent_id = at.agent("get")
+    table = at.world.data.table
+    dying = World(
+        replace(at.world.data, table=DiesAfterTheResult(table, mcp)), holder="host:1", host={"mcp": mcp, "cipher": PlainCipher()}
+    )
+    with pytest.raises(ProcessDied):
+        dying.send(agent_id, "Get it.")
+    after = World(at.world.data, holder="host:2", host={"mcp": mcp, "cipher": PlainCipher()})
+    after.sweep()
+    ((returned,),) = [row.tool_returns for row in after.log(agent_id) if row.role == "tool"]
+    assert (len(mcp.calls), len(returned.images)) == (1, 1)
 
 
 def test_a_call_stays_wanted_while_nobody_can_say_whether_its_run_has_ended(tmp_path: Path) -> None:

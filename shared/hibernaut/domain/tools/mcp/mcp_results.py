@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import binascii
 import json
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import assert_never
 
+from hibernaut.domain.tools.images import image_facts
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.content import Base64Image, ImageContent
 
 EMPTY = "The tool returned nothing."
+MOST_IMAGES = 8
+"""Images of a result that are shown to a model."""
+MOST_IMAGE_BYTES = 3_750_000
+"""Bytes of the images of a result; what Bedrock takes of one (docs.aws.amazon.com/bedrock: Converse, ImageBlock)."""
+_TEXTS = frozenset({"application/json", "application/xml", "application/yaml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +47,13 @@ class McpText:
 
 @dataclass(frozen=True, slots=True)
 class McpBinary:
-    """An image, a sound or another content that is no text, of `size` bytes."""
+    """An image, a sound or another content that is no text, of `size` bytes. `data`: the content in base64, where it may be an image or a text."""
 
     kind: str
     media_type: str
     size: int
     uri: str = ""
+    data: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +77,74 @@ class McpResult:
     structured: JsonObject | None = None
 
 
-def text_of(result: McpResult) -> str:
-    """What a model reads of a result: texts as they are, a line for everything else; without parts, the structured result."""
-    shown = _joined(result.parts)
-    if not shown and result.structured:
-        shown = json.dumps(result.structured, ensure_ascii=False, default=str)
-    return storable(shown) or EMPTY
+@dataclass(frozen=True, slots=True)
+class ShownMcpResult:
+    """What a model gets of a result: a text with a line for everything that is none, and the images."""
+
+    text: str
+    images: tuple[ImageContent, ...] = ()
 
 
-def _joined(parts: Sequence[McpPart]) -> str:
-    return "\n".join(line for part in parts if (line := _line(part)))
+def shown(result: McpResult) -> ShownMcpResult:
+    """The result as a model gets it; without parts, the structured result. Whatever a server says of an image, its bytes decide what it is."""
+    lines, images = list[str](), _Images()
+    for part in result.parts:
+        lines.append(images.line(part) if isinstance(part, McpBinary) else _line(part))
+    text = "\n".join(line for line in lines if line)
+    if not text and result.structured:
+        text = json.dumps(result.structured, ensure_ascii=False, default=str)
+    return ShownMcpResult(storable(text) or EMPTY, tuple(images.found))
 
 
-def _line(part: McpPart) -> str:
+class _Images:
+    """The images of one result, within the limits of their number and size."""
+
+    def __init__(self) -> None:
+        self.found: list[ImageContent] = []
+        self._left = MOST_IMAGE_BYTES
+
+    def line(self, part: McpBinary) -> str:
+        """What stands for a part in the text. Its image, if it is one, is found."""
+        data = _decoded(part.data)
+        facts = image_facts(data) if data else None
+        named = f" {part.uri}" if part.uri else ""
+        if facts is None:
+            return (
+                _written(part, data)
+                or f"[{part.kind}{named} of the type {part.media_type or 'unknown'}, {part.size} bytes, which cannot be shown]"
+            )
+        told = f"image{named} of the type {facts.media_type}, {facts.width} by {facts.height} pixels, {len(data)} bytes"
+        if len(self.found) == MOST_IMAGES or len(data) > self._left:
+            return f"[{told}, which is left out: {MOST_IMAGES} images with {MOST_IMAGE_BYTES} bytes are shown]"
+        self._left -= len(data)
+        source = Base64Image(media_type=facts.media_type, data=b64encode(data).decode())
+        self.found.append(ImageContent(source=source))
+        return f"[image {len(self.found)}: {told}]"
+
+
+def _decoded(data: str) -> bytes:
+    """The bytes; none where the text is no base64."""
+    try:
+        return b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _written(part: McpBinary, data: bytes) -> str:
+    """The text of a resource whose server sends it as bytes; empty if it is none."""
+    kind = part.media_type.partition(";")[0].strip().lower()
+    if part.kind != "resource" or not (kind.startswith("text/") or kind in _TEXTS):
+        return ""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _line(part: McpText | McpLink) -> str:
     match part:
         case McpText(text=text):
             return text
-        case McpBinary(kind=kind, media_type=media_type, size=size, uri=uri):
-            named = f" {uri}" if uri else ""
-            return f"[{kind}{named} of the type {media_type or 'unknown'}, {size} bytes, which cannot be shown as text]"
         case McpLink(uri=uri, name=name, description=description):
             return f"[{name or 'resource'}]({uri})" + (f": {description}" if description else "")
         case _ as never:

@@ -27,6 +27,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     conversations.long_life,
     failures.refusal,
     failures.overflow,
+    failures.image_refused,
     failures.broken_off,
     failures.rate_limit,
     failures.clear_errors,

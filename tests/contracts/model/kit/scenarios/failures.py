@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.contracts.model.kit.plays import TALE, Fault, ModelSpeech, Speak, Think, Trouble, reply, ring
+import json
+
+from tests.contracts.model.kit.plays import TALE, Fault, ModelSpeech, Speak, Think, ToolUse, Trouble, reply, ring
+from tests.contracts.model.kit.scenarios.conversations import IMAGE
 from tests.contracts.model.kit.stage import Stage
 
 
@@ -24,6 +27,18 @@ def overflow(stage: Stage) -> None:
     stage.plays(Fault("too_long"), reply("They rang bells."), reply(Think("Where were we?"), "Here I am."))
     stage.ends_well(stage.send("And now?"), "Here I am.")
     stage.goes_on()
+
+
+def image_refused(stage: Stage) -> None:
+    """The provider refuses an image that a tool has returned: the run goes on without it, and so does the conversation."""
+    stage.agent()
+    tool = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}, "required": []}}
+    stage.plays(reply(Think("I look."), ToolUse("look")), Fault("image"), reply(Think("Nothing."), "I see nothing."))
+    assert stage.send("Look.", client_tools=[tool]).stop_reason == "requires_approval"
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": IMAGE}}
+    stage.ends_well(stage.answers(type="tool", tool_return=[image], status="success"), "I see nothing.")
+    stage.goes_on()
+    assert [IMAGE in json.dumps(asked.body) for asked in stage.server.requests] == [False, True, False, False]
 
 
 def broken_off(stage: Stage) -> None:

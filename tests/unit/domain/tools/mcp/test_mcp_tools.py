@@ -10,11 +10,21 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.domain.tools.mcp import mcp_schemas
-from hibernaut.domain.tools.mcp.mcp_results import McpBinary, McpResult, McpText, text_of
+from hibernaut.domain.tools.mcp.mcp_results import (
+    MOST_IMAGE_BYTES,
+    MOST_IMAGES,
+    McpBinary,
+    McpResult,
+    McpText,
+    ShownMcpResult,
+    shown,
+)
 from hibernaut.domain.tools.mcp.mcp_schemas import NoModelTakes, fingerprint, offered
 from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of, is_of, names_for, resolved, variables_in
+from hibernaut.schemas.content import Base64Image
 from hibernaut.schemas.json_schema import problem_of, sound_parameters
 from hibernaut.schemas.tools.tool import MAX_NAME, Tool, ToolType
+from tests.support.pictures import WHOLE, encoded, png
 
 TREE = {"type": "object", "properties": {"left": {"$ref": "#/$defs/T"}, "right": {"$ref": "#/$defs/T"}}}
 JSON = st.recursive(
@@ -139,9 +149,67 @@ def test_variables_of_headers_are_filled_from_the_agent() -> None:
 
 def test_a_result_is_one_text() -> None:
     parts = (McpText("a"), McpText(""), McpBinary("image", "image/png", 3), McpText("\ud800"))
-    assert text_of(McpResult(parts)) == "a\n[image of the type image/png, 3 bytes, which cannot be shown as text]\n?"
-    assert text_of(McpResult((), structured={"a": "ü"})) == '{"a": "ü"}'
-    assert text_of(McpResult(())) == "The tool returned nothing."
+    assert shown(McpResult(parts)).text == "a\n[image of the type image/png, 3 bytes, which cannot be shown]\n?"
+    assert shown(McpResult((), structured={"a": "ü"})).text == '{"a": "ü"}'
+    assert shown(McpResult(())).text == "The tool returned nothing."
+
+
+def picture(data: bytes, media_type: str = "image/png", kind: str = "image") -> McpBinary:
+    return McpBinary(kind, media_type, len(data), data=encoded(data))
+
+
+@pytest.mark.parametrize("kind", ["image", "resource"])
+def test_an_image_is_shown_as_what_its_bytes_are(kind: str) -> None:
+    for media_type, data in WHOLE.items():
+        read = shown(McpResult((McpText("See:"), picture(data, "text/html", kind))))
+        assert read.text == f"See:\n[image 1: image of the type {media_type}, 2 by 3 pixels, {len(data)} bytes]"
+        assert [image.source for image in read.images] == [Base64Image(media_type=media_type, data=encoded(data))]
+
+
+NOT_IMAGES = {
+    "cut off": encoded(png()[:-4]),
+    "damaged": encoded(png().replace(b"IDAT", b"IDAX")),
+    "a page": encoded(b"<html>"),
+    "no base64": "%%%%",
+    "base64 with line breaks": encoded(png())[:8] + "\n" + encoded(png())[8:],
+    "letters of no alphabet": "ä" * 8,
+    "nothing": "",
+    "a program in XML": encoded(b"<svg onload='x'/>"),
+    "9,000 pixels wide": encoded(png(9000, 1)),
+}
+
+
+@pytest.mark.parametrize("why", NOT_IMAGES)
+def test_what_is_no_whole_image_is_a_line(why: str) -> None:
+    read = shown(McpResult((McpBinary("image", "image/png", 99, data=NOT_IMAGES[why]),)))
+    assert (read.text, read.images) == ("[image of the type image/png, 99 bytes, which cannot be shown]", ())
+
+
+def test_images_beyond_the_limits_are_told_and_left_out() -> None:
+    many = shown(McpResult((picture(png()),) * (MOST_IMAGES + 2)))
+    assert (len(many.images), many.text.count("which is left out")) == (MOST_IMAGES, 2)
+    half = png(noise=b"x" * (MOST_IMAGE_BYTES // 2))
+    large = shown(McpResult((picture(half), picture(half), picture(png()))))
+    assert [len(image.source.data or "") for image in large.images if image.source.type == "base64"] == [
+        len(encoded(half)),
+        len(encoded(png())),
+    ]
+    assert large.text.splitlines()[1].endswith(
+        f"which is left out: {MOST_IMAGES} images with {MOST_IMAGE_BYTES} bytes are shown]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("media_type", "data", "line"),
+    [
+        ("text/plain; charset=utf-8", "größe".encode(), "größe"),
+        ("application/json", b'{"a": 1}', '{"a": 1}'),
+        ("text/plain", b"\xff\xfe", "[resource of the type text/plain, 2 bytes, which cannot be shown]"),
+        ("application/pdf", b"%PDF", "[resource of the type application/pdf, 4 bytes, which cannot be shown]"),
+    ],
+)
+def test_a_resource_in_bytes_is_read_where_it_is_a_text(media_type: str, data: bytes, line: str) -> None:
+    assert shown(McpResult((picture(data, media_type, "resource"),))) == ShownMcpResult(line)
 
 
 def test_a_fingerprint_tells_schemas_apart() -> None:
