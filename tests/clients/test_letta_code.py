@@ -6,20 +6,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from letta_client import Letta
 
-from tests.compat.conftest import HANDLE, NO_KEY, serving_embedded
+from tests.compat.conftest import DEMO, HANDLE, NO_KEY, serving_embedded
 from tests.support.mcp_service import McpService
 from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.pseudo_terminal import PseudoTerminal
 from tools.engines import LETTA_CODE
 
 READY = "Press / for commands"
-UP, ESCAPE = "\x1b[A", "\x1b"
+UP, DOWN, ESCAPE = "\x1b[A", "\x1b[B", "\x1b"
 PROGRAM = "node_modules/@letta-ai/letta-code/letta.js"
 
 
@@ -39,13 +40,13 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield served.url
 
 
-def opened(program: Path, url: str, agent_id: str, home: Path) -> PseudoTerminal:
-    """Letta Code with an agent, in a home of its own."""
+def opened(program: Path, url: str, home: Path, *options: str) -> PseudoTerminal:
+    """Letta Code with these options, in a home of its own."""
     home.mkdir(exist_ok=True)
     plain = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     quiet = {"LETTA_CODE_TELEM": "0", "DISABLE_AUTOUPDATER": "1", "LETTA_SKIP_KEYCHAIN_CHECK": "1"}
     server = {"LETTA_BASE_URL": url, "LETTA_API_KEY": NO_KEY}
-    return PseudoTerminal(["node", str(program), "--agent", agent_id], folder=home, environment={**plain, **quiet, **server})
+    return PseudoTerminal(["node", str(program), *options], folder=home, environment={**plain, **quiet, **server})
 
 
 def wingspan(species: str) -> str:
@@ -58,7 +59,7 @@ def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: 
         birds.tool(wingspan)
         agent = client.agents.create(name="Ada", model=HANDLE, tags=["kept"])
         own = {tool.name for tool in agent.tools}
-        with opened(program, url, agent.id, tmp_path / "home") as terminal:
+        with opened(program, url, tmp_path / "home", "--agent", agent.id) as terminal:
             terminal.sees(READY)
             terminal.enters(f"/mcp add --transport http birds {birds.url}")
             terminal.sees("Loaded 1 tool from server")
@@ -68,7 +69,7 @@ def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: 
             terminal.sees("0/1 attached")
             terminal.presses("a")
             terminal.sees("1/1 attached")
-        with opened(program, url, agent.id, tmp_path / "home") as terminal:
+        with opened(program, url, tmp_path / "home", "--agent", agent.id) as terminal:
             terminal.sees(READY)
             terminal.enters("/mcp")
             terminal.sees("Enter view tools")
@@ -86,3 +87,19 @@ def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: 
             terminal.presses("\r")
             terminal.sees("No MCP servers configured")
         assert client.mcp_servers.list() == []
+
+
+def test_it_starts_a_new_agent_and_warns_of_git_alone(program: Path, url: str, tmp_path: Path) -> None:
+    """Its tools and its prompt are there. What it says of git-backed memory it says on every server but Letta's own (decision 62)."""
+    with opened(program, url, tmp_path / "home", "--new-agent") as terminal:
+        terminal.sees(f"> {DEMO}")
+        terminal.presses(DOWN)
+        terminal.sees(f"> {HANDLE}")
+        terminal.presses("\r")
+        terminal.sees(READY)
+        warnings = re.findall(r"(?:Warning|Error|Failed)[^.]*", terminal.shown)
+    assert warnings == ["Warning: this agent does not have git-backed memory enabled"]
+    with Letta(base_url=url, api_key=NO_KEY) as client:
+        (agent,) = client.agents.list(include=["agent.tools"])
+    assert agent.model == HANDLE
+    assert {tool.name for tool in agent.tools} >= {"web_search", "fetch_webpage"}

@@ -119,3 +119,24 @@ def test_it_resumes_a_stream_of_tokens_where_it_left_off(sdk: Path, url: str, pr
 def shown(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events but for pings, which come whenever it is quiet."""
     return [event for event in events if event["message_type"] != "ping"]
+
+
+def test_it_applies_a_fleet_as_lettactl_does(sdk: Path, url: str, tmp_path: Path) -> None:
+    """A second application finds what the first one has made, and changes it."""
+    told = ran("fleet.mjs", sdk, tmp_path, url, HANDLE)
+    assert (told["servers"], told["left"]) == (0, [0, 0])
+    names = ["fleet-researcher", "fleet-writer"]
+    common = {
+        "tags": ["fleet"],
+        "tools": ["fleet_greeting"],
+        "rules": "Be kind.",
+        "hashes": {"fleet-papers": {"parrots.txt": "1"}},
+        "files": ["parrots.txt"],
+        "talks": ["first"],
+    }
+    passages = (["A note.", "Another note."], [])
+    for moment, system, end in ((told["made"], "You help.", ""), (told["again"], "You help a lot.", "!")):
+        assert moment == [
+            {"name": name, "system": system, "notes": f"Of {name}{end}", "passages": kept, **common}
+            for name, kept in zip(names, passages, strict=True)
+        ]
