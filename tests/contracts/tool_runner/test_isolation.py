@@ -25,6 +25,24 @@ def test_a_tool_sees_its_own_variables_and_none_of_the_servers(runner: ToolRunne
     assert {name: value for name, value in outcome.value.items() if name != "LC_CTYPE"} == {"TOKEN": "mine ä"}
 
 
+def test_the_time_zone_of_a_tool_is_that_of_its_variable(runner: ToolRunner) -> None:
+    source = "import time\ndef tool():\n    return time.strftime('%H', time.localtime(0))\n"
+    assert runner.run(job(source, environment={"TZ": "XXX-5"})).value == "05"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the variable is that of Linux's loader")
+def test_no_variable_loads_code_before_the_walls_stand(runner: ToolRunner) -> None:
+    """The loader complains of a library that is not there, in whatever process it reads the variable."""
+    source = """
+    def tool():
+        import os
+
+        return [os.environ["LD_PRELOAD"], open("/proc/self/environ").read()]
+    """
+    outcome = runner.run(job(source, environment={"LD_PRELOAD": "/nowhere/library.so"}))
+    assert (outcome.value, outcome.stderr) == (["/nowhere/library.so", ""], ())
+
+
 @pytest.mark.parametrize(("name", "value"), [("A=B", "x"), ("", "x"), ("A\0", "x"), ("A", "\0")])
 def test_a_variable_that_no_process_can_have_is_an_error(runner: ToolRunner, name: str, value: str) -> None:
     outcome = runner.run(job("def tool(): pass", environment={name: value}))

@@ -104,6 +104,11 @@ def importable(package: str) -> bool:
 
 def main(channel: int, job: Job) -> NoReturn:
     """Run the job and end this process."""
+    os.environ.update(job["environment"])
+    if "TZ" in job["environment"]:
+        import time  # the C library has read the time zone already
+
+        time.tzset()
     # The tool's own packages come before the server's, and after Python's library.
     own_packages = [job["packages"]] if job["packages"] else []
     sys.path[:] = [*(entry for entry in sys.path if entry != job["root"]), *own_packages]

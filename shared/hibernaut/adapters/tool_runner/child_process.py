@@ -77,8 +77,8 @@ class ChildProcessRunner:
             return failed(job, "NotImplementedError", why)
         try:
             ready = replace(job, args=coerce(job.args, job.json_schema), memory=max(job.memory, _SMALLEST_MEMORY))
-            request = self._request(ready, packages=self._place(ready), recall=recall.reading if recall else None)
-            environment = _environment(ready)
+            changes: JsonObject = {"packages": self._place(ready), "environment": _environment(ready)}
+            request = self._request(ready, **changes, recall=recall.reading if recall else None)
         except PackagesMissing as error:
             return failed(job, "ImportError", str(error))
         except InvalidArgument as error:
@@ -86,7 +86,7 @@ class ChildProcessRunner:
         except (TypeError, ValueError, RecursionError) as error:
             return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
         with _fresh_folder() as folder:
-            return self._run(ready, request, environment, folder, recall)
+            return self._run(ready, request, folder, recall)
 
     def _place(self, job: ToolJob) -> str | None:
         """The folder of the tool's packages. Raises: PackagesMissing."""
@@ -114,13 +114,11 @@ class ChildProcessRunner:
         """The walls that this system gives; none where it gives none. Raises: OSError."""
         nothing = ToolJob(name="walls", source_code="", args={}, timeout=_PROBE_SECONDS)
         with _fresh_folder() as folder:
-            outcome = self._run(nothing, self._request(nothing, source_code=None), {}, folder)
+            outcome = self._run(nothing, self._request(nothing, source_code=None), folder)
         names = outcome.value if isinstance(outcome.value, list) else []
         return frozenset(wall for wall in Wall if wall in names)
 
-    def _run(
-        self, job: ToolJob, request: bytes, environment: dict[str, str], folder: Path, recall: Recall | None = None
-    ) -> ToolOutcome:
+    def _run(self, job: ToolJob, request: bytes, folder: Path, recall: Recall | None = None) -> ToolOutcome:
         reading, writing = os.pipe()
         channel = os.fdopen(reading, "rb", buffering=0)
         try:
@@ -132,7 +130,7 @@ class ChildProcessRunner:
                 bufsize=0,
                 pass_fds=(writing, recall.reading) if recall else (writing,),
                 cwd=folder,
-                env=environment,
+                env={},  # variables, such as LD_PRELOAD, would have code run before the walls stand
                 start_new_session=True,
             )
         except OSError:
@@ -181,6 +179,7 @@ class ChildProcessRunner:
             "node": self._node.path if typescript else None,
             "positional": _positional(job.args, required, list(parameters.get("properties", ()))) if typescript else [],
             "client": dict(job.client) if job.client else None,
+            "environment": {},
             "packages": None,
             "recall": None,
             "root": _ROOT,
@@ -218,7 +217,7 @@ def _positional(args: JsonObject, required: list[str], named: list[str]) -> list
 
 
 def _environment(job: ToolJob) -> dict[str, str]:
-    """The environment of the child. Raises: ValueError for an invalid variable."""
+    """The variables that the tool is given behind the walls. Raises: ValueError for an invalid one."""
     for name, value in job.environment.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
             raise ValueError(f"{name!r} is not a possible environment variable")

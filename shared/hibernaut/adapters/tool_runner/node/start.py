@@ -14,7 +14,7 @@ OWN_MEMORY = 128 * 1024 * 1024
 OWN_ADDRESSES = 2 * 1024 * 1024 * 1024
 """Bytes of addresses that V8 reserves for its code and its heap without using them."""
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.cjs")
-_NOT_THE_TOOLS = ("cage", "path", "root", "agent_state", "args_json_schema", "node", "packages")
+_NOT_THE_TOOLS = ("cage", "path", "root", "agent_state", "args_json_schema", "environment", "node", "packages")
 
 
 def become_node(channel: int, job: dict[str, Any]) -> NoReturn:
