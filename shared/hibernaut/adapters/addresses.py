@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+
+from hibernaut.schemas.immutable import immutable
 
 _SPECIAL_V4 = tuple(
     map(
@@ -61,7 +62,7 @@ Resolve = Callable[[str, int], list[str]]
 """The addresses of a name at a port."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AddressPolicy:
     """The addresses that requests may connect to: public ones, private ones in `networks`, and those of the names `hosts` (in lower case).
 

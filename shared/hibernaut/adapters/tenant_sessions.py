@@ -14,7 +14,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.blobs import BlobEntry, Blobs
 from hibernaut.ports.storage.table import Change, Index, Item, Key, Query, Record, Table, TableError
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
@@ -38,7 +38,7 @@ ATTEMPTS = 4
 _TENANT: ContextVar[str] = ContextVar("tenant of the credentials")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Session:
     credentials: ReadOnlyCredentials
     ends: datetime

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
 from hibernaut.schemas.access.budget import BudgetLimits, BudgetUse, LimitName, StoredBudget
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.usage import Usage
 
 NANO = Decimal(1_000_000_000)
@@ -22,7 +22,7 @@ REQUESTS_PER_SECOND: LimitName = "requests_per_second"
 Level = Literal["warning", "limit"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Spending:
     """What a committed transaction has used. `unpriced`: model calls whose cost is unknown."""
 
@@ -45,7 +45,7 @@ class Spending:
 NOTHING_SPENT = Spending()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BudgetWindow:
     """The day and the month of a moment, and when they end."""
 
@@ -61,7 +61,7 @@ class BudgetWindow:
         return cls(today.strftime("%d"), today.strftime("%Y-%m"), today + timedelta(days=1), following)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BudgetStanding:
     """A budget and what is used of it. `told`: the crossings that were reported in this window."""
 
@@ -83,7 +83,7 @@ class BudgetStanding:
         return BudgetStanding(self.budget, used.model_copy(update=more), self.told)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BudgetCrossing:
     """A subject's use has reached its limit, or the share of it at which the server warns."""
 

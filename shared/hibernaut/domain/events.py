@@ -10,12 +10,13 @@ import hashlib
 import hmac
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.events.facts import MOST_TOOL_NAMES, PING, ApprovalRequested, EventType, Fact, RunFinished
 from hibernaut.schemas.ids import compose
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import StopReason
@@ -32,7 +33,7 @@ GIVEN_UP = timedelta(days=3)
 """A webhook that has only failed for so long is disabled."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OutboundEvent:
     """An event as receivers get it. `timestamp`: when the transaction was written that makes it true."""
 

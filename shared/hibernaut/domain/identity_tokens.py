@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ScopeTooNarrow, Unauthenticated
+from hibernaut.schemas.immutable import immutable
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """The signatures that are accepted. None of them has a shared secret, so a public key cannot be used to sign."""
@@ -27,7 +27,7 @@ TOKEN_PATTERN = re.compile(r"eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+")
 _FORM = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TokenRules:
     """What the tokens of a deployment must state.
 

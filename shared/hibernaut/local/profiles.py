@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -22,6 +22,7 @@ from hibernaut.local import logs
 from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start, wall_lines
 from hibernaut.local.server import LocalServer, address, listening, loopback, own_host
 from hibernaut.ports.storage.table import TableError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.data_folder import DataFolderUnusable
 from hibernaut.wiring.settings import BEDROCK_NAMES, EmbeddedSettings, index_node
 
@@ -37,7 +38,7 @@ PATIENCE = 3.0
 """Seconds that a model call may continue after Ctrl-C; in either case its run resumes at the next start."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dev:
     """The options of `hibernaut dev`. `data` None: the environment's setting applies. `resume`: the server resumes open work in a
     folder from another machine. `verbose`: the log says why requests are refused.

@@ -12,13 +12,14 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hibernaut.schemas.immutable import immutable
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ GRACE = 5
 """Seconds that current requests may continue after the stop."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Patience:
     """Seconds that a request may take to arrive: its `head` in all, and each next piece of its `body`."""
 

@@ -8,12 +8,13 @@ the provider has refused by name, or without images, before anything of a reply 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotImplementedHere
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import Delta, ModelReply, ModelRequest, ModelToolCall, ToolChoice, ToolSpec
 
@@ -92,7 +93,7 @@ class Models(Protocol):
         """The configured providers for the start-up message: provider name -> address, never a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProviderAccess:
     """How a provider with a key of a tenant's own is reached. `provider_type` is V1's; `url` None: the provider's own address.
 

@@ -6,7 +6,6 @@ The functions are `async` although they do no I/O: FastAPI would run a plain fun
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import DEFAULT_USER, is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.api_keys import ApiKeys
 from hibernaut.services.budgets.administration import Budgets
 
@@ -79,7 +79,7 @@ LETTA_CODE = "letta-code"
 _STABLE_CLIENT = re.compile(r"@?(?:letta-ai/)?letta-client/1\.")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Services:
     """The use cases that the routes call, for one tenant. The composition root builds them."""
 
@@ -135,7 +135,7 @@ class Services:
     sandboxes: Sandboxes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Caller:
     """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
     digest 1.4). `writes_back`: a client that writes back lists of an agent that it has read without asking for them.

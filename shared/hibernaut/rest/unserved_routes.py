@@ -7,16 +7,16 @@ of another route matches. The compatibility manifest is generated from the same 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hibernaut.schemas.errors import RouteNotServed
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnservedRoute:
     """A route that answers 501.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
@@ -23,10 +22,11 @@ from hibernaut.ports.tools.web import NO_WEB, Web
 from hibernaut.ports.tools.web_search import NO_WEB_SEARCH, WebSearch
 from hibernaut.ports.tracing import NO_TRACER, Tracer
 from hibernaut.schemas.access.budget import SetBudget
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Retention:
     """What becomes of messages and runs after a time: their bodies go to packs in the blobs, or they are deleted."""
 
@@ -39,7 +39,7 @@ TraceMode = Literal["off", "redacted", "on"]
 """
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Host:
     """The process that use cases run in, and its ports.
 

@@ -6,7 +6,6 @@ Knows the stores and the limits of a transaction. Must not know what a change me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from hibernaut.domain.agents.group_turns import is_group
@@ -18,6 +17,7 @@ from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.agents.identity import StoredIdentity
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.memory.version import Author
@@ -50,7 +50,7 @@ _BYTES = MAX_BYTES * 3 // 4
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Records:
     """The stores of one tenant, with look-ups that raise NotFound and with retries of optimistic changes."""
 

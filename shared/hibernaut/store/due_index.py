@@ -5,15 +5,16 @@ reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.ports.storage.table import Index, Item, Key, Query, Table, Update, eq
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.table import keys
 from hibernaut.store.table.retries import RetryPolicy
 from hibernaut.store.table.writer import Writer
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DueItem:
     """An item of the index: its key, and its place in the order of time. `due_ms`: milliseconds since 1970."""
 

@@ -8,7 +8,6 @@ discarded at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.blobs import Blobs
 from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.storage.table import Change, Table
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.sandbox import StoredSandbox
 from hibernaut.schemas.tools.tool_policy import ToolPolicy
 from hibernaut.store.access.budgets import BudgetStore, budget_cache
@@ -89,7 +89,7 @@ FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TenantStores:
     """All repositories of one tenant. They cannot access keys of another tenant (`store.table.tenant_table`).
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.access import Access
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.data_folder import BLOBS, SECRETS, TABLE, DataFolder, DataFolderTaken, check_links
@@ -37,7 +37,7 @@ def access_to_folder(settings: EmbeddedSettings) -> Iterator[Access]:
         yield Access(stores, cipher, clock, TimeOrderedIds(clock), required=True, tenant_budget=budget)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeployedStack:
     """The resources of a deployed stack that hold its keys."""
 

@@ -6,7 +6,7 @@ The result of a builder is cached by its settings for the life of the process, s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.ports.storage.table import Table
 from hibernaut.ports.tools.tool_access import NO_TOOL_ACCESS, ToolAccess
 from hibernaut.ports.tools.tool_runner import ToolRunner
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
@@ -79,7 +80,7 @@ LEAST_WAITING = 600.0
 """Seconds. If responses are shorter, Step Functions drives the runs of waiting callers too: a model's call would not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AwsOverrides:
     """Engines that replace those of the profile. `table` wraps the profile's own table."""
 
@@ -91,7 +92,7 @@ class AwsOverrides:
     index: MemoryIndex | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Composition:
     """The composed parts of a function: settings, host, stores, models and run engines.
 
@@ -107,7 +108,7 @@ class Composition:
     cipher: Cipher
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IndexFeed:
     """The work of `index_memory`: indexing the records of the change stream, retrying failed ones, and rebuilding the index."""
 

@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -45,6 +44,7 @@ from hibernaut.ports.storage.cipher import Cipher
 from hibernaut.ports.storage.table import Table, TableError
 from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.schemas.errors import StoreUnavailable, place_of
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.access.access import Access
 from hibernaut.services.files.ingestion import Ingestion
@@ -83,7 +83,7 @@ REINDEX_LOOK = 1.0
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddedOverrides:
     """Engines that replace those of the profile. `table` wraps the profile's own table."""
 

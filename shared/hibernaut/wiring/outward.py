@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_network
 
 from hibernaut.adapters.addresses import PRIVATE, PUBLIC, THIS_MACHINE, AddressPolicy, Network
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.configuration.variables import BadSetting, list_in
 
 ADDRESSES, PAGES = "HIBERNAUT_PRIVATE_ADDRESSES", "HIBERNAUT_PRIVATE_PAGES"
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OutwardPolicies:
     """The policy for addresses that clients with a key name, and that for pages that agents read."""
 

@@ -5,7 +5,6 @@ Each use case is imported and built at its first use: a cold function imports wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from hibernaut.ports.model import NO_PROVIDERS, Models
 from hibernaut.ports.storage.cipher import NO_CIPHER
 from hibernaut.ports.storage.table import Key
 from hibernaut.ports.tools.tool_runner import ToolRunner
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallThreads
 from hibernaut.services.models.own_models import OwnModels, OwnProviderList
@@ -100,7 +100,7 @@ class SearchEngines:
         return HybridSearch(stores, self._index, SearchSources(stores, embedders), self._outage)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunResources:
     """The ports that the run engines of all tenants share. `models`: those of the deployment; `own`: the providers of tenants' own;
     `threads`: those of model calls. `stores`: those of all tenants.

@@ -56,7 +56,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -67,6 +67,7 @@ from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.domain.identity_tokens import TokenRules
 from hibernaut.ports.tools.web_search import SEARCH_NAMES
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
 from hibernaut.services.host import TraceMode
@@ -103,7 +104,7 @@ UPLOAD_LIMIT = 50 * MEGABYTE
 """Bytes of an uploaded file."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddedSettings:
     """The settings of the embedded profile. `tool_timeout` and `agent_reply` in seconds, `upload_limit` in bytes.
 
@@ -173,7 +174,7 @@ OpenSearchService = Literal["es", "aoss"]
 """What stands at the index's address: a domain, or a serverless collection. Requests are signed for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AwsSettings:
     """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
 

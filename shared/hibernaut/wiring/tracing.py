@@ -8,12 +8,13 @@ AWS_XRAY_DAEMON_ADDRESS   host and port of the daemon of X-Ray, set by Lambda
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from hibernaut import __version__
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.tracing import NO_TRACER, Tracer
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.configuration.variables import BadSetting, address_in
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 ENDPOINT, HEADERS, DAEMON = "HIBERNAUT_OTLP_ENDPOINT", "HIBERNAUT_OTLP_HEADERS", "AWS_XRAY_DAEMON_ADDRESS"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TracingSettings:
     """Where spans go; hashable, as all settings of a function. `headers`: those of the environment. `daemon` is empty outside Lambda."""
 

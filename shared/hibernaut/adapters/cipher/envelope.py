@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 from pydantic_core import to_json
 
 from hibernaut.ports.storage.cipher import SealBroken
+from hibernaut.schemas.immutable import immutable
 
 KEY_BYTES = 32
 """A key of AES-256."""
@@ -24,7 +24,7 @@ _NONCE, _TAG, _LENGTH = 12, 16, 2
 _HEAD = len(MAGIC) + _LENGTH
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Envelope:
     """A sealed value in its parts. `head`: all bytes before the nonce."""
 

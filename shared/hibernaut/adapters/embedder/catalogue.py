@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -38,6 +37,7 @@ from hibernaut.domain.models.embedding_models import (
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.ports.storage.secrets import Secrets
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
@@ -50,7 +50,7 @@ _ALIASES = {alias: dialect.name for dialect in DIALECTS for alias in dialect.ali
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DefaultEmbedding:
     """The deployment's setting: a handle or "none", and the dimension if it is unknown or shall be another one."""
 

@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.minilm_files import NotTheModel
 from hibernaut.adapters.embedder.minilm_words import WordPieces
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from hibernaut.adapters.embedder.minilm_network import MiniLmNetwork
@@ -27,7 +27,7 @@ TOKENS_AT_ONCE = 256
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Loaded:
     """The loaded model: its tokenizer and its network."""
 

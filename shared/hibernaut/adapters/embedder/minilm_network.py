@@ -8,11 +8,12 @@ each text attends only to itself. numpy releases the interpreter's lock within i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hibernaut.schemas.immutable import immutable
 
 Numbers: TypeAlias = NDArray[np.float32]
 Weights: TypeAlias = Mapping[str, Numbers]
@@ -30,7 +31,7 @@ _ERF_T = np.float32(0.3275911)
 _ERF = tuple(np.float32(a) for a in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Dense:
     """A linear layer. `weight` is transposed, as in the file: no copy is made."""
 
@@ -47,7 +48,7 @@ class _Dense:
         return product
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Norm:
     """A layer normalization."""
 
@@ -67,7 +68,7 @@ class _Norm:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Layer:
     """A transformer layer."""
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.tools.web import Web, WebFailure
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import IdentityProviderUnavailable, Unauthenticated
+from hibernaut.schemas.immutable import immutable
 
 FRESH_SECONDS = 3600.0
 """Seconds for which the keys are used without a look at the issuer: a key that it withdraws works for no longer."""
@@ -42,7 +42,7 @@ KINDS = {
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SigningKey:
     """A public key for one algorithm. `key`: as PyJWT holds it."""
 
@@ -51,7 +51,7 @@ class SigningKey:
     key: Any
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Known:
     keys: tuple[SigningKey, ...]
     at: float

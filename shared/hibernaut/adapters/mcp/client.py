@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TypeVar, assert_never
 
 import anyio
@@ -32,6 +31,7 @@ from hibernaut.adapters.mcp.session_failures import failure_of
 from hibernaut.domain.tools.mcp.mcp_results import McpListing, McpResult
 from hibernaut.domain.tools.mcp.mcp_schemas import fingerprint
 from hibernaut.ports.tools.mcp import NO_PROGRAMS, HttpMcpTarget, McpCall, McpFailure, McpTarget, StdioMcpTarget
+from hibernaut.schemas.immutable import immutable
 
 MOST_PAGES = 50
 CONNECT_SECONDS = 10.0
@@ -123,7 +123,7 @@ class McpClient:
         return client
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpSession:
     """An open session: its client, what it has seen, and the tools as their server wrote them."""
 

@@ -6,11 +6,11 @@ claimed: the member is then not sent, or no limit is checked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from hibernaut.domain.redaction import bare_address
+from hibernaut.schemas.immutable import immutable
 
 Member = Literal[
     "user",
@@ -38,7 +38,7 @@ ANY_THOUGHTS: frozenset[Thoughts] = frozenset({"reasoning_content", "reasoning",
 NO_THOUGHTS: frozenset[Thoughts] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dialect:
     """A provider. `name` is the first part of its handles, `aliases` are further names of it in V1's handles, `kind` is V1's
     `model_endpoint_type`. `key` and `address` name its settings; `url` is its address unless one is set (None: it must be set), and

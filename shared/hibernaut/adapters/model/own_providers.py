@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -40,6 +40,7 @@ from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.ports.model import Model, ProviderAccess
 from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotImplementedHere
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
 
@@ -55,7 +56,7 @@ MakeEmbedder = Callable[[ProviderSettings, EmbeddingConfig, Dial["Client"], Call
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OwnWires:
     """What connections share: the factory of a provider's wires and embedders, the dial, the table of windows, and a clock in seconds."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
@@ -15,6 +15,7 @@ from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 
 logger = logging.getLogger(__name__)
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
@@ -24,7 +25,7 @@ _MULTI_REGIONS = ("eu", "us")
 _LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProviderSettings:
     """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
     with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
@@ -17,6 +17,7 @@ from hibernaut.adapters.model.wire.provider_client import dial_any
 from hibernaut.adapters.model.wire.redacted import RedactedModel, redacted
 from hibernaut.domain.redaction import Redaction
 from hibernaut.ports.model import Model
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import CacheLife
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class ListsModels(Model, Protocol):
         """Ask the provider for its list of models, or for its view of the key. Raises: ModelError, NotImplementedHere."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WireFactory:
     """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own address,
     Chat Completions at any other. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:

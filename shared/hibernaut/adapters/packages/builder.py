@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hibernaut.adapters.packages.index_pages import Wheel
@@ -17,6 +16,7 @@ from hibernaut.adapters.packages.target import target_name
 from hibernaut.adapters.packages.wheels import Unpacking
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.faults.package_faults import PackagesRefused
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.package_set import PackagePin, PackageSet
 
 SHOWN = "/packages"
@@ -34,7 +34,7 @@ compileall.compile_dir(sys.argv[1], maxlevels=50, quiet=2, invalidation_mode=mod
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChosenWheels:
     """Wheels with their hashes, before they are unpacked."""
 

@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from hibernaut.adapters.packages.target import WheelTarget
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -27,7 +28,7 @@ _JSON = "application/vnd.pypi.simple.v1+json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wheel:
     """A wheel of the index that fits. `sha256`, `size`: as the index says them, None if it does not. `metadata`: its METADATA is a file of its own, `metadata_sha256` that
     file's hash. `rank`: smaller fits better.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.faults.package_faults import PackagesRefused
+from hibernaut.schemas.immutable import immutable
 
 MEGABYTE = 1024 * 1024
 MOST_REQUESTS = 1_000
@@ -16,7 +15,7 @@ MOST_PACKAGES = 200
 """Packages of a set, with those that the required ones need."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PackageLimits:
     """`size`: bytes of the files of a set; `seconds`: from the first request to the last file."""
 

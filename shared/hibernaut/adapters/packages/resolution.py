@@ -6,7 +6,6 @@ A package with extras is a node of its own in the resolver's graph, which needs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from packaging.requirements import Requirement
@@ -21,6 +20,7 @@ from hibernaut.adapters.packages.limits import MOST_PACKAGES
 from hibernaut.adapters.packages.target import WheelTarget
 from hibernaut.adapters.packages.wheel_metadata import requirements_in
 from hibernaut.schemas.faults.package_faults import PackagesRefused
+from hibernaut.schemas.immutable import immutable
 
 MOST_ROUNDS = 2_000
 _MOST_CAUSES = 8
@@ -41,7 +41,7 @@ class WheelSource(Protocol):
     def metadata(self, wheel: Wheel) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Candidate:
     """A wheel, with the extras for which it is considered."""
 

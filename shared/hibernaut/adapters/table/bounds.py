@@ -5,13 +5,13 @@ Knows: that sort keys are ordered by code point. Must not know: how an engine re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hibernaut.schemas.immutable import immutable
 
 _LAST = 0x10FFFF
 _BEFORE_SURROGATES, _AFTER_SURROGATES = 0xD7FF, 0xE000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Bounds:
     """From `low` (None: from the beginning) up to, but without, `high` (None: to the end)."""
 

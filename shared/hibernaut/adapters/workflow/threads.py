@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hibernaut.ports.runs.workflow import Next, RunRef, is_passing
 from hibernaut.schemas.errors import place_of
+from hibernaut.schemas.immutable import immutable
 
 WORKERS = 64
 """The largest number of concurrent runs; a run mostly waits for its model."""
@@ -30,7 +30,7 @@ PAUSE = 0.5
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Drive:
     """The functions that drive a run: one step, the closing of a run whose steps keep failing, and the compaction of a full
     window.

@@ -21,6 +21,7 @@ from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.base import Json, JsonObject, Moment
 from hibernaut.schemas.content import Part
 from hibernaut.schemas.ids import derived_otid
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "approval", "summary"})
@@ -60,7 +61,7 @@ class ReadLog:
         return Window(pinned=[system_id, *shown[: len(shown) - tail]], cut=self.all[before - 1] if before else system_id)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogReading:
     """The agent whose messages are read. `new_id` returns an id that sorts after the given one. `prompt`: the id in the file of its system message,
     which is left out; "" if it has none.

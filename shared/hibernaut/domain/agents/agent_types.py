@@ -7,16 +7,17 @@ and continue by `request_heartbeat`. Must not know: any single agent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from hibernaut.domain.agents import prompts
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool_rule import ContinueToolRule, TerminalToolRule, ToolRule
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentTypeSpec:
     """The facts about one agent type for the turn machine and the system prompt.
 

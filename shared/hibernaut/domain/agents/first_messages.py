@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.tools.tool_returns import login, pack, system_alert, user_message
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.content import ImageContent, Part, TextContent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
 from hibernaut.schemas.runs.send import MessageCreate
 
@@ -24,7 +24,7 @@ _FIRST_THOUGHT = "I am awake, and my memory is in place. I will say hello."
 _FIRST_WORDS = "Hello, I am here and ready to talk."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Opening:
     """The agent and the time of the opening. `ids` yields fresh message ids in order, one for each row.
 

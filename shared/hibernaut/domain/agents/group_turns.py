@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, cast
 
 from hibernaut.domain.agents.agent_calls import GROUP_TURN, TO_GROUP
@@ -17,6 +17,7 @@ from hibernaut.domain.tools.tool_returns import clip, json_object, unpack
 from hibernaut.schemas.agents.group import ManagerType, StoredGroup
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ImageContent, TextContent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message, ToolReturn
 from hibernaut.schemas.models.model_call import ModelReply, ModelToolCall
 from hibernaut.schemas.runs.run import StoredRun
@@ -38,7 +39,7 @@ NOBODY = "The manager named no agent of the group, so nobody speaks."
 AGAIN = "It is your turn again."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Saying:
     """A text that an agent has said in a group. `failed`: the text says why the agent did not answer. `name` None: the agent is deleted."""
 
@@ -61,7 +62,7 @@ class Saying:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupTurn:
     """A turn: of which agent, for what, what it is told of that (`note`), and what was said. `said` is empty until the turn is over, and if the agent
     said nothing.

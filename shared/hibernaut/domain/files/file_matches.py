@@ -8,8 +8,8 @@ import fnmatch
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
 
 PAGE = 20
@@ -22,7 +22,7 @@ LONGEST_SHOWN = 500
 """The number of characters shown of a line in a match."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Match:
     """A line that matches the pattern; lines count from 1."""
 
@@ -31,7 +31,7 @@ class Match:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GrepResult:
     """All matches in order. `skipped`: the files that were not searched. `cut`: there are more matches."""
 

@@ -7,10 +7,10 @@ split into sentences and blank lines remain, so a line number is the number in t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.prompt_tags import attribute, escaped
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import Desk, OpenFile
 
 TRUNCATED = "...[TRUNCATED]"
@@ -19,7 +19,7 @@ MOST_SEEN = 500
 """The number of closed files whose last access is remembered; with more, the desk would not fit into its item."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FileWindow:
     """A window of a file as text, and its first and last line from 1 (0 and 0: empty)."""
 
@@ -28,7 +28,7 @@ class FileWindow:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cleared:
     """A desk after files were opened, and the files that were closed: by request, or to make room."""
 
@@ -37,7 +37,7 @@ class Cleared:
     evicted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShownFile:
     """A file in the system message. `name` includes the folder; `view` is None for a closed file."""
 
@@ -46,7 +46,7 @@ class ShownFile:
     view: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShownFolder:
     """A folder in the system message, with the files of the agent in it."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from hibernaut.domain import prompt_tags
@@ -17,6 +16,7 @@ from hibernaut.domain.memory.memory_patch import AddSection, DeleteSection, Sect
 from hibernaut.domain.memory.memory_texts import Refused, inserted, replaced_everywhere, replaced_once, unnumbered
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import JsonObject, kind_of
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import DEFAULT_LIMIT, Block
 from hibernaut.schemas.names import LONGEST_LABEL, label_fault
 
@@ -26,7 +26,7 @@ _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _MANY = 10**9
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockEdited:
     """A block gets a new value."""
 
@@ -34,7 +34,7 @@ class BlockEdited:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockCreated:
     """The agent gets a new block."""
 
@@ -43,14 +43,14 @@ class BlockCreated:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockDetached:
     """The block is detached from this agent; it is not deleted."""
 
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockRenamed:
     """A block gets a new label."""
 
@@ -58,7 +58,7 @@ class BlockRenamed:
     new_label: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockDescribed:
     """A block gets a new description."""
 
@@ -69,7 +69,7 @@ class BlockDescribed:
 BlockChange = BlockEdited | BlockCreated | BlockDetached | BlockRenamed | BlockDescribed
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EditResult:
     """The result of a memory call. `message` is what the tool returns; None is returned as "None"."""
 

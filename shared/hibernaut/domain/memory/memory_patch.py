@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hibernaut.domain.memory.memory_texts import Refused, quoted
+from hibernaut.schemas.immutable import immutable
 
 _SECTION = re.compile(r"^\*\*\* (Add|Update|Delete) Block:[ \t]*(\S.*?)[ \t]*$")
 _MOVE = re.compile(r"^\*\*\* Move to:[ \t]*(\S.*?)[ \t]*$")
@@ -22,7 +22,7 @@ _BARE = ""
 """The mark of an empty line, which has no space for a mark."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AddSection:
     """The section that adds a block."""
 
@@ -31,7 +31,7 @@ class AddSection:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UpdateSection:
     """The section that edits a block. `patch` applies to this block only; it is empty if the section only renames the block."""
 
@@ -40,7 +40,7 @@ class UpdateSection:
     new_label: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeleteSection:
     """The section that deletes a block."""
 

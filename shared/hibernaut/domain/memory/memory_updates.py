@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.memory.system_prompt import (
@@ -26,6 +26,7 @@ from hibernaut.domain.memory.system_prompt import (
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.prompt_tags import UPDATE
 from hibernaut.domain.times import model_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt, MemoryUpdate
 
 TOLD_SHARE, TOLD_TOKENS = 0.25, 2_000
@@ -43,7 +44,7 @@ _BLOCK, _FILE, _RULES, _DIRECTORIES, _ARCHIVAL = "block:", "file:", "rules", "di
 _FILES = re.compile(r'(<file status="\w+" name="([^"]*)">\n)(.*?)(\n</file>)', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UpdatePlace:
     """Where an update can be told. `message_id`: the newest row that no request has contained; None: there is none that can carry it.
     `at`: the time of that row, so that a second attempt at a step tells the same. `window_tokens`: the size of the window.

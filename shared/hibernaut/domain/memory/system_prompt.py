@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.prompt_tags import escaped, tag_of
 from hibernaut.domain.times import model_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import Block
 from hibernaut.schemas.runs.send import ClientSkill
 
@@ -33,7 +33,7 @@ _ABOUT_BLOCKS = (
 _ABOUT_SKILLS = "Skills that the user's side offers in this request. Read the file at a skill's location before you use it."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PromptInputs:
     """The inputs of a system message.
 

@@ -11,9 +11,9 @@ import hashlib
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import FieldDiff
 
 KNOWN = frozenset({"id", "version"})
@@ -26,7 +26,7 @@ Ranges = Sequence[Sequence[int]]
 """Numbers as [first, last] pairs in ascending order."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChainLink:
     """A version as an audit reads it. `stored`: the JSON of the version; `before`: the record before it, None if it created the record."""
 

@@ -6,9 +6,11 @@ read in November 2026; `ModelParam`, `ThinkingTypes`, `EffortCapability` of anth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
+
+from hibernaut.schemas.immutable import immutable
 
 ThinkingType = Literal["adaptive", "enabled", "disabled", "between_tools"]
 ThinkingEffort = Literal["low", "medium", "high", "xhigh", "max"]
@@ -18,7 +20,7 @@ _WITHOUT_THINKING: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 """The efforts that models take with thinking off: `xhigh` and `max` are refused there (Opus 5 and later)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AnthropicTraits:
     """What a model takes.
 

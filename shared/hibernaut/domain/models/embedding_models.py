@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
 
 OWN, MINILM = "hibernaut", "minilm"
@@ -20,7 +20,7 @@ UNKNOWN_TOKENS = 400
 _LONGEST_NAME = 60
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KnownEmbedding:
     """The facts about one model. `tokens` is the longest input sent to it, a quarter below the model's limit, because our count
     uses another tokenizer. `shortens`: the API accepts another dimension; `sizes`: which (empty: any up to `dimension`).

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.usage import Usage
 
 MILLION, THOUSAND = Decimal(1_000_000), Decimal(1_000)
@@ -47,7 +47,7 @@ _MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rate:
     """A price. `tiers` are pairs, in order: the prompt's length above which a tier begins, and its price."""
 
@@ -58,7 +58,7 @@ class Rate:
         return next((price for start, price in reversed(self.tiers) if prompt_tokens > start), self.base)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelPrices:
     """The prices of a model. None: as `input` (`cached`, `written`), as `written` (`written_for_an_hour`), or as `output`
     (`reasoning`). `requests` is for a thousand calls.
@@ -91,7 +91,7 @@ class ModelPrices:
         return sum((rate.at(prompt) * tokens for rate, tokens in parts), Decimal(0)) / MILLION + self.requests / THOUSAND
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PricePeriod:
     """When prices hold: from a day on, or between two times of each day (UTC); always, if both are None."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from typing import Generic, TypeVar
 
 from hibernaut.domain.search.words import stem, terms, words
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import WordCounts
 
 K1, B = 1.2, 0.75
@@ -40,7 +40,7 @@ def saturation(frequency: int, length: int) -> float:
     return frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / USUAL_LENGTH))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scan(Generic[Found]):
     """What a query's terms meet in some texts: those that hold any of them, with their length and the terms' frequencies."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from hibernaut.schemas.immutable import immutable
 
 PAUSES = ("\n\n", "\n", ". ", "! ", "? ", "。", "; ", ", ", " ", "\t")
 """Where to cut, the better places first: the last of its kind in the second half of what fits."""
@@ -20,7 +21,7 @@ ROOM = 0.95
 _INK = re.compile(r"\S")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Chunk:
     """`text` is the whole text from `start` to before `end`, in characters, without white space at its ends."""
 

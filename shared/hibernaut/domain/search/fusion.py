@@ -8,14 +8,15 @@ cosines of one model all lie in a narrow band. Decision 17 has the figures and t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from hibernaut.schemas.immutable import immutable
 
 WORDS_WEIGHT = 0.55
 """The part of a score that is by words; the rest is by meaning. From 0.5 to 0.6 nothing changes by more than two questions of a hundred."""
 Scored = Sequence[tuple[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ranked:
     """A hit, its fused score (0 to 1), and where it stood in each list, counted from 1; None where a list did not hold it."""
 

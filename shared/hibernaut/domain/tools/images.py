@@ -6,8 +6,9 @@ The pixels are not decoded: a provider may still refuse what passes here (`adapt
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from typing import Literal
+
+from hibernaut.schemas.immutable import immutable
 
 Format = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 """The formats that all providers with images take."""
@@ -20,7 +21,7 @@ _ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
 """The markers of JPEG without a length."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImageFacts:
     """The format of an image, and its sides in pixels."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
 
 from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.json_schema import target
 
 MOST_STEPS = 100_000
@@ -68,7 +69,7 @@ def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObjec
     return _fitted(args, filled_in, parameters or {}, StepBudget(MOST_STEPS))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Misfit:
     """Why a value does not fit. `path` leads from the root value to it; `missing` are the names of required properties that it
     lacks.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.tools.tool_returns import repair_arguments
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import ModelToolCall, ToolSpec
 from hibernaut.schemas.tools.tool import LARGEST_SOURCE
 
@@ -32,7 +32,7 @@ SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WrittenTool:
     """The answer of a model: a source, arguments to try it with, and a sentence about it."""
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.tools.mcp.mcp_tools import facts_of
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.schemas.tools.tool_policy import ArgumentCondition, CallDecision, ToolPolicy
 
 MATCHES = "The call matches."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JudgedCall:
     """A call as policies see it. `servers`: the names and ids of the tool's MCP server; empty: it has none."""
 

@@ -7,12 +7,12 @@ no agent.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from hibernaut.domain.times import model_time
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 
 HIDDEN = "[Automatic notice, which the user does not see] "
@@ -116,7 +116,7 @@ def json_object(text: str) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arguments:
     """The parsed arguments of a call. `broken`: the text is not a JSON object, the model gets an error, and `values` is empty.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hibernaut.domain.agents.agent_types import AgentTypeSpec, spec_of
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import ImageContent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import ToolSpec
 from hibernaut.schemas.tools.tool import Tool
@@ -17,7 +18,7 @@ from hibernaut.schemas.tools.tool_policy import CallDecision, ToolPolicy
 from hibernaut.schemas.tools.tool_rule import ToolRule
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Actor:
     """The agent as one run sees it. `config` is the model of this run; `conversation_id` is None in the default conversation.
 
@@ -63,7 +64,7 @@ def actor_of(agent: StoredAgent, tools: Sequence[Tool], conversation_id: str | N
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """One parsed tool call of a reply. `refusal` is the error text that the model gets in place of a result; a refused call is
     not run. `decision`: that of the tool policy that matches it; None: none does.
@@ -78,7 +79,7 @@ class Call:
     decision: CallDecision | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallResult:
     """The result of one call. `message` is packed for the model (a string or an object); `text` is the plain return for the tool
     rules. `limited`: the call was not made, because the rate of its policy is used up.

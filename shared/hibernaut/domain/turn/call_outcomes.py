@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.turn.actor import Call, CallResult
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import Resolution, Verdict
 from hibernaut.schemas.tools.tool_policy import PolicyOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolCallOutcome:
     """What became of one call. `status`: that of its result; None: it has none yet."""
 

@@ -5,11 +5,10 @@ Frozen and without behaviour; only `turn_machine` makes states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
 from hibernaut.domain.turn.call_outcomes import ToolCallOutcome
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.model_call import ModelReply, ToolChoice
 from hibernaut.schemas.runs.approval import PendingCall, Resolution
@@ -22,7 +21,7 @@ from hibernaut.schemas.usage import Usage
 # actions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallModel:
     """Call the model; `offered` are the names of the tools that it may call."""
 
@@ -31,28 +30,28 @@ class CallModel:
     parallel: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunTools:
     """Run these calls, in order; calls with a `refusal` are not run."""
 
     calls: tuple[Call, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AwaitApproval:
     """A person must approve these calls before any call of the reply runs."""
 
     calls: tuple[Call, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Compact:
     """Compact the window to at most `goal` tokens."""
 
     goal: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finish:
     """End the run for this reason; no action may follow."""
 
@@ -65,7 +64,7 @@ Action = CallModel | RunTools | AwaitApproval | Compact | Finish
 # outcomes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Replied:
     """The model's reply. `stamp` holds the ids of its rows, and the fallback model if that one answered."""
 
@@ -73,7 +72,7 @@ class Replied:
     stamp: Stamp
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Replayed:
     """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more. `decisions`: those of tool
     policies, as they were when the reply came.
@@ -84,7 +83,7 @@ class Replayed:
     decisions: tuple[CallDecision, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reopened:
     """The open calls of an earlier run, which this run's approval answer resolves. `followed`: the request contains messages as
     well.
@@ -95,21 +94,21 @@ class Reopened:
     followed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolsReturned:
     """One result for each call of RunTools, in order."""
 
     results: tuple[CallResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Compacted:
     """The window after compaction; unchanged if nothing more can be removed."""
 
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Failed:
     """The model call failed. `overflow`: because the window is too long. `step_id`: the step that its trace names."""
 
@@ -119,17 +118,17 @@ class Failed:
     step_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Awaited:
     """The approval request is recorded: the run ends, and the answer starts another run."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finished:
     """The run ends without another model call."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Interrupted:
     """The run was cancelled while calls were open. `results` has one result for each call, in order."""
 
@@ -144,12 +143,12 @@ Outcome = Replied | Replayed | Reopened | ToolsReturned | Awaited | Compacted | 
 # states
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ready:
     """Nothing of the step has happened yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Asked:
     """The model replied with calls."""
 
@@ -158,7 +157,7 @@ class Asked:
     calls: tuple[Call, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resolving:
     """Calls of an earlier run are open in the log. `followed`: the answer came with further messages, which the model must
     see.
@@ -169,7 +168,7 @@ class Resolving:
     followed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stepped:
     """The step is complete: its rows, its usage, and why the run stops (None: it continues).
 
@@ -194,7 +193,7 @@ class Stepped:
 State = Ready | Asked | Resolving | Stepped
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Turn:
     """A turn. `messages` is the window with the system message first, `steps` the number of committed steps, `history` the tools
     called in the run.

@@ -8,11 +8,11 @@ with `window.drop_oldest_turns`, which needs no model (invariant 9).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.models.model_settings import reasoning_defaults, with_settings
 from hibernaut.domain.window.window import cuts, newest_input, threshold, tokens, without
 from hibernaut.schemas.agents.agent import AgentType
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings
@@ -29,7 +29,7 @@ REPLY_SHARE, LONGEST_REPLY = 0.2, 8192
 """The limits of a summariser's output: a share of its own window, and an absolute number of tokens."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Split:
     """A divided window: `gone` is replaced by the summary (an earlier summary comes first), `kept` follows the summary. Neither
     contains the system message.
@@ -42,7 +42,7 @@ class Split:
     prefix: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Measures:
     """The sizes for judging a window, in tokens of our own count.
 

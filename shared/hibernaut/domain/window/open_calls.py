@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.tools.tool_returns import pack
 from hibernaut.domain.window.window import tokens_of
 from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message, ToolReturn
 
 INTERRUPTED = "The call was interrupted. It may have happened or not; check before you repeat it."
@@ -17,7 +17,7 @@ LAST_ROWS = 4
 """The number of rows at the end of a log that are searched for open calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenCall:
     """A call without a return, and the step that made it."""
 
@@ -42,7 +42,7 @@ def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
     return asked
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Closing:
     """The attributes of the closing row: its owner, ids and time."""
 

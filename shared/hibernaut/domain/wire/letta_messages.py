@@ -6,7 +6,6 @@ One row becomes one or more messages with its id: reasoning, then text, then cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypedDict, assert_never
 
 from hibernaut.domain.agents import group_turns
@@ -21,6 +20,7 @@ from hibernaut.schemas.content import (
     TextContent,
 )
 from hibernaut.schemas.ids import derived_otid
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestMessage,
     ApprovalResponseMessage,
@@ -42,7 +42,7 @@ from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 from hibernaut.schemas.runs.send import RequestConfig
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rendering:
     """The caller's options for rendering.
 

@@ -7,17 +7,17 @@ holds the rows next to the cursor, so that a client that pages backwards by the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 
 Row = TypeVar("Row")
 Place = str | int | None
 Cursor = Literal["after", "before"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Page:
     """The requested part of a list. `limit` counts rows; None: no limit. With `lost` set to "ignored", an unknown cursor counts
     as none.
@@ -30,7 +30,7 @@ class Page:
     lost: Literal["refused", "ignored"] = "refused"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FilteredPage(Generic[Row]):
     """A filtered page. `rest`: the filter stopped early, because it reached the number of rows that one request may read; it is
     the cursor for the next request. None: no row was left out.

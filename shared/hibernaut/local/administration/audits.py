@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,6 +17,7 @@ from hibernaut.local.administration.stack_outputs import aws_errors, outputs_of
 from hibernaut.local.profiles import CannotServe
 from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import ChainReport, NotedHead
 from hibernaut.services.memory.memory_audit import MemoryAudit, summary
 from hibernaut.wiring.data_folder import TABLE
@@ -28,7 +28,7 @@ OUTPUTS = ("TableName", "BucketName")
 HEAD = set(NotedHead.model_fields)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditPlace:
     """What is audited: a tenant, or one of its agents, in a data folder or in the stack of an environment. `data` None: the environment's setting applies."""
 

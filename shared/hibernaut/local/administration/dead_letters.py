@@ -11,10 +11,10 @@ Knows the forms in which AWS's services give an event up. Must not know how func
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 Kind = Literal["sweep", "run", "ingest", "stream", "retake", "event", "schedule", "unknown"]
 KINDS: dict[Kind, str] = {
@@ -32,7 +32,7 @@ DELIVERY = "DeliverEvents"
 RETAKE: JsonObject = {"retake": "all"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeadLetter:
     """A letter in the queue. `handle` deletes it. `attempts`: how often it was received."""
 
@@ -42,7 +42,7 @@ class DeadLetter:
     attempts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remedy:
     """The invocation that works a letter up. Letters with an equal remedy need it once."""
 

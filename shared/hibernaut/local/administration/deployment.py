@@ -14,6 +14,7 @@ from typing import Any
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.local.administration.stack_outputs import outputs_of
 from hibernaut.local.profiles import CannotServe
+from hibernaut.schemas.immutable import immutable
 
 PATIENCE = {"connect_timeout": 5.0, "read_timeout": 30.0}
 ATTEMPTS = 3
@@ -21,7 +22,7 @@ _FUNCTION = re.compile(r"(\w+)Function[0-9A-F]{8}")
 """The logical id of a function of the product. Functions of the CDK have other ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StackResource:
     """A resource of the stack. `physical`: its name, URL or ARN, as CloudFormation has it."""
 

@@ -6,20 +6,20 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.remote.agent_server import AgentServer, ServerRefused
 from hibernaut.local.terminal import harmless
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 
 LOOK = 2.0
 """Seconds between two looks at an erasure."""
 STOPPED = "the erasure goes on at the server; run the same command again to follow it"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Erasing:
     """The erasures of a server. `pause` waits for seconds between two looks."""
 

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from hibernaut.local.ready import OFFLINE_FILE
 from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.access.api_key import ApiKey, CreateApiKey, CreatedApiKey, RotateApiKey, StoredApiKey
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.api_keys import ApiKeys
 from hibernaut.wiring.access import DeployedStack, access_to_folder, access_to_stack
@@ -33,7 +34,7 @@ OUTPUTS = ("TableName", "BucketName", "SecretsKeyArn")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KeyPlace:
     """Where the keys are: the tenant, in a data folder (of either profile of `hibernaut dev`) or in the stack of an environment. `data` None: the environment's setting applies."""
 

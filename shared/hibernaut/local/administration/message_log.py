@@ -6,13 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hibernaut.local.chat.chat_screen import calls_of, text_of
 from hibernaut.local.remote.agent_server import AgentServer, ServerRefused, Unreachable
 from hibernaut.local.remote.found_agents import agent_of
 from hibernaut.local.terminal import CYAN, DIM, RED, Paint, harmless, one_line
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 LOOK = 1.0
 """Seconds between two looks for new messages."""
@@ -22,7 +22,7 @@ PAGE = 100
 """Messages of one request."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MessageLog:
     """The log of an agent; None: of all agents. `pause` waits for seconds between two looks."""
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hibernaut.local.administration.dead_letters import KINDS, DeadLetter, Kind, Remedy, remedy_of
 from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 LONGEST = 910.0
 """The read time-out of an invocation in seconds: longer than any function's own limit."""
@@ -28,7 +28,7 @@ WAIT = 2
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Redrive:
     """What is redriven. `kinds` empty: all that are known. `limit` 0: no limit. `dry`: letters are listed only."""
 
@@ -37,7 +37,7 @@ class Redrive:
     dry: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Redriven:
     """The numbers of letters by kind: worked up, failed, and left in the queue untouched."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +20,7 @@ from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.search.reindexing import Progress, Reindexing
 from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
 from hibernaut.wiring.embedded import Embedded, ServedDataFolder
@@ -30,7 +31,7 @@ LOOK = 0.5
 STILL = "Nothing was indexed for a minute: the server's log has the reason. Still waiting."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _OpenDataFolder:
     """A data folder. `served`: another process feeds its index."""
 

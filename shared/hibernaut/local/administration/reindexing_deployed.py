@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TextIO, cast
 
 from hibernaut.adapters.aws_clients import aws_client
@@ -17,6 +16,7 @@ from hibernaut.local.administration.stack_outputs import outputs_of, reason_of
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import Dwindling, ProgressReport, report_to
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 LOOK = 3.0
 """Seconds between two polls of the function: each is an invocation."""
@@ -33,7 +33,7 @@ class Lambda(Protocol):
     def invoke(self, **request: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Deployed:
     """The function that feeds the index, identified by its name or by the environment of its stack."""
 

@@ -22,12 +22,13 @@ from typing import NoReturn
 
 from hibernaut.local.aws_offline.resources import Resource
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 PAYLOAD_LIMIT = 6_291_556
 """The largest event and the largest reply of a synchronous invocation in bytes (Lambda's quota of 6 MB)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Function:
     """A deployed function."""
 
@@ -51,7 +52,7 @@ class Function:
         return re.split(r"[./]", self.handler)[1]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reply:
     """The result of an invocation: the handler's return, or (failed) Lambda's report of the error."""
 

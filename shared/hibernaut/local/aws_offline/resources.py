@@ -9,12 +9,13 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 NOT_LOADED = {
     "AWS::ApiGateway::Account": "the front has no logs of its own",
@@ -30,7 +31,7 @@ NOT_LOADED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resource:
     """A created resource: the values of Ref and GetAtt, and its properties without intrinsic functions."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.local.chat.chat_commands import perform
@@ -20,6 +19,7 @@ from hibernaut.local.remote.agent_server import AgentServer, ServerRefused, Unre
 from hibernaut.local.remote.found_agents import agent_of, newest_agent
 from hibernaut.local.terminal import BOLD, DIM, Paint, harmless
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 WAITS = 3
 """The exit code if an approval waits that nobody gave."""
@@ -37,7 +37,7 @@ Read = Callable[[str], str | None]
 """Reads a line, after a prompt; None: there is no further one."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatOptions:
     """How a chat is held. `approvals`: whether a person is asked, or every call is approved. `message`: the only message; None: lines are read."""
 

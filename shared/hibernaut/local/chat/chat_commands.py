@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hibernaut.local.remote.agent_server import ServerRefused
 from hibernaut.local.terminal import BOLD, harmless, one_line
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from hibernaut.local.chat.chat import Chat
@@ -19,7 +19,7 @@ FOUND = 5
 """Passages that a search shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatCommand:
     """A command: what follows its name, what it does, and the function that does it with this text."""
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Generic, Literal, TypeVar
+
+from hibernaut.schemas.immutable import immutable
 
 Level = Literal["ok", "note", "warning", "failure", "unknown"]
 """note: worth knowing. warning: works, and will or may fail. failure: does not work. unknown: could not be checked."""
@@ -20,7 +22,7 @@ DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Aut
 P = TypeVar("P")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finding:
     """The result of a check. `text` says what is so, `advice` what to do."""
 
@@ -30,7 +32,7 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Examination(Generic[P]):
     """A check of a place. `run` yields pairs of level and text, or triples with an advice."""
 

@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ from hibernaut.local.doctor.stack_checks import Result
 from hibernaut.local.server import listening
 from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.data_folder import INDEX, SECRETS, TABLE, DataFolderUnusable, is_open
 from hibernaut.wiring.inspection import Inspection, inspection_of_folder
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -31,7 +31,7 @@ LEAST_FREE = 1024 * 1024 * 1024
 PORT = 8283
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Home:
     """A data folder with the settings of this environment. `asks`: providers are asked for their models."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.local.migrating.digests import LogDigest, digest, log_digest
@@ -14,12 +13,13 @@ from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 
 LARGEST_LOG = 48_000_000
 """The size in bytes of the messages of an agent's own conversation that are moved: an import takes 50 MB. Of a longer log the newest are moved."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentMoves:
     """Moves agents one by one. `load` imports a document, reports its notes, and returns whether it is imported. It reports the named record as lost if the
     target refuses it; "" names none.

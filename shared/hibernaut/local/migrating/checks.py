@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.local.migrating.api import RequestRefused
@@ -13,13 +12,14 @@ from hibernaut.local.migrating.report import MigrationReport
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 GONE = (
     "It is not on the target, although it was moved: it was deleted there. Remove its line from the state file to move it again."
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MigrationCheck:
     """Compares the target with what the state knows of the source."""
 

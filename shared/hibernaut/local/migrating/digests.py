@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hibernaut.domain.agent_files.exported import LocalIds, exported_message
@@ -17,6 +16,7 @@ from hibernaut.domain.agent_files.messages import ImportedLog, LogReading, promp
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.ids import compose, order_of
+from hibernaut.schemas.immutable import immutable
 
 _NOT_COMPARED = frozenset({"id", "agent_id", "approval_request_id", "otid", "group_id", "batch_item_id", "sender_id", "model"})
 """Members of a row that are made anew, or that refer to records of the source."""
@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AGENT = "agent-00000000-0000-4000-8000-000000000000"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogDigest:
     """The rows of a log without its system message: a digest for each, in order."""
 

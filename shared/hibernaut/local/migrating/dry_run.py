@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
@@ -17,9 +16,10 @@ from hibernaut.local.migrating.target import Target
 from hibernaut.local.progress import ProgressReport
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DryRun:
     """Says what a migration would move, and what would differ. The counts of the report: at the source, and on the target before."""
 

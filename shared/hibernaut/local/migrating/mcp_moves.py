@@ -6,7 +6,7 @@ A server is known by its name, because a request that creates one gives no id. O
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hibernaut.local.migrating.api import RequestRefused
 from hibernaut.local.migrating.report import MigrationReport
@@ -14,12 +14,13 @@ from hibernaut.local.migrating.sources.source import MigrationSource, SourceMcpS
 from hibernaut.local.migrating.state import MigrationState
 from hibernaut.local.migrating.target import Target
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 KIND = "mcp_servers"
 OTHER = "The target has another MCP server with the name {name}, which stays as it is."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpMoves:
     """Moves MCP servers. `load` imports tools and yields how many were. `served`: the ids of tools whose servers are on the target; it grows."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,11 +22,12 @@ from hibernaut.local.migrating.target import Target
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import report_to
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 POSTGRES = ("postgresql", "postgres")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wanted:
     """The options of a migration. `handles`: the model and the embedding of all agents on the target, if they are to change."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import uuid4
 
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import DeltaEvent
 from hibernaut.schemas.runs.run import StoredRun
@@ -32,7 +32,7 @@ class CheckFailed(Exception):
     """The model did not do what the check needs; the text says what it did."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CheckedRun:
     """A run that has ended, with its rows of the log."""
 

@@ -21,6 +21,7 @@ from hibernaut.local.model_checks.checks import CHECKS, ModelCheck
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.usage import Usage
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
@@ -34,7 +35,7 @@ Say = Callable[..., None]
 OK, FAILED, NOT_OFFERED = "ok", "FAILED", "no"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CheckOptions:
     """`providers` and `models` select what is checked: none of both selects the default model of each configured provider. `agreed`:
     the costs need no confirmation. `as_json`: the results are JSON, and all else goes to the standard error.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.stop import StopReason
 
 NEXT_STONE = '''
@@ -51,7 +51,7 @@ FORM = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelCheck:
     """One check. `calls` is the number of model calls that it usually takes. `optional`: an agent works without it."""
 

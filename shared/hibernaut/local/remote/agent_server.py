@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from hibernaut.local.migrating.api import detail_of
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -34,7 +35,7 @@ class ServerRefused(CannotServe):
         super().__init__(f"{url} answers {status}: {detail}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentServer:
     """A server that is reached over HTTP. All methods raise Unreachable and ServerRefused, which are CannotServe."""
 

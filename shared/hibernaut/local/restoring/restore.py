@@ -13,7 +13,6 @@ The table of a stack is a resource of the stack, so its items are exchanged and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,12 +24,13 @@ from hibernaut.local.restoring.backups import restored_name, restored_table
 from hibernaut.local.restoring.objects import brought_back, copied
 from hibernaut.local.restoring.pause import pause, reservations, resume
 from hibernaut.local.restoring.table_copy import CopyFailed, Digest, TableCopy, WireItem
+from hibernaut.schemas.immutable import immutable
 
 KEYS = ("APIKEY#", "APIKEYS", "RATES", "RATE#")
 """Beginnings of the partition keys of API keys and of what belongs to them: their hashes are worth nothing under another KMS key."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Restore:
     """What is restored. `table`: a table that holds the records, in place of a restore by DynamoDB. `bucket`: the bodies' bucket, if not the
     stack's. `overwrite`: the target's records may be deleted. `keys`: API keys are restored too.
@@ -43,7 +43,7 @@ class Restore:
     keys: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Restored:
     """What a restore copied: the number of items of `table`, and the digest that both tables have, in hexadecimal."""
 

@@ -11,11 +11,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Event, Lock
 from typing import Any
 
 from hibernaut.local.progress import ProgressReport
+from hibernaut.schemas.immutable import immutable
 
 WireItem = Mapping[str, Any]
 STATE_KEY = {"pk": {"S": "RESTORE"}, "sk": {"S": "STATE"}}
@@ -33,7 +33,7 @@ class CopyFailed(Exception):
     """The copy is not equal to its source, or DynamoDB does not take its items. The message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Digest:
     """The number of items, and a sum of their hashes, which does not depend on their order."""
 

@@ -6,10 +6,10 @@ A lost, late, early or doubled invocation does no harm: who fires reads the sche
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hibernaut.ports.storage.table import Key
+from hibernaut.schemas.immutable import immutable
 
 
 class ScheduleWorkers(Protocol):
@@ -26,7 +26,7 @@ class NoScheduleWorkers:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Alarm:
     """When a scheduler outside is to invoke the workers for a schedule. Exactly one of the three is set.
 
@@ -42,7 +42,7 @@ class Alarm:
     from_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AlarmPage:
     """Some of the alarms that a scheduler holds: the tenant and the schedule of each. `after`: where the next page begins; None: there is none."""
 

@@ -15,9 +15,11 @@ Indexes are keys-only and may lag behind the table (DynamoDB); a query of an ind
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+
+from hibernaut.schemas.immutable import immutable
 
 Value = str | int | bool
 """The types of an attribute's value. Strings in keys are never empty; integers have at most 38 digits."""
@@ -71,7 +73,7 @@ def eq(**values: Value) -> Condition:
     return tuple(Term(name, Op.EQ, value) for name, value in values.items())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Put:
     """Write the whole item and replace the item with its key. `frees` names the blob that becomes unreferenced by this write
     (engines ignore it).
@@ -86,7 +88,7 @@ class Put:
         return Key(str(self.item["pk"]), str(self.item["sk"]))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Update:
     """Change single attributes; creates the item if it does not exist (unless the condition forbids it). `add` adds to integers,
     an absent one counting as 0. `frees`: as in Put.
@@ -100,7 +102,7 @@ class Update:
     frees: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Delete:
     """Remove the item; a missing item is no error (unless the condition forbids it). `frees`: as in Put."""
 
@@ -109,7 +111,7 @@ class Delete:
     frees: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Check:
     """Only a condition on an item, without a change."""
 
@@ -127,7 +129,7 @@ MAX_ITEM_BYTES = 400_000
 """The largest size of one item including attribute names, in bytes (DynamoDB: 400 KB)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Record:
     """One change of one item in the change stream, in the order of that item's changes. Writes without effect leave no record."""
 
@@ -173,7 +175,7 @@ class TooLarge(TableError):
     """The transaction or an item exceeds the limits of the table; nothing was done."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Query:
     """The arguments of one query (`Table.query`)."""
 

@@ -6,12 +6,13 @@ Only a store that clients can reach offers them (S3).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from hibernaut.schemas.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Ticket:
     """A presigned PUT request: `url` accepts exactly these headers and one body of the announced length, once, until it
     expires.

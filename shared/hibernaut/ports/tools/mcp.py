@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from hibernaut.domain.tools.mcp.mcp_results import McpListing, McpResult
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 McpProblem = Literal["unreachable", "unauthorized", "timeout", "protocol", "limit", "cancelled", "missing", "changed", "off"]
 """`missing`, `changed`: the server lists the tool of a call no more, or with another schema, and the call was not made. `off`: this deployment does not reach
@@ -30,7 +31,7 @@ class McpFailure(Exception):
         super().__init__(reason)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HttpMcpTarget:
     """A server behind an address. `headers` authenticate each request."""
 
@@ -39,7 +40,7 @@ class HttpMcpTarget:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StdioMcpTarget:
     """A server that is a program, started for each session. `env`: its own variables."""
 
@@ -51,7 +52,7 @@ class StdioMcpTarget:
 McpTarget = HttpMcpTarget | StdioMcpTarget
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpCall:
     """A call of a tool by its name on the server. `fingerprint`: of the schema that its arguments were made for (None: the server's tools are not read
     before the call; "": it must list the tool). `wanted` is asked now and then, on another thread; the call is cancelled when it answers False.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 
 class OAuthUnreachable(Exception):
     """There is no answer. The message is a clause about the address, for whoever connects."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OAuthAnswer:
     """An answer. `body` None: it is no JSON, or larger than an answer may be."""
 

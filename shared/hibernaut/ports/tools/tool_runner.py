@@ -5,13 +5,14 @@ exception.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolJob:
     """One tool call. `args` are the model's arguments (an object); the runner coerces them by `json_schema` (run-time digest
     10.2, 10.4).
@@ -41,7 +42,7 @@ class ToolJob:
     packages: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolOutcome:
     """The result of one tool call. `value` is the function's return value as JSON on success, else None; `error` is the text for
     the model on failure.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 
 
 class WebFailure(Exception):
     """The request got no response. The message gives the cause and quotes nothing of the request."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebPage:
     """The response to a page request. `content_type` is the server's header, `url` the address after redirects. `truncated`: the body is longer than
     `data`."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from hibernaut.schemas.immutable import immutable
 
 EXA_KEY, EXA_ADDRESS, SEARXNG_ADDRESS = "EXA_API_KEY", "EXA_BASE_URL", "SEARXNG_BASE_URL"
 SEARCH_NAMES = (EXA_KEY, EXA_ADDRESS, SEARXNG_ADDRESS)
@@ -15,7 +17,7 @@ class SearchFailure(Exception):
     """The engine returned no results. The message says why and what to do, and quotes no key."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebQuery:
     """A query, with the arguments of V1's `web_search` (run-time digest 5.7). Dates are ISO 8601, `location` is a country's two letters."""
 
@@ -30,7 +32,7 @@ class WebQuery:
     location: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebResult:
     """A page that was found. What the engine does not tell is None or empty."""
 
@@ -43,7 +45,7 @@ class WebResult:
     summary: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebResults:
     """The pages that were found, best first. `ignored`: arguments of the query that this engine does not know."""
 

@@ -10,7 +10,6 @@ Plain ASGI. Knows the headers Host, Origin and Sec-Fetch-Site; must not know any
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
@@ -19,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hibernaut.rest.http.errors import body_of, status_of
 from hibernaut.rest.http.request_log import ERROR
 from hibernaut.schemas.errors import Forbidden, ForeignHost, ForeignOrigin
+from hibernaut.schemas.immutable import immutable
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ QUOTED = 100
 """Characters of a header that an error quotes."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OriginPolicy:
     """`hosts`: names that the server answers to beside the loopback names, each `name` (any port) or `name:port`.
 

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ import anyio
 from hibernaut.ports.storage.table import Contended
 from hibernaut.rest.http.lanes import ADMISSIONS, LOOKS, TURNS, Lane
 from hibernaut.schemas.errors import ServerBusy
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaResponse
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import RunLog
@@ -32,7 +32,7 @@ class ServerStops(Exception):
     """The process stops while a request waits for a run. The run continues after the next start."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WaitSettings:
     """Time limits of requests that wait for a run, in seconds.
 

@@ -7,10 +7,11 @@ the server refuses the request at once (503 with Retry-After). Knows paths; must
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lane:
     """A thread pool: at most `threads` requests run at the same time, and at most `waiting` more are in the queue."""
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from hibernaut.rest.mcp.wire import RequestId
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallKey:
     """What identifies a call: who calls, in which session, and the id. The type of the id counts: "1" is not 1."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from hibernaut.rest.mcp.wire import RpcRequest
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import JsonObject, Schema, StrictSchema
 from hibernaut.schemas.errors import ScopeTooNarrow
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.access import Access
 
 Result = TypeVar("Result")
@@ -27,7 +28,7 @@ Route = tuple[str, str]
 """Method and path, as the route declares them."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolContext:
     """One call of a tool. `over`: set when nobody waits for the answer any more. `raw`: the bytes of the request. `tell`: tells the client a line about what
     the agent does (None: it did not ask for it).
@@ -65,7 +66,7 @@ class ToolContext:
 Run = Callable[[ToolContext, Any], Awaitable[Schema]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentTool:
     """A tool. `routes`: it is offered to whoever may call one of these REST routes. `hints`: the annotations of the protocol.
     `waits`: it waits for an agent, so that it has progress to tell.

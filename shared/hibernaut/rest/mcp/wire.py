@@ -13,13 +13,13 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 
 from hibernaut.rest.http import strict_json
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions that begin with `initialize`, oldest first."""
@@ -67,7 +67,7 @@ class ProtocolError(Exception):
         return {"jsonrpc": "2.0", "id": self.request_id, "error": error}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RpcRequest:
     """A request. `session`: what the client received with the reply to `initialize`; None: its client has none."""
 
@@ -88,7 +88,7 @@ class RpcRequest:
         return ProtocolError(code, message, status, data=data, request_id=self.request_id)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """A notification, or a reply of the client ("": it has no method). Nothing is answered to it."""
 

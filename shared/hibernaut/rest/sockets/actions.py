@@ -6,7 +6,7 @@ Knows the app's parts and the paths of the routes; must not know who holds a con
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -21,6 +21,7 @@ from hibernaut.rest.http.lanes import ACCESS, CONTROL
 from hibernaut.rest.routers.conversations.messages import send_request
 from hibernaut.rest.run_responses import Driving
 from hibernaut.schemas.access.api_key import Principal
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.send import ConversationMessageRequest, LettaStreamingRequest, RetrieveStreamRequest
 from hibernaut.schemas.runs.socket import ApproveAction, CancelAction, FollowAction, PlacedRequest, SendAction, StreamAction
 from hibernaut.services.access.authentication import KEYLESS
@@ -36,7 +37,7 @@ OF_AGENT, OF_CONVERSATION = "/v1/agents/{agent_id}/messages", "/v1/conversations
 OF_RUN = "/v1/runs/{run_id}/stream"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Followed:
     """A run that a connection follows. `driving`: the work of this process for the run, if it performs the steps."""
 

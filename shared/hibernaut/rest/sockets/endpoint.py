@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from fastapi import FastAPI
@@ -26,6 +25,7 @@ from hibernaut.rest.sockets.handshake import check_holder, check_page, chosen_pr
 from hibernaut.rest.sockets.streams import stream
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.errors import Conflict, ConnectionLimit, NotFound, Unauthenticated
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.socket import CancelAction, PingAction, SocketAction, StreamAction, UnfollowAction
 
 PATH = "/v1/ws"
@@ -36,7 +36,7 @@ REFUSED, TOO_SLOW, NO_TEXT = 1008, 1013, 1003
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SocketLimits:
     """`connections` of one tenant, `follows` of one connection, and the seconds for which a client may take nothing."""
 

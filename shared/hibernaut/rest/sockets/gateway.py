@@ -30,6 +30,7 @@ from hibernaut.rest.sockets.streams import stream
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, ConnectionLimit, Forbidden, InvalidArgument, NotFound, Unauthenticated
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.socket import CancelAction, FollowAction, PingAction, SocketAction, StreamAction, UnfollowAction
 from hibernaut.store.access.connections import StoredConnection
 from hibernaut.store.stores import Stores
@@ -40,7 +41,7 @@ PROTOCOL_HEADER = "Sec-WebSocket-Protocol"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GatewayParts:
     """What the connections need beyond the app. `callers`: the address ranges that may connect (None: all), because a WebSocket API has no resource policy."""
 

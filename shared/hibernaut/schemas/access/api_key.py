@@ -5,7 +5,7 @@ programs that cannot keep a secret, such as web pages; it may talk to its agents
 policy: rights for each agent, and the origin of the pages that may use it (`schemas.access.access_token`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
@@ -15,6 +15,7 @@ from hibernaut.schemas.access.access_token import AccessRight, PageAccess
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.base import Moment, Schema, StrictSchema
 from hibernaut.schemas.ids import AgentId, pattern
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.names import is_plain
 
 KeyId = Annotated[str, StringConstraints(pattern=pattern("key"))]
@@ -147,7 +148,7 @@ class RotateApiKey(StrictSchema):
     grace_seconds: int = Field(default=DAY_SECONDS, ge=0, le=LONGEST_GRACE)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Principal:
     """Who sends a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
     `digest`: the keyed hash of the key. `origin`: that of the pages that may use a client-side access token (None: the key is none), and `grants`

@@ -6,8 +6,9 @@ is renamed or removed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from hibernaut.schemas.immutable import immutable
 
 EventType = Literal["run.finished", "approval.requested", "memory.changed", "budget.crossed", "webhook.disabled"]
 EVENT_TYPES: tuple[EventType, ...] = (
@@ -24,7 +25,7 @@ MOST_TOOL_NAMES = 20
 MOST_AGENTS_TOLD = 100
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunFinished:
     """A run has ended, however it ended. `error`: the code of a failed run's error. `duration_ms`: since the run was created."""
 
@@ -44,7 +45,7 @@ class RunFinished:
     total_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApprovalRequested:
     """A run has ended with calls that wait for an answer. `request_id`: the message with the request. `tools`: the names of the tools that
     wait for the answer, at most `MOST_TOOL_NAMES`. `deadline`: when the calls are denied without an answer; null: never.
@@ -59,7 +60,7 @@ class ApprovalRequested:
     deadline: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MemoryChanged:
     """A block of core memory has changed. `by`: a step of an agent's run, or a request to the API.
 
@@ -78,7 +79,7 @@ class MemoryChanged:
     run_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BudgetCrossed:
     """A budget's limit is reached (`limit`), or the share of it at which the server warns (`warning`). `budget`: the name of the limit.
 
@@ -95,7 +96,7 @@ class BudgetCrossed:
     agent_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebhookDisabled:
     """The server has disabled a webhook; the other webhooks hear of it. `reason`: `gone` (it answered 410) or `failing` (for days)."""
 

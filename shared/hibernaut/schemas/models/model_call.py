@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningPart
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.messages.native import NativeReply
 from hibernaut.schemas.models.llm_config import LLMConfig
@@ -23,7 +24,7 @@ def as_it_is(body: Json) -> Json:
     return body
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolSpec:
     """The definition of a tool for the model; `parameters` is a JSON schema of type object."""
 
@@ -33,7 +34,7 @@ class ToolSpec:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolChoice:
     """The tool choice. `mode` auto: the model decides; required: some tool; named: the tool `name`; none: no tool."""
 
@@ -41,7 +42,7 @@ class ToolChoice:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelRequest:
     """The request of one call. `system` is the compiled system message; `messages` follow it (without a system message at their
     head).
@@ -75,7 +76,7 @@ class ModelRequest:
         return self.tools if self.allowed is None else [tool for tool in self.tools if tool.name in self.allowed]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelToolCall:
     """A tool call of a reply. `arguments` is the raw text of the model, possibly invalid JSON."""
 
@@ -84,7 +85,7 @@ class ModelToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Exchange:
     """The bodies of a call, as they were sent and received. `shown` strikes the deployment's secrets out of one."""
 
@@ -93,7 +94,7 @@ class Exchange:
     shown: Callable[[Json], Json] = as_it_is
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelReply:
     """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies
     if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough. `logprobs` has the form of
@@ -112,7 +113,7 @@ class ModelReply:
     exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Delta:
     """A piece of a reply in a stream. For `tool_name` and `tool_arguments`, `index` and `call_id` identify the call."""
 

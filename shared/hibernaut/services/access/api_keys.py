@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hibernaut.domain.api_keys import HINT_LENGTH, SECRET_BYTES, format_key
@@ -24,6 +23,7 @@ from hibernaut.schemas.access.api_key import (
 )
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
@@ -36,7 +36,7 @@ PAGE = 100
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AccessParts:
     """What the administration of all tenants' keys shares."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import timedelta
 
 from hibernaut.domain.api_keys import is_well_formed
@@ -20,6 +19,7 @@ from hibernaut.schemas.access.api_key import Principal, StoredApiKey
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import StoreUnavailable, Unauthenticated
 from hibernaut.schemas.ids import DEFAULT_TENANT
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.identity import TokenPrincipals
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.services.access.signed_tool_tokens import PREFIX as SIGNED
@@ -38,7 +38,7 @@ KEYLESS = Principal(DEFAULT_TENANT, Scope.WRITE)
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Answer:
     key: StoredApiKey | None
     at: float

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from hibernaut.domain.identity_tokens import TokenRules, check_claims, claim, scope_in, subject_of
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.identity import TokenVerifier
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.errors import Unauthenticated
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.tenants import LONGEST, is_tenant
 
@@ -19,7 +19,7 @@ MOST_TENANTS = 4096
 """The largest number of tenants that a process remembers as listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IdentityProvider:
     """The issuer of a deployment: who verifies its tokens, and what they must state."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import ConditionFailed
@@ -17,6 +16,7 @@ from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.access.budget import TENANT
 from hibernaut.schemas.errors import BudgetExceeded
 from hibernaut.schemas.ids import AGENT_ID
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.access.rates import name_of
 from hibernaut.store.stores import Stores
 
@@ -25,7 +25,7 @@ MOST_BUCKETS = 4096
 _AGENT = re.compile(rf"^/(?:v1|latest)/agents/({AGENT_ID})(?:/|$)")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RequestLimit:
     """A limit that concerns a request."""
 

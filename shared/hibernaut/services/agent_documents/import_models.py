@@ -7,14 +7,13 @@ default embedding. A note says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import ValidationError
 
 from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.ports.model import Models
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
 
@@ -30,7 +29,7 @@ _OF_THE_DEPLOYMENT = (
 """The fields that say where a model is reached."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportModels:
     """Chooses models for the agents of one file. `model`, `embedding`: handles that replace all of the file."""
 

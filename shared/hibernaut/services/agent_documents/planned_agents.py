@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agent_files.documents import texts
@@ -22,6 +21,7 @@ from hibernaut.schemas.agents.conversation import Window
 from hibernaut.schemas.agents.staged_import import StagedAgent, StagedLog
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.tools.tool_rule import ToolRule
@@ -39,7 +39,7 @@ _CHECKED = (
 """The fields of an agent that are valid in a file as in a request that creates one."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PlannedParts:
     """The new ids of the other parts of a file, by their ids in it. `named_tools` returns the ids of tools of this server by their names."""
 
@@ -49,7 +49,7 @@ class PlannedParts:
     named_tools: Callable[[list[str]], Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentPlanning:
     """Plans the agents of one file. `user`: who imports it."""
 

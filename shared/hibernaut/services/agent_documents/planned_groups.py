@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -14,10 +13,11 @@ from hibernaut.schemas.agents.group import SLEEPING, GroupCreate, ManagerType, S
 from hibernaut.schemas.agents.staged_import import StagedAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.agent_documents.kept_ids import KeptIds
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupPlanning:
     """Plans the groups of one file. `agents`, `blocks`: what they may refer to, by the ids of the file."""
 

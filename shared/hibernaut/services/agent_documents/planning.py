@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agent_files.documents import checked_document, texts
@@ -15,6 +14,7 @@ from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.staged_import import StagedAgent, StagedImport
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import CreateBlock, StoredBlock
 from hibernaut.schemas.memory.file import FileStatus, OpenFile, StoredFile, TextPart
 from hibernaut.schemas.memory.folder import CreateFolder, StoredFolder
@@ -35,7 +35,7 @@ PLAIN = "text/plain"
 """The media type of files for which the agent file names none."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PlannedImport:
     """A planned import: its records, the lines that follow them (`services.imports.import_lines`), and the ids of all agents of the file."""
 

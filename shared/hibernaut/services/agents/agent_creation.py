@@ -7,7 +7,6 @@ An agent with `enable_sleeptime` and its sleep-time agent are created together. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agents import agent_types
@@ -22,6 +21,7 @@ from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, Stored
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.agents.group import HeardConversation
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import DEFAULT_DEADLINE
@@ -47,7 +47,7 @@ from hibernaut.store.versions.version_store import UNKNOWN, Edit
 SUBAGENT_TAG = "role:subagent"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentParts:
     """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders, identities, archives."""
 
@@ -59,7 +59,7 @@ class AgentParts:
     archive_ids: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Creator:
     """Who creates an agent: the user, the change that versions name, and the token of the writer."""
 
@@ -68,7 +68,7 @@ class Creator:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewAgent:
     """An agent that is not written yet: `children` are written before or with `parents`, which make it visible."""
 

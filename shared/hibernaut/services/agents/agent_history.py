@@ -6,7 +6,6 @@ Every read is of versions; nothing is changed. Tools have no versions: a past ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.memory import versions
@@ -14,6 +13,7 @@ from hibernaut.domain.window import forks
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.agent_version import AgentVersion, PastAgent, PastTool
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.version import BlockVersion, VersionDiff
 from hibernaut.schemas.messages.message import Message
@@ -29,7 +29,7 @@ LAST_ROWS = 400
 """Rows of a log that are read to find the replies whose calls a message leaves open."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PastState:
     """An agent at a time. `agent` has no secrets; `blocks` are those that it had, with their versions, in the order of attachment."""
 

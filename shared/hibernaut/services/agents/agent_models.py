@@ -6,20 +6,20 @@ Knows the catalogue of models by its port. Stores nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.models.model_settings import compaction_default, reasoning_defaults, with_settings
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
 from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelChoice:
     """A model configuration, and the caller's explicit settings that it was merged from, if any."""
 

@@ -6,7 +6,6 @@ Stored values were validated on input and are not validated again on output.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.models.model_settings import settings_of
@@ -17,6 +16,7 @@ from hibernaut.schemas.agents.agent import AgentEnvironmentVariable, AgentState,
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import StoredGroup
 from hibernaut.schemas.agents.identity import StoredIdentity
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import Block, FileBlock, StoredBlock
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage
@@ -52,7 +52,7 @@ def shown_relations(
     return (included if chooses else LOADED | included) | values
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _AgentRelations:
     """The related records of the agents in one reply, by id."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.agent_marking import AgentMarking
@@ -30,7 +31,7 @@ MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 """The default order of lists. Ids sort by creation time, so it is the order of ids too."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AgentFilter:
     """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents.
 

@@ -7,7 +7,6 @@ rendered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page, page
@@ -22,6 +21,7 @@ from hibernaut.schemas.agents.identity import (
     UpdateIdentity,
 )
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.limits import LARGEST_OBJECT, MaxBytes
 from hibernaut.services.agents.identity_links import IdentityLinks
 from hibernaut.services.records import Records
@@ -31,7 +31,7 @@ EVERY: frozenset[IdentityRelation] = frozenset({"identity.agents", "identity.blo
 NONE: frozenset[IdentityRelation] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IdentityFilter:
     """The filter of a list of identities (digest 3). `name`: a part of the name, in any case."""
 

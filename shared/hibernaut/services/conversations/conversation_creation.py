@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.window import forks
 from hibernaut.ports.model import Models
@@ -12,6 +11,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.agents.conversation_record import CreateConversation, StoredConversation
 from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.messages.message import Message
@@ -25,7 +25,7 @@ MOST_SOURCES = 50
 """The largest number of logs that a fork may share rows of: each needs a mark in the same transaction."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _SharedRows:
     """The initial rows of a conversation besides its system message: rows of other logs, and the segments that hold them.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
 from hibernaut.domain.wire.listing import Page, in_order
 from hibernaut.ports.storage.table import ConditionFailed, Item
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.records import Records, no_conversation
 from hibernaut.store.conversations.conversation_orders import PLACED_AT_ONCE, Order
 from hibernaut.store.table import keys
@@ -28,7 +28,7 @@ SEEN = 2_000
 """List rows that one list of all agents checks for places."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConversationQuery:
     """The filter, order and cursor of a list. Hidden conversations are never listed.
 

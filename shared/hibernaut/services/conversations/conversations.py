@@ -7,7 +7,6 @@ them.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -15,6 +14,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.conversation_record import Conversation, StoredConversation, UpdateConversation
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.conversations.conversation_creation import ConversationCreation
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.conversations.conversation_lists import ConversationLists, ConversationQuery
@@ -28,7 +28,7 @@ DEFAULT = "default"
 _SHARED = [name for name in Conversation.model_fields if name in StoredConversation.model_fields]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConversationTarget:
     """The conversation that a route addresses: one with a record, or (`record` None) the agent's default conversation."""
 

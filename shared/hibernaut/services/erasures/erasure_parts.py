@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure, Subject
 from hibernaut.schemas.agents.pause import StoredPause
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.agents.agent_deletion import AgentDeletion
 from hibernaut.services.files.files import Files
 from hibernaut.services.host import Host
@@ -38,7 +38,7 @@ class ErasureWaits(Exception):
         super().__init__()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ErasureParts:
     """The collaborators of one tenant's erasures. `index` None: the deployment has no index of memory, or this process does not reach it."""
 

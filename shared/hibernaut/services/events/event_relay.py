@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hibernaut.domain.events import GIVEN_UP, OutboundEvent, matches, pause_after, rest_of
@@ -22,6 +21,7 @@ from hibernaut.ports.events.event_bus import EventBus
 from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, Key
 from hibernaut.schemas.events.facts import WebhookDisabled
 from hibernaut.schemas.events.webhook import Delivery, DisabledReason, StoredWebhook
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.events.wanted_types import want_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookOutcome
 from hibernaut.services.runs.workers import in_parallel
@@ -37,7 +37,7 @@ Jitter = Callable[[], float]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RelayParts:
     """What the relays of all tenants share. `jitter`: a random number from 0 to 1."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.events import OutboundEvent, signature
@@ -16,6 +15,7 @@ from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.ports.tools.web import Web, WebFailure
 from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.events.webhook import SealedSecret, StoredWebhook
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 SECONDS = 10.0
@@ -25,7 +25,7 @@ USER_AGENT = "hibernaut-webhooks"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WebhookOutcome:
     """What became of a call. `error` None: the receiver has taken the event. `final`: no further call makes sense."""
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.domain.files import file_views
 from hibernaut.domain.wire.listing import Page, page
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.ids import compose, order_of
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import AgentFile, AgentFilePage, Desk, OpenFile
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of
 from hibernaut.services.records import Records
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _AgentDesk:
     """An agent's files by id, and its desk, which records the open ones."""
 

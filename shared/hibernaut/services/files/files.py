@@ -6,7 +6,6 @@ An upload stores the bytes first, then the record, then starts the ingestion: a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO
 
@@ -16,6 +15,7 @@ from hibernaut.ports.memory.ingest import Ingest
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
@@ -32,7 +32,7 @@ UNTOLD_MS = 60_000
 """Milliseconds after which the sweep takes up a file whose ingestion has not begun."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Upload:
     """An uploaded file. `file` is read from its current position, the beginning; `name` overrides `file_name`."""
 
@@ -42,7 +42,7 @@ class Upload:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Uploaded:
     """The result of an upload. `skipped`: the folder had a file of this name, and `file` is that one."""
 

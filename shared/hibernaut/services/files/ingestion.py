@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from hibernaut.domain.files import file_views
@@ -19,6 +19,7 @@ from hibernaut.domain.search.chunking import Chunk, chunks
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders
 from hibernaut.ports.storage.table import MAX_BYTES, MAX_CHANGES, Change, ConditionFailed
 from hibernaut.schemas.errors import UnsupportedMedia
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
 from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.memory.passage import Passage
@@ -51,7 +52,7 @@ class _Lost(Exception):
     """Another worker holds the file now, or the file was deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Job:
     """A file that this worker has leased."""
 

@@ -7,7 +7,6 @@ agents of a group talk to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.domain.agents.groups import check_lengths
@@ -25,6 +24,7 @@ from hibernaut.schemas.agents.group import (
 )
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.agents.agent_parts import refuse_equal_labels
 from hibernaut.services.agents.sleeptime_pairs import unmanaged
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
@@ -37,7 +37,7 @@ MOST_AGENTS = 100
 """The largest number of agents in a group."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupFilter:
     """The filter of a list of groups. `hidden`: include hidden groups."""
 

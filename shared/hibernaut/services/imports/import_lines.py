@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hibernaut.schemas.agents.staged_import import StagedImport
 from hibernaut.schemas.base import Schema
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.store.conversations.conversations import RowText
@@ -35,7 +36,7 @@ def joined(staged: StagedImport, lines: Sequence[bytes]) -> bytes:
     return b"\n".join([staged.model_dump_json().encode(), *lines])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportLines:
     """The stored form, split. `data`: all of it."""
 

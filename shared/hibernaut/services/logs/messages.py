@@ -8,13 +8,14 @@ are positions in chronological order: `after` selects later rows, `before` earli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaMessage
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
@@ -30,7 +31,7 @@ CHUNK = 200
 """The number of rows in one read of a query without a limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MessageQuery:
     """The filter, page and rendering of a message list. `conversation_id` "default": the agent's default conversation; None: all
     of its conversations. `limit` None: all rows.

@@ -9,7 +9,7 @@ it, so a log is always read from its beginning; a client that reconnects skips t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.wire.delta_messages import render_delta
@@ -17,6 +17,7 @@ from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.base import message_date
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import DeltaMessage, EventMessage, LettaMessage
 from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, MessageEvent, RunEvent
 from hibernaut.store.runs.runs import RunState
@@ -32,7 +33,7 @@ PING = 1
 """The number of the first ping, as clients count."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoggedEvent:
     """An event with its number in the log and its rendered message. `message` is None if the request's filter hides the event, or
     if the message was streamed in pieces.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hibernaut.domain.tools.mcp import oauth
@@ -16,6 +15,7 @@ from hibernaut.domain.tools.mcp.oauth import AuthorizationServer, OAuthClient, O
 from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.ports.tools.oauth import OAuthUnreachable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.mcp.oauth import FlowStatus, OAuthParties, OAuthSecrets, StoredOAuthFlow
 from hibernaut.services.host import Host
 from hibernaut.services.mcp.oauth_grants import OAuthGrants, OAuthVault, digest_of, tokens_of
@@ -31,7 +31,7 @@ EXPIRED = "the authorization has expired; connect the server again"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BegunFlow:
     """A flow that waits for its user. `address`: what the user opens. `digest`: by which its end is looked up."""
 

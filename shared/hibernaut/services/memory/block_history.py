@@ -6,13 +6,13 @@ A rollback is a change like any other: it writes a version of its own, and nothi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.memory import versions
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.version import Author, BlockVersion, Rollback, VersionDiff
 from hibernaut.services.memory.blocks import Blocks, check_version
@@ -25,7 +25,7 @@ RESTORED = ("label", "value", "limit", "description", "read_only", "metadata", "
 """The fields that a rollback brings back. Links to identities, projects and templates stay as they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VersionPage:
     """A page of versions. `after` and `before`: numbers, exclusive, whatever the order."""
 

@@ -7,7 +7,7 @@ memory tools only; the API accepts longer values, as Letta V1 does. Must not kno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
@@ -16,6 +16,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.memory.version_faults import VersionConflict
 from hibernaut.services.agents.agent_parts import new_block
@@ -25,7 +26,7 @@ from hibernaut.store.table.lists.row_lists import RowList, Select
 from hibernaut.store.versions.version_store import Edit
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockFilter:
     """The filter of a list of blocks (Letta V1 API, digest 2.10). `hidden`: include hidden blocks.
 

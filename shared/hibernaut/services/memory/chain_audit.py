@@ -5,10 +5,10 @@ Knows where the versions of agents and blocks are; must not know which records a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hibernaut.domain.memory.versions import ChainCheck
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import ChainReport, NotedHead
 from hibernaut.store.agents.agents import state_of as state_of_agent
 from hibernaut.store.memory.blocks import state_of as state_of_block
@@ -22,7 +22,7 @@ PAGE = 100
 """Versions that are read together."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditedRecord:
     """A record to check; `state` None: it is deleted."""
 

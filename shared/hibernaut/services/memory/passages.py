@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.search.passage_texts import checked
 from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.ports.storage.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Archive, CreatePassage, IdentifiedPassage, Passage
 from hibernaut.schemas.memory.version import Author
 from hibernaut.services.memory.archives import Archives
@@ -33,7 +33,7 @@ MOST_READ = 20_000
 """The largest number of passages that a list with `search` reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PassageList:
     """The parameters of a page of passages. Cursors are chronological: `after` means later, `before` earlier, in either order."""
 

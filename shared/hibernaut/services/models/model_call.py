@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest
+from hibernaut.schemas.immutable import immutable
 
 MOST_IDLE = 16
 """The maximum number of idle threads."""
@@ -29,7 +29,7 @@ class WakeUp:
     """A wake-up for the waiting caller: there may be work to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallOutcome:
     """The reply of a call, or the error that it raised."""
 

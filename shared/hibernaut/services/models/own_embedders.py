@@ -8,12 +8,13 @@ are found by words and embedded by a later pass, so that a server which a tenant
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import BEDROCK, OWN, max_tokens_of, own_space, provider_of
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders, Vector
 from hibernaut.schemas.errors import HibernautError, StoreUnavailable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.models.own_models import OwnProviderList
 
@@ -21,7 +22,7 @@ OF_DEPLOYMENT = frozenset({OWN, "letta"})
 """First parts of handles that no provider of a tenant can have (`services.models.providers.RESERVED`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OwnEmbedder:
     """A model at a provider of a tenant's own (port `Embedder`). Equal ones stand for the same model. No call but `embed` does I/O."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from hibernaut.ports.memory.embedder import Embedders
 from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
 from hibernaut.ports.storage.cipher import Cipher, SealBroken
 from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.models.provider import StoredProvider
 from hibernaut.store.access.providers import ProviderStore
@@ -36,7 +36,7 @@ Row = TypeVar("Row", ModelDescription, EmbeddingModelDescription)
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProviderConnection:
     """A connected provider, for one version of its record."""
 

@@ -18,6 +18,7 @@ from hibernaut.domain.window.window import tokens
 from hibernaut.ports.model import Models
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, ContextWindowExceeded, HibernautError, InvalidModelResponse, ModelTimeout
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import ModelRequest, ToolChoice
@@ -42,7 +43,7 @@ WHOLE = 0.97
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SummarySubject:
     """The conversation to summarise: the agent as its run sees it, its system message, and its settings.
 

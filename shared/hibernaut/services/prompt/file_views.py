@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.agents.agent_types import file_limits
 from hibernaut.domain.files import file_views
 from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.files.file_views import FileWindow, ShownFile, ShownFolder
 from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import FileBlock
 from hibernaut.schemas.memory.file import Desk, OpenFile, StoredFile
 from hibernaut.schemas.memory.folder import StoredFolder
@@ -21,7 +21,7 @@ from hibernaut.store.memory.files import FileRow
 from hibernaut.store.stores import TenantStores
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AttachedFile:
     """A file of a folder that is attached to an agent. Its name is `folder/file`."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.services.prompt.system_messages import CompiledMessage, SystemMessages, system_row
 from hibernaut.services.records import Records
 from hibernaut.store.conversations.conversations import LoadedConversation
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PromptSubject:
     """The inputs of a recompilation: the agent with the conversation's overrides, and the blocks visible in it."""
 

@@ -7,7 +7,7 @@ decision 23); clients are shown the newest compilation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.agents.agent_types import spec_of
@@ -21,6 +21,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import CompiledFrom, Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.messages.message import Message
@@ -31,7 +32,7 @@ from hibernaut.store.stores import TenantStores
 _DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompiledMessage:
     """The text and the sources of a system message. `changed`: the sources differ from those recorded in the head."""
 

@@ -7,7 +7,6 @@ are the current ones; sizes are those of what is sent, which may be an older sys
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.memory.system_prompt import core_memory_section
@@ -18,6 +17,7 @@ from hibernaut.domain.turn.actor import Actor, actor_of
 from hibernaut.domain.window import sent_messages, window
 from hibernaut.schemas.agents.agent import ContextWindowOverview, PromptPrice, StoredAgent
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import INTERNAL, Message
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_call import ToolSpec
@@ -26,7 +26,7 @@ from hibernaut.services.records import Records
 from hibernaut.store.conversations.conversations import LoadedConversation
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MeasuredWindow:
     """A window as clients are shown it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all that
     is sent, with these.

@@ -8,13 +8,13 @@ conversation, and a report lists the repairs. A consistent active run, pending a
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from hibernaut.domain.window.open_calls import INTERRUPTED, LAST_ROWS, Closing, closed, open_at_end
 from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.repair import Repair
 from hibernaut.schemas.stop import RunStatus
@@ -30,7 +30,7 @@ TRIES = 20
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Diagnosis:
     """The damage that was found: `rows` are missing from the log, `window` is the corrected window, `queue` holds the runs that
     wait.

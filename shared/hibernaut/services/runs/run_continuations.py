@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import StopReason
@@ -14,7 +13,7 @@ MOST_ANSWERS = 100
 """The largest number of answers that are followed in one look."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Continuation:
     """The newest run of a chain. `pending`: the approval that it waits for."""
 

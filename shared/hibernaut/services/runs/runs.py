@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
@@ -12,6 +12,7 @@ from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaMessage
 from hibernaut.schemas.runs.approval import RunApproval
 from hibernaut.schemas.runs.run import Run, RunMetrics, StoredRun
@@ -35,7 +36,7 @@ MOST_READ = 10_000
 """The maximum number of list rows that are searched for one page."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunQuery:
     """The filter and page of a list of runs. Empty sequences and None do not filter. `active`: only runs that have not ended."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -11,6 +10,7 @@ from hibernaut.domain.models.usage_rows import usage_rows, usage_total
 from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import compose
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaMessage
 from hibernaut.schemas.runs.step import ModifyFeedback, Step, StepMetrics, StoredStep
 from hibernaut.schemas.runs.trace import ProviderTrace
@@ -27,7 +27,7 @@ MOST_READ = 10_000
 """The maximum number of steps that are searched for one page."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StepQuery:
     """The filter and page of a list of steps. None and empty sequences do not filter. `tags`: a step has at least one of them.
     `feedback`: a step has this feedback. `has_feedback`: a step has any feedback (True) or none (False).
@@ -48,7 +48,7 @@ class StepQuery:
     project_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UsageQuery:
     """Which steps a report adds up: those of a time, an agent, an API key, a model (its handle or its name), made before a cursor."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal, assert_never
 
@@ -20,6 +20,7 @@ from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.schedule import OutcomeError, OutcomeStatus, PauseReason, ScheduledMessage, ScheduleOutcome
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.errors import Conflict, HibernautError, NotFound, Unavailable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import DEFAULT_MAX_STEPS, LettaAsyncRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
@@ -43,7 +44,7 @@ Fired = Literal["fired", "failed", "early", "gone"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Occurrence:
     """One firing of a schedule. `at_ms`: the nominal time; None: it was requested. `name`: what its otids and its digest are made of."""
 
@@ -63,7 +64,7 @@ class Occurrence:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FiringParts:
     """The collaborators of `ScheduleFiring`. The first three are built at their first use."""
 

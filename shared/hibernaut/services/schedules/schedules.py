@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hibernaut.domain import schedules as calendar
@@ -26,6 +26,7 @@ from hibernaut.schemas.agents.schedule import (
 )
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound, Unprocessable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Host
 from hibernaut.services.schedules.alarms import alarm_of
 from hibernaut.services.schedules.firing import ScheduleFiring
@@ -44,7 +45,7 @@ _After = Callable[[ScheduleState, datetime, int], ScheduleState]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScheduleQuery:
     """A page of schedules. `agent_id` None: those of the tenant. `after`: the id of the last schedule of the page before."""
 

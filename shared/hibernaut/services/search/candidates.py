@@ -8,7 +8,6 @@ hundreds of documents does not slow a search down.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import mul
 
 from hibernaut.domain.search.bm25 import Scan, rarities, scan, shares
@@ -16,6 +15,7 @@ from hibernaut.domain.search.fusion import spread
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 
@@ -25,7 +25,7 @@ vector search embeds the newest and reports that it may miss others."""
 Scored = tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Candidates:
     """Lexical and vector hits: ids with scores from 0 to 1. `unseen`: ids without a comparable vector. `missed`: hits may be
     missing.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ from hibernaut.domain.search.fusion import Ranked, fused
 from hibernaut.domain.search.index_documents import name_of, place_of
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
 from hibernaut.schemas.messages.message import Message
@@ -29,7 +30,7 @@ from hibernaut.store.stores import TenantStores
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SearchScope:
     """The scope of a search: archives, folders or agents (`places`; None: all of the tenant), narrowed by the other filters.
 
@@ -47,7 +48,7 @@ class SearchScope:
     end: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SearchHit(Generic[R]):
     """A record, its fused score, and its rank in each list (from 1; None: not in the list)."""
 
@@ -57,7 +58,7 @@ class SearchHit(Generic[R]):
     vector_rank: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SearchResult(Generic[R]):
     """The hits, best first. `incomplete`: hits may be missing, because too many records are pending or the index is being
     rebuilt. `asleep`: the index is unavailable, and the hits come from the newest part of the table. `words_only`: the query was
@@ -83,7 +84,7 @@ LONGEST_QUERY = 8_000
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Tail:
     """The documents that the index does not hold yet, by name. `cut`: there are more."""
 

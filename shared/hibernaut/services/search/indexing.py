@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import in_context, name_of, place_of
@@ -21,6 +21,7 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.storage.table import Change, ConditionFailed, Item, Key
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import IndexDocument
 from hibernaut.services.search.late_visibility import LateVisibility
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
@@ -39,7 +40,7 @@ MOST_REFUSALS = 3
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IndexedBatch:
     """The result of a batch: the number of indexed pointers, and the keys to process again. `asleep`: the index was unavailable.
     `oldest_ms`: the age of the oldest record of these keys in milliseconds, where the batch knows it.

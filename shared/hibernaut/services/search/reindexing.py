@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.storage.table import ConditionFailed
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import Kind
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
@@ -25,7 +26,7 @@ MOST_STANDING = 1000
 """A rebuild is complete only if fewer pointers than this are pending; clients may write meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Progress:
     """`records`: records that have a pointer. `places` of `of`: agents, archives and folders that are done, of all."""
 

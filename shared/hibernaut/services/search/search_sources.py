@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hibernaut.domain.search import index_documents
 from hibernaut.ports.memory.embedder import Embedder, Embedders
 from hibernaut.ports.memory.memory_index import WORDS
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search import IndexDocument, Kind
 from hibernaut.schemas.messages.message import Message
@@ -39,7 +39,7 @@ class NoEmbedders:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddingSpace:
     """The embedding space that holds the documents of a place, and its embedder (None: the documents are found by words only)."""
 
@@ -47,7 +47,7 @@ class EmbeddingSpace:
     embedder: Embedder | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceDocuments:
     """The documents of the records that a pointer names, and the ids without a record (deleted or never written)."""
 

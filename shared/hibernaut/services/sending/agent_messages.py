@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -31,6 +30,7 @@ from hibernaut.ports.tracing import run_context
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import HibernautError, Unavailable
 from hibernaut.schemas.ids import is_id
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import InputMessage, LettaRequest, MessageCreate
 from hibernaut.schemas.runs.turn import AwaitedReply, Claim, ClaimedResult
@@ -57,7 +57,7 @@ Reach = Callable[[str | None, Sequence[str]], set[str]]
 """The agents among these that an API key reaches."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Asked:
     """A call, the step that makes it, and its arguments."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from hibernaut.domain.turn import approvals as decisions
@@ -22,6 +22,7 @@ from hibernaut.schemas.access.budget import RunBudgets
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ApprovalPending, Busy, Conflict, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate, RequestConfig, WhenBusy
@@ -58,7 +59,7 @@ def nothing_beside(run: StoredRun) -> Sequence[Change]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SendRequest:
     """One request to an agent, as a route passes it.
 
@@ -87,7 +88,7 @@ class SendRequest:
     model_checked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AcceptedRequest:
     """The run of an accepted request. `attached`: an earlier request created the run. `waits`: the run is in the queue."""
 
@@ -96,7 +97,7 @@ class AcceptedRequest:
     waits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Arrival:
     """A validated request before its transaction: its run with the messages as input, and its idempotency marks."""
 

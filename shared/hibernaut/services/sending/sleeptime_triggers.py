@@ -11,7 +11,7 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from hibernaut.domain.agents import sleeptime
@@ -21,6 +21,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import HeardConversation, ManagerType, SleeptimeTrigger
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import AgentPaused, BudgetExceeded, HibernautError, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.host import Host
@@ -39,7 +40,7 @@ TRIES = 20
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Transcript:
     """The text of a message, and what did not fit into it, by conversation. `text` "": there is nothing to tell."""
 

@@ -8,19 +8,19 @@ stays. What happens after it (the reply, a handover, a callback) is not charged 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.aws_prices import cost_of
 from hibernaut.ports.meter import Meter
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.aws_use import AwsUse
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.runs.write_estimates import acceptance_units, commit_units
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChargedWrite:
     """A run and a step with the price of their transaction and of all before it, and what the transaction charges for."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from hibernaut.domain.agents import group_turns
 from hibernaut.domain.agents.agent_calls import group_of
@@ -21,6 +21,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import Block, StoredBlock
 from hibernaut.schemas.memory.file import Desk
 from hibernaut.schemas.memory.passage import Passage
@@ -36,7 +37,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeskChange:
     """The files that the agent had open before the step, and those that are open after its tools."""
 
@@ -44,7 +45,7 @@ class DeskChange:
     after: Desk
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolEffects:
     """The changes that a step's tools make within the step's transaction. `blocks` is the agent's core memory after the tools; a
     block that a tool created has no id yet. `editors`: pairs of a block's id (of its label, if it has none yet) and a tool that changed it.
@@ -69,7 +70,7 @@ class ToolEffects:
         return [tool for edited, tool in self.editors if edited == name]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StepWork:
     """The input of one attempt, with the state that its commit writes. `after` is the head after the step; `system` is the new
     row of the system message if it was recompiled.

@@ -5,12 +5,12 @@ it fails no step.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from hibernaut.domain.redaction import without_words
 from hibernaut.ports.model import ModelReply, ModelRequest, Models
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.trace import ProviderTrace
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
@@ -19,7 +19,7 @@ from hibernaut.store.stores import TenantStores
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TracedCall:
     """A step's model call, which took so many seconds: its reply, or the error that it ended with."""
 

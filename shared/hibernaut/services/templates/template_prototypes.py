@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.agent import StoredAgent, UpdateAgent
@@ -19,6 +18,7 @@ from hibernaut.schemas.agents.template import SaveTemplate, StoredTemplate
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import compose, order_of
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.agents.agent_parts import new_block
@@ -38,7 +38,7 @@ _TAKEN_OVER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Prototype:
     """An agent as a version describes it, with its blocks."""
 
@@ -46,7 +46,7 @@ class Prototype:
     blocks: Sequence[StoredBlock]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MigrationChoice:
     """Who migrates, and what is preserved."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.files import file_views
@@ -17,6 +16,7 @@ from hibernaut.domain.files.file_texts import lines_of
 from hibernaut.domain.turn.actor import Call
 from hibernaut.ports.memory.file_reader import BadPattern, TooSlow
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import Desk, OpenFile
 from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of, named
@@ -36,7 +36,7 @@ RETURNED = 40_000
 """The maximum number of characters of opened windows in a tool return."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FileAnswer:
     """The return of a call to the model, and its change to the desk, if any."""
 
@@ -49,7 +49,7 @@ class _BadFileArguments(ValueError):
     """Invalid arguments of a call. The text tells the model what is expected."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _FilesInReach:
     """The agent's files by id, its desk before the step, and the desk after the step's earlier calls."""
 

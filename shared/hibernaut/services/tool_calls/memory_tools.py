@@ -7,7 +7,6 @@ Results have V1's shapes. An invalid argument (a date, a limit) is an error retu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Literal
@@ -19,6 +18,7 @@ from hibernaut.domain.times import local_time, moment_of
 from hibernaut.domain.turn.actor import Call
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.host import Host
@@ -36,7 +36,7 @@ MOST_RESULTS = 100
 _ROLES = ("assistant", "user", "tool")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MemoryAnswer:
     """The return of a call to the model, and the passage that it inserts, if any."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -24,6 +24,7 @@ from hibernaut.ports.tools.tool_runner import ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import MasterKeyUnavailable, place_of
 from hibernaut.schemas.faults.secret_errors import SecretUnreadable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.turn import Claim, ClaimedResult
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
@@ -69,7 +70,7 @@ class ClaimHeld(Exception):
         super().__init__(f"claimed for another {seconds:.0f} s")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolLimits:
     """The limits of one call: of a custom tool `timeout` in seconds and `memory` in bytes; `reply` are the seconds for which a call to other
     agents waits for their replies.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.tools.mcp.oauth import OAuthFault
 from hibernaut.ports.tools.mcp import McpFailure
 from hibernaut.ports.tools.oauth import OAuthUnreachable
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.mcp.oauth import FlowStatus
 from hibernaut.schemas.mcp.server import CreateMcpServer, CreateStdioMcpServer, McpServerType
@@ -16,7 +16,7 @@ from hibernaut.services.mcp.oauth_flows import BegunFlow, OAuthFlows
 from hibernaut.services.tools.mcp_servers import McpServers
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConnectedServer:
     """A server whose tools could be read."""
 

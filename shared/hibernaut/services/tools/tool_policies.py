@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 from hibernaut.domain.tools import tool_policy
@@ -13,6 +12,7 @@ from hibernaut.domain.wire.listing import FilteredPage, sought
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.call_record import StoredCalls, ToolCallRecord
 from hibernaut.schemas.tools.tool import Tool
 from hibernaut.schemas.tools.tool_policy import (
@@ -41,7 +41,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallQuery:
     """The filter and the page of the list of recorded calls; None does not filter."""
 

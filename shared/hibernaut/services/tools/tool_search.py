@@ -6,12 +6,12 @@ V1 embeds tools in a vector store. A tenant has some hundred tools at most, whos
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.search.bm25 import best
 from hibernaut.domain.wire.listing import Page
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import StoredTool, ToolSearchResult
 from hibernaut.services.tools.tools import ToolFilter, Tools
 
@@ -21,7 +21,7 @@ MOST_RESULTS = 100
 SearchMode = Literal["vector", "fts", "hybrid"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolQuery:
     """A search. Without a text all tools that pass are results, newest first. `tags`: any of them."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.tools import time_limits
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id, builtin_tools
@@ -18,6 +17,7 @@ from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME, NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains, leave
 from hibernaut.services.records import Records, by_key
@@ -38,7 +38,7 @@ _OF_CODE = (
 """The fields of a built-in tool that cannot be changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolFilter:
     """The filter of a list of tools (Letta V1 API, digest 2.9)."""
 

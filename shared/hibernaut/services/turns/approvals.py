@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 
 from hibernaut.domain.turn import approvals as decisions
@@ -17,6 +16,7 @@ from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import How, PendingApproval, Resolution
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import ApprovalCreate, ToolReturnCreate
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 Answer = ApprovalCreate | ToolReturnCreate
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AnswerResult:
     """The run that an answer created. `attached`: the same answer arrived earlier, and the run is that of the earlier one."""
 

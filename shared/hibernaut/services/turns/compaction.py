@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from hibernaut.domain.budgets import Spending
@@ -24,6 +24,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.compaction import CompactionPlan, CompactionResponse
 from hibernaut.schemas.models.model_settings import CompactionSettings
@@ -55,7 +56,7 @@ _BUSY = "CONFLICT: Cannot compact the conversation: another request is currently
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompactionParts:
     """The collaborators of `Compaction`."""
 

@@ -7,12 +7,13 @@ input of a long request follows in transactions of its own, before the run's fir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.ports.storage.table import Condition, ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.stop import RunStatus
@@ -26,7 +27,7 @@ MAX_READS = 20
 """How often a queue is read before the handover fails because the queue and the count in the head disagree."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InterruptingRun:
     """A run that takes a conversation from its owner. One transaction creates the run, with its input and the idempotency marks
     of its request, and makes it the owner.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from hibernaut.domain.agents.agent_calls import group_of
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
@@ -20,7 +20,7 @@ MOST_MESSAGES = 1_000
 _ONE_ANSWER_FIRST = "The answer to an approval must be the first message of its request, and the only answer in it."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RequestInputs:
     """The validated input of a request. The `answer` to an approval, if there is one, precedes the messages."""
 

@@ -7,19 +7,19 @@ how the sleep-time agents' runs are accepted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.agents import sleeptime
 from hibernaut.ports.clock import Ids
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.group import ManagerType, SleeptimeTrigger, StoredGroup, TriggerReason
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CountedTurn:
     """What a turn's end changes of its group, and the trigger that it writes, if any."""
 

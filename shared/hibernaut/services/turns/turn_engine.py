@@ -7,7 +7,7 @@ write.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from hibernaut.domain.agents.agent_calls import ALL_CALLS
@@ -31,6 +31,7 @@ from hibernaut.domain.window import sent_messages, window
 from hibernaut.ports.storage.table import ConditionFailed, TooLarge
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.turn import Journal, Stamp
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -56,7 +57,7 @@ REDONE = 20
 """How often the tools of one step run at most, while concurrent edits of the same memory make the commit fail."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EngineParts:
     """The collaborators of `TurnEngine`."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.agents.agent_calls import awaited_by
@@ -29,6 +29,7 @@ from hibernaut.ports.storage.table import Change, ConditionFailed, Put, TableErr
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.group import SleeptimeTrigger
 from hibernaut.schemas.errors import Conflict, HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
@@ -60,7 +61,7 @@ class MemoryConflict(Exception):
     """A block or the agent has changed since it was read. Nothing was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnitOfWork:
     """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction; it
     says whether the run ends.

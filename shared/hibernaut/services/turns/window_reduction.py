@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from hibernaut.domain.models.tokens import count
 from hibernaut.domain.window import summaries, window
@@ -15,6 +14,7 @@ from hibernaut.domain.window.compaction import LEAST_SUMMARY, Measures, Split, c
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import MODEL_CALL_ERRORS, HibernautError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import CompactionStats
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.compaction import CompactionPlan, DroppedMessage
@@ -27,7 +27,7 @@ SHOWN = 200
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompactionInput:
     """The window to compact. `run_id`: the active run, None for a compaction on request. `again`: the number of compactions that
     the run's current step has had before.
@@ -46,7 +46,7 @@ class CompactionInput:
         return window.tokens(self.messages) + self.subject.fixed_tokens
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompactionResult:
     """The reduced window. `kept` begins with the unchanged system message; the `summary`, if there is one, follows it."""
 

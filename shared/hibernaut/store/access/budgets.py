@@ -10,7 +10,6 @@ A subject without a budget has no counters. The records of budgets are remembere
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -18,6 +17,7 @@ from hibernaut.domain.budgets import NANO, BudgetStanding, BudgetWindow, Spendin
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import ABSENT, Change, Delete, Item, Key, Op, Put, Term, Update
 from hibernaut.schemas.access.budget import BudgetUse, RunBudgets, RunSlot, StoredBudget
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.access import budget_keys
 from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
@@ -35,7 +35,7 @@ OPEN = "open"
 """The attribute with the number of runs that hold a slot."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RememberedBudget:
     """A record as it was read at a moment of the process's clock. `budget` None: there is none."""
 

@@ -6,10 +6,10 @@ items expire: a gateway may fail to report the end of a connection. Only reads s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hibernaut.ports.storage.table import ABSENT, Change, Delete, Item, Put, Table, Update, eq
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.table import keys
 
@@ -19,7 +19,7 @@ FOLLOW_LIFE = timedelta(minutes=16)
 """One worker has 15 minutes; the next one extends the follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoredConnection:
     """A connection, with the digest of its key (empty: it has none)."""
 
@@ -28,7 +28,7 @@ class StoredConnection:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Follows:
     """The unexpired follows of a connection, by request id; and all of them with their expiry, for the condition of a new one."""
 

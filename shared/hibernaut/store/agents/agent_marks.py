@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 
 from hibernaut.domain.wire.listing import Page, no_entry
 from hibernaut.ports.storage.table import Delete, Item, Put, Query, Update, Value
 from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.agents import agent_mark_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.lists.row_lists import MOST_AT_ONCE, RowList
@@ -34,7 +34,7 @@ RowsOf = Callable[[Sequence[str]], Mapping[str, Item]]
 """Returns the list rows of agents by id."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MarkBuild:
     """How far the marks of older data are written. `after`: the agent up to which this round came; "": the round begins anew."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Check, Condition, Delete, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.agents.conversation import Head, Segment, Window
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message, Role
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.memory.search_outbox import SearchOutbox
@@ -50,7 +51,7 @@ class RowText(NamedTuple):
         return cls(row.id, row.role, json_of(row))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoadedConversation:
     """A consistent snapshot of a conversation: the head, and the messages of its window in order (the system message first)."""
 

@@ -7,9 +7,9 @@ ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.schemas.agents.conversation import Head, Window
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.table.lists.logs import LogEnd
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
@@ -20,7 +20,7 @@ _APART = ("system", "summary")
 """The roles whose rows belong to a window only if they are pinned, or conversational (`store.logs.is_said`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WindowIdList:
     """The ids of one window at one version of its head. `newest`: the id of the last row that was read, None if there was
     none.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.domain.events import OutboundEvent, events_of, wanted
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.events.facts import EVENT_TYPES, Fact
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.events import event_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
@@ -28,7 +28,7 @@ LEFT_MS = 90_000
 _NAME = "wanted"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WantedTypes:
     """The event types that somebody wants, as they were read at a moment of the process's clock. `version` 0: nothing is stored."""
 

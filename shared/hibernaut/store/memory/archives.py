@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hibernaut.ports.storage.table import PRESENT, Change, Check, Delete, Item, Key, Op, Put, Query, Term, Update, eq
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage, StoredArchive, default_archive_id
 from hibernaut.schemas.memory.version import SERVER, Author, StoredVersion
 from hibernaut.store.memory.passages import OPEN, PassageStore
@@ -34,7 +34,7 @@ REMEMBERED = timedelta(days=7)
 """The retention of a deleted archive's item: longer than any pointer to its passages waits for the indexer."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArchiveTotals:
     """The number of passages, and their tags in alphabetical order."""
 

@@ -9,7 +9,6 @@ token is unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.storage.table import (
@@ -27,6 +26,7 @@ from hibernaut.ports.storage.table import (
     eq,
 )
 from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import ENDED, Desk, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.store.memory.search_outbox import SearchOutbox
@@ -43,7 +43,7 @@ GONE = "gone"
 """The token of a file that is being deleted. No worker can take such a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FileRow:
     """A file in a folder's list. `readable`: the text of the file is stored, so agents can open it."""
 
@@ -56,7 +56,7 @@ class FileRow:
     characters: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeasedFile:
     """A file with its lease. `lease`: the end of the lease in milliseconds since 1970; 0: no worker holds the file."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from math import ceil
@@ -15,6 +15,7 @@ from math import ceil
 from hibernaut.domain.memory.versions import ChainCheck, ChainLink
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.version import SERVER, Author, ChainReport, StoredVersion
 from hibernaut.store.memory.folder_pieces import FolderPieces
@@ -39,7 +40,7 @@ OPEN = "open"
 """The state of an archive that is not deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PastPassage:
     """A passage that was deleted: the version that made it (None: older data), the one that deleted it, and what it said."""
 
@@ -48,7 +49,7 @@ class PastPassage:
     passage: Passage
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunPassage:
     """A passage that a run stored, with the number and the hash of the version that made it."""
 

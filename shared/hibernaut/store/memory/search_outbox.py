@@ -8,10 +8,10 @@ too, so that the indexer removes the records from the index.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from hibernaut.ports.storage.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import Kind
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
@@ -38,7 +38,7 @@ NO_COPY = "-"
 Stage = Literal["POINTS", "WAITS", "OVER"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pointer:
     """An entry of the outbox.
 
@@ -71,7 +71,7 @@ class Pointer:
     replaced: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IndexBuild:
     """The newest build of a tenant's index: its ordinal number (0: none yet) and its stage.
 

@@ -5,16 +5,15 @@ This module has reads and single changes. `store.runs.transactions` combines cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hibernaut.ports.storage.table import ABSENT, Item, Op, Put, Term, Update, Value
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApprovalState:
     """The record of an approval, and the task token that ends the workflow's wait for the answer ("": no workflow waits)."""
 

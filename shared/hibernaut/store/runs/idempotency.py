@@ -5,12 +5,12 @@ re-sends it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import Delete, Item, Key, Update, eq
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.access.budgets import BudgetReading
 from hibernaut.store.agents.pauses import PauseReading
 from hibernaut.store.conversations.conversations import ConversationStore
@@ -29,7 +29,7 @@ _PARTLY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KnownRequest:
     """The run that accepted the request earlier; or no run, and the marks that the new run's transaction must write.
 

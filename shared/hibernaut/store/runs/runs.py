@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
 from hibernaut.ports.storage.table import ABSENT, Check, Condition, Item, Key, Op, Put, Term, Update, Value
 from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.events import EventBatch, RunEvent
 from hibernaut.schemas.runs.run import StoredRun, TakeUp
 from hibernaut.schemas.runs.turn import Claim, Journal
@@ -45,7 +46,7 @@ MAX_READS = 20
 """Reads of a journal before `journal_of` raises Conflict because the run and the journal disagree."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunState:
     """A run with the attributes that its transactions have conditions on.
 

@@ -8,13 +8,13 @@ earlier read: the conditions of the step's own transactions detect a change sinc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hibernaut.ports.storage.table import Item, Key
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.agents.conversation_record import StoredConversation
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.agents.agents import AgentStore
@@ -40,7 +40,7 @@ class BatchReading(Protocol):
     def take(self, found: Mapping[Key, Item]) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AcceptedRun:
     """A run and the head of its conversation, as the accepting transaction wrote them."""
 

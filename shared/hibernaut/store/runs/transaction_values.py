@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hibernaut.domain.budgets import NOTHING_SPENT, Spending
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.events.facts import Fact
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.events import RunEvent
@@ -20,7 +21,7 @@ INPUT_PAGE = 40
 request are stored on the run. The run's first step appends them page by page before it calls the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IdempotencyMark:
     """An idempotency key of an accepted request: a fingerprint or an otid with a time to live of `life` seconds.
 
@@ -34,7 +35,7 @@ class IdempotencyMark:
     replaces: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StepWrites:
     """The output of a step: rows of the log, the record of the step, and events for the run's event log.
 
@@ -50,7 +51,7 @@ class StepWrites:
     facts: Sequence[Fact] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Handover:
     """The next owner of the conversation: a run and the messages of its input, or no run.
 
@@ -62,7 +63,7 @@ class Handover:
     fresh: Sequence[IdempotencyMark] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunEnding:
     """The end of a run: its last state and its successor.
 
@@ -76,7 +77,7 @@ class RunEnding:
     asks: PendingApproval | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApprovalConsumption:
     """A consumed approval and the rows that the same transaction appends to the log."""
 
@@ -84,7 +85,7 @@ class ApprovalConsumption:
     rows: Sequence[Message] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RepairPlan:
     """A head before and after its repair. `lost`: the ids of queue entries without a waiting run."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.agents.schedule import MOST_OUTCOMES, PauseReason, ScheduleOutcome, StoredSchedule
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.schedules import schedule_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, expired, freed
@@ -26,7 +27,7 @@ LOST_MS = 120_000
 """Milliseconds after its time at which an occurrence that a scheduler outside should have fired counts as lost, and the sweep fires it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScheduleState:
     """A schedule, and its attributes beside the record. `next_ms`: its next nominal time; None: it is paused or over. `outside`: a scheduler outside
     the process fires it. `key_id`: the API key that it acts for. `outcomes`: newest first.

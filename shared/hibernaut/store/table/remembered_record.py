@@ -6,11 +6,11 @@ That there is no record is remembered as long, so that a tenant without one pays
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import Item, Key
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
 
@@ -23,7 +23,7 @@ _ONLY = "record"
 """The one name in a tenant's cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remembered(Generic[T]):
     """A value as it was read at a moment of the process's clock."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hibernaut.ports.storage.table import ABSENT, Change, Check, Delete, Put, Update, Value, eq
 from hibernaut.schemas.agents.staged_import import AgentSkills
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.bodies.codec import Codec, expired
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
@@ -22,7 +23,7 @@ MARK_LIFE = timedelta(minutes=15)
 """How long a repeated request finds the import of the first one."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportState:
     """An import under way. `attempt`: the newest worker's; `rows`: the number of messages written; `blob`: the key of its data."""
 
@@ -32,7 +33,7 @@ class ImportState:
     blob: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportMark:
     """The import of a request, by the digest of its body, so that a repeated request finds it."""
 

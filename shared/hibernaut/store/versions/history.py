@@ -6,18 +6,18 @@ Knows that a version holds what was before it. Must not know which record it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import RecordVersion, StoredVersion
 from hibernaut.schemas.memory.version_faults import VersionExpired
 from hibernaut.store.versions.version_keys import VersionPlace
 from hibernaut.store.versions.version_store import RecordState, VersionStore, read_chain
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VersionState:
     """A record in one version. `content` None: this version deleted it. `stored` None: it was not recorded, or has expired."""
 

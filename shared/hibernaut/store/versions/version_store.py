@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic import BaseModel
@@ -22,6 +22,7 @@ from hibernaut.domain.memory import versions
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import Item, Put, Value
 from hibernaut.schemas.base import JsonObject, wire_time
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import SERVER, Author, ChangeKind, PriorRecord, StoredVersion
 from hibernaut.store.table.bodies.codec import Codec, expired, json_of
 from hibernaut.store.table.tenant_table import TenantTable
@@ -37,7 +38,7 @@ CHAIN = "chain"
 _NAMES = ("meta", "ttl", "v")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Edit:
     """Who makes a change, and of which kind it is. `restored`: the version that a rollback brings back. `at`: when (None: now)."""
 
@@ -50,7 +51,7 @@ class Edit:
 UNKNOWN = Edit()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecordState:
     """A record as versions see it: its number, its chain ("" if it has no version yet), and its JSON (None: it is deleted)."""
 
@@ -59,7 +60,7 @@ class RecordState:
     content: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChainHead:
     """The newest version that a record names: its number, its hash, its time, and when it expires in seconds since 1970. 0, "" and None: there is none."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
+from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Retention
 from hibernaut.wiring.configuration.variables import BadSetting, days_in
 
@@ -22,7 +22,7 @@ class RetentionNames(NamedTuple):
 VARIABLES = RetentionNames()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RetentionSettings:
     """`rest_after`: the time after which an idle agent is put to rest. `messages`: what becomes of old messages and runs. None: nothing."""
 

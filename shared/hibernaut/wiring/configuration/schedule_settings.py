@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.configuration.variables import BadSetting
 
 MOST_ALARMS = 10_000
@@ -12,7 +12,7 @@ MOST_ALARMS = 10_000
 LARGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScheduleSettings:
     """`function`: the ARN of `fire_schedule` (empty: the sweep fires what is due itself). `group` and `role`: the schedule group, and the ARN of the role by which
     EventBridge invokes that function (empty: EventBridge fires nothing). `most`: the number of alarms of a tenant.

@@ -13,8 +13,9 @@ HIBERNAUT_API_URL         address of the API, where the `client` of a tool reach
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hibernaut.schemas.immutable import immutable
 from hibernaut.wiring.configuration.variables import BadSetting, address_in, megabytes_in
 
 PYPI = "https://pypi.org/simple/"
@@ -22,7 +23,7 @@ INDEX, SIZE = "HIBERNAUT_PACKAGE_INDEX", "HIBERNAUT_PACKAGE_SIZE"
 USUAL_SIZE = 250 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PackageSettings:
     """`index`: its address (empty: no packages are installed); `size`: bytes of the packages of one tool."""
 
@@ -33,7 +34,7 @@ class PackageSettings:
 USUAL_PACKAGES = PackageSettings()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeployedToolSettings:
     """What tools need on AWS. `builder`: the name of the function that builds their packages; `api_url`: where their `client` sends its requests. Both may be empty."""
 

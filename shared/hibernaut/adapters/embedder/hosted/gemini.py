@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
 from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
 from hibernaut.adapters.embedder.hosted.openai import other_size
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 TASKS = ("RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY")
 PREFIXES = ("title: none | text: ", "task: search result | query: ")
@@ -20,7 +21,7 @@ def takes_task(model: str) -> bool:
     return not model.startswith("gemini-embedding-2")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GeminiFormat:
     """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
 

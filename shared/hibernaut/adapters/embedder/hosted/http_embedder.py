@@ -9,7 +9,6 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.embedder.hosted.replies import batches, vector_of
@@ -18,6 +17,7 @@ from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import max_tokens_of, space_of
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -52,7 +52,7 @@ class EmbeddingFormat(Protocol):
         """The vectors in the order of the texts; None if the response does not tell which vector belongs to which text."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddingModel:
     """What is embedded by: a model's name and the dimension of its vectors. `space`: its name if `model` alone does not identify it."""
 
@@ -68,7 +68,7 @@ def direct() -> Client:
     return Client(trust_env=False, follow_redirects=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddingServer:
     """The base address of a provider. `headers` authenticate each request. `key_advice`: what to do if the provider refuses them. `dial` makes
     the HTTP client at the first request.

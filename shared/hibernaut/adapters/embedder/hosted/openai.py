@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel, EmbeddingServer, HttpEmbedder
 from hibernaut.domain.models.embedding_models import known
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddingRoute:
     """What a provider's `/embeddings` takes. `most_tokens` is below the published limit, because our count is an estimate.
 
@@ -50,7 +50,7 @@ ROUTES: Mapping[str, EmbeddingRoute] = {
 """By the name of the provider, or V1's endpoint type."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenAIFormat:
     """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
 from hibernaut.adapters.embedder.hosted.gemini import PREFIXES, TASKS, takes_task
@@ -14,9 +14,10 @@ from hibernaut.adapters.embedder.hosted.openai import other_size
 from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
 from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VertexFormat:
     """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
 
@@ -45,7 +46,7 @@ class VertexFormat:
         return [each.get("values") if isinstance(each, dict) else None for each in found]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VertexContentFormat:
     """The format of `:embedContent` for one model. It takes one text in a request (googleapis/python-genai#2165)."""
 

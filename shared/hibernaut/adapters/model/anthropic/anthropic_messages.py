@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import assert_never
 
 from hibernaut.adapters.model.anthropic.anthropic_thinking import ROOM, Thinking, thinking_of
@@ -22,6 +21,7 @@ from hibernaut.domain.models.anthropic_models import AnthropicTraits
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import CacheLife
 
 DEFAULT_MAX_TOKENS = 4096
@@ -33,7 +33,7 @@ _USER = re.compile(r"[A-Za-z0-9_-]{1,256}")
 """`metadata.user_id`: at most 256 characters (vercel/ai#12419); other servers take no others (claude-code-best/claude-code#420)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MessagesServer:
     """What the builder knows of the server. `name` is the provider's, `betas` are those of `BETAS` that it takes, `cache_life` the time
     to live of all markers (`CacheControlEphemeralParam.ttl`).
@@ -44,7 +44,7 @@ class MessagesServer:
     cache_life: CacheLife = "5m"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MessagesRequest:
     """The body of POST /v1/messages, and the values of its header `anthropic-beta`."""
 

@@ -12,6 +12,7 @@ from hibernaut.adapters.model.wire.provider_errors import model_error, read_refu
 from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.native import NativeReply
 from hibernaut.schemas.models.model_call import CacheLife, Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
@@ -26,7 +27,7 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Origin:
     """The provider that gives a reply, and the model by the name that it was asked by."""
 

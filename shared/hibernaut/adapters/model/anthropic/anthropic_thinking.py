@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, ThinkingEffort
 from hibernaut.domain.models.model_settings import SMALLEST_BUDGET
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import LLMConfig
 
 ROOM = 4096
@@ -15,7 +14,7 @@ DROP: JsonObject = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 """Thinking whose prefix has changed is dropped instead of refused (`BetaThinkingBlockBindingParam`, "Preserved thinking")."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Thinking:
     """`parameter`: the value of `thinking`, None: left out. `thinks`: the model thinks before its reply. `replays`: its earlier thinking
     goes back. `effort`: the value of `output_config.effort`.

@@ -6,10 +6,11 @@ A family that the table does not know gets what every model with tools takes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from hibernaut.schemas.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConverseTraits:
     """What a family takes. `forces`: a tool choice other than the model's own. `streams_tools`: tools in ConverseStream. `caches`: cache
     points. `rich_results`: a status and images in a tool's result. `structured`: a schema for the reply.

@@ -15,6 +15,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, RedactedReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
@@ -30,7 +31,7 @@ _FINISH: dict[str, FinishReason] = {
 _FAULTY = frozenset({"malformed_model_output", "malformed_tool_use"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConverseSent:
     """The provider, the model by the name that it was asked by, and the body of the request."""
 

@@ -9,7 +9,6 @@ import base64
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from hibernaut.adapters.model.wire.http_stream import HttpAnswer
@@ -17,6 +16,7 @@ from hibernaut.adapters.model.wire.json_fields import text_of
 from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from botocore.eventstream import EventStreamMessage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StreamEvent:
     """`kind` is the header `:event-type`, `content` the payload."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hibernaut.adapters.model.demo.demo_view import DemoView, ReturnedCall, SeenBlock, read_object
 from hibernaut.adapters.model.demo.demo_words import Wish, fact, matching, wish
 from hibernaut.ports.model import ToolSpec
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 SIGNATURE = "small built-in demo model"
 INTRODUCTION = (
@@ -31,7 +31,7 @@ _WITH = re.compile(r"^\s*(?:with|on|for|:)\s+", re.IGNORECASE)
 _CLIP = 600
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DemoText:
     """A text reply. `to_person`: it belongs to the conversation, unlike a summary."""
 
@@ -39,7 +39,7 @@ class DemoText:
     to_person: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DemoCall:
     """A tool call."""
 

@@ -15,6 +15,7 @@ from hibernaut.domain.tools.tool_returns import unwrapped
 from hibernaut.domain.window.sent_messages import without_updates
 from hibernaut.ports.model import ModelRequest
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 
 _SECTION = re.compile(r"<memory_blocks>(.*)</memory_blocks>", re.DOTALL)
@@ -41,7 +42,7 @@ class SeenBlock:
         return [line for line in self.value.split("\n") if line.strip()]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReturnedCall:
     """A call and its return. `returned` is the unpacked message of the return."""
 

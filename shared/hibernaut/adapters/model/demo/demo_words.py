@@ -6,8 +6,9 @@ Plain text rules. Knows no tool and no message.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from hibernaut.schemas.immutable import immutable
 
 WishKind = Literal["remember", "forget", "recall", "search", "archive", "look_up", "other"]
 
@@ -54,7 +55,7 @@ _KEPT = frozenset(_AUXILIARY.split("|"))
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wish:
     """What a person wants, and its subject: the rest of the sentence in the person's own words."""
 

@@ -22,6 +22,7 @@ from hibernaut.ports.model import Delta, ModelReply, ModelToolCall
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ReasoningContent
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.native import NativeReply
 from hibernaut.schemas.models.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
@@ -37,7 +38,7 @@ _PIECES = ("text", "summary", "data", "signature")
 """The members of a reasoning detail whose pieces are joined (openrouter.ai, reasoning tokens, streaming)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatAsked:
     """What was asked: the provider's name and dialect, and the body as sent."""
 

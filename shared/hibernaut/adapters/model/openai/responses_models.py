@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from hibernaut.schemas.immutable import immutable
 
 _BEDROCK = re.compile(r"^(?:[a-z-]+\.)?openai\.")
 STRENGTHS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """All efforts, the weakest first (`openai` 3.54, types/shared/reasoning_effort.py)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelOptions:
     """What a model takes. `efforts` empty: the model does not reason.
 

@@ -16,6 +16,7 @@ from hibernaut.adapters.model.wire.provider_errors import model_error, read_refu
 from hibernaut.ports.model import Delta, ModelReply
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelError
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import Exchange, FinishReason
 from hibernaut.schemas.usage import Usage
 
@@ -31,7 +32,7 @@ _PIECES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SentRequest:
     """What a reply answers: the provider, the model by its name in the request, and the body."""
 

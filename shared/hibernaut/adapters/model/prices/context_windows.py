@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import ModelDescription
 
 UNKNOWN_WINDOW = 32_000
@@ -20,7 +20,7 @@ _VENDOR = re.compile(r"^(?:[a-z][a-z-]*\.)+(?=[a-z])")
 _VERSION = re.compile(r"(?<=[a-z])-(?=\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Limits:
     """A model's limits in tokens; `output` None: unknown."""
 
@@ -58,7 +58,7 @@ def _longest(figures: Mapping[str, int], name: str) -> int | None:
     return next((figures[beginning] for beginning in beginnings if beginning in figures), None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProviderPlace:
     """The address of a provider's models, and the fields that all rows of its list share. `name` is the first part of the handle,
     `kind` the wire format.

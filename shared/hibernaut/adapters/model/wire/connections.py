@@ -13,10 +13,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hibernaut.adapters.certificates import certificates
+from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -91,7 +91,7 @@ class Connection(Generic[C]):
         self.close = weakref.finalize(self, client.close)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Line(Generic[C]):
     """A call in progress: its client, and the function that aborts it."""
 

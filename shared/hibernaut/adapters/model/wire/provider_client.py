@@ -21,6 +21,7 @@ from hibernaut.adapters.model.wire.provider_errors import model_error, read_refu
 from hibernaut.domain.redaction import bare_address
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelAuthentication, ModelConnection, ModelError, ModelTimeout
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import Exchange
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error response that are read."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OutgoingRequest:
     """A request as it is signed. `body` is empty for a GET."""
 

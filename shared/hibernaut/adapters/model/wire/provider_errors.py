@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from hibernaut.schemas.base import Json, JsonObject
@@ -23,6 +22,7 @@ from hibernaut.schemas.errors import (
     ModelRateLimit,
     ModelTimeout,
 )
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import Exchange
 
 _LONGEST_MESSAGE = 300
@@ -91,7 +91,7 @@ def _hidden(text: str) -> str:
     return re.sub(_LIKE_A_KEY, "***", text, flags=re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refusal:
     """A provider's error response. `status` 200: the error came inside a reply, and `kind` or `code` says more. `body` is
     the whole response, without what looks like a key.

@@ -15,9 +15,9 @@ import os
 import select
 import struct
 import sys
-from dataclasses import dataclass
 
 from hibernaut.adapters.tool_runner.cage import kernel
+from hibernaut.schemas.immutable import immutable
 
 METADATA = frozenset(
     {
@@ -41,7 +41,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 _LOOPBACK = bytes(15) + b"\x01"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OwnPorts:
     """The server's ports on this machine, and the port of its door for tools (None: it has none)."""
 

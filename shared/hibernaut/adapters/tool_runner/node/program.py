@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from hibernaut.schemas.immutable import immutable
 
 OLDEST = (20, 15)
 """The first version with the flags that `start` gives it."""
@@ -17,7 +18,7 @@ _SECONDS_TO_START = 20
 _ASKED_FOR = f"TypeScript tools need Node {OLDEST[0]}.{OLDEST[1]} or newer on the PATH of this server"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NodeProgram:
     """The Node that runs tools: its `path`, or `missing`, which says why there is none."""
 

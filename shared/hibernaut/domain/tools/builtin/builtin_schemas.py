@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import ToolType
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """A parameter of a tool. `choices` are the allowed values of a string, or of a list's items. `items` is the type of a list's
     items if it is not a string.
@@ -29,7 +30,7 @@ class Parameter:
         return {"type": self.type, **choices, "description": self.description}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Definition:
     """A built-in tool. `parallel`: several calls of one reply may run at the same time; never true for a tool that edits
     memory.

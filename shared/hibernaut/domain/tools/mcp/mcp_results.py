@@ -5,13 +5,13 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 from typing import assert_never
 
 from hibernaut.domain.tools.images import image_facts
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import Base64Image, ImageContent
+from hibernaut.schemas.immutable import immutable
 
 EMPTY = "The tool returned nothing."
 MOST_IMAGES = 8
@@ -21,7 +21,7 @@ MOST_IMAGE_BYTES = 3_750_000
 _TEXTS = frozenset({"application/json", "application/xml", "application/yaml"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListedMcpTool:
     """A tool as its server lists it. `schema`: of its arguments, of any quality."""
 
@@ -30,7 +30,7 @@ class ListedMcpTool:
     schema: Json
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpListing:
     """The tools of a server. `more`: there are others that were not read, because of the limits."""
 
@@ -38,14 +38,14 @@ class McpListing:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpText:
     """A text, or the text of a resource."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpBinary:
     """An image, a sound or another content that is no text, of `size` bytes. `data`: the content in base64, where it may be an image or a text."""
 
@@ -56,7 +56,7 @@ class McpBinary:
     data: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpLink:
     """The address of a resource that the result does not contain."""
 
@@ -68,7 +68,7 @@ class McpLink:
 McpPart = McpText | McpBinary | McpLink
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpResult:
     """The result of a call. `failed`: the tool reports an error. `structured`: the result as an object, if the server gives one."""
 
@@ -77,7 +77,7 @@ class McpResult:
     structured: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShownMcpResult:
     """What a model gets of a result: a text with a line for everything that is none, and the images."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME, Tool, ToolType
 
 McpToolState = Literal["available", "changed", "missing"]
@@ -24,7 +24,7 @@ _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 _VARIABLE = re.compile(r"\{\{\s*([A-Z_][A-Z0-9_]*)\s*(?:\|([^{}]*))?\}\}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class McpFacts:
     """Where a tool of a server comes from. `tool_name`: its name there. `fingerprint`: of its schema there."""
 

@@ -10,10 +10,11 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 SERVER_PATH = "/.well-known/oauth-authorization-server"
@@ -33,7 +34,7 @@ class OAuthFault(Exception):
     """The server or its authorization server does not do what the standards ask. The message is a clause for whoever connects; it quotes no secret."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProtectedResource:
     """What a server says of itself. `servers`: issuers, of which the first is used."""
 
@@ -42,7 +43,7 @@ class ProtectedResource:
     scopes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuthorizationServer:
     """What an authorization server says of itself. `names_itself`: its answers to browsers carry `iss` (RFC 9207)."""
 
@@ -53,7 +54,7 @@ class AuthorizationServer:
     names_itself: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OAuthClient:
     """This server as a client of an authorization server. `secret` None: a public client."""
 
@@ -62,7 +63,7 @@ class OAuthClient:
     method: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tokens:
     """The tokens of an answer. `seconds`: the life of the access token."""
 

@@ -6,12 +6,13 @@ It uses the library `docstring-parser`, as V1 does, and imports it at the first 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import indent
 
+from hibernaut.schemas.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Docstring:
     """`description` is the text before the sections and the examples; `parameters` maps the name of each parameter to its text.
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource
+from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _PARAMETER = re.compile(r"(?:\{[^}]*\}\s*)?\[?\s*([\w$.]+)[^\]\s]*\]?\s*(?:-\s+)
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Comment:
     """What a comment `/** … */` says: the description, and that of each parameter."""
 
@@ -33,7 +34,7 @@ class Comment:
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypedFunction:
     """A function at the top of a source."""
 
@@ -43,7 +44,7 @@ class TypedFunction:
     comment: Comment
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypescriptSource:
     """The functions of a source in their order, and its types by name."""
 

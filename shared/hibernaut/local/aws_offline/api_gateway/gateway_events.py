@@ -8,18 +8,18 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 from hibernaut.local.aws_offline.api_gateway.routes import Route
 from hibernaut.local.aws_offline.place import ACCOUNT
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 Headers = list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GatewayRequest:
     """An HTTP request. `path` is unchanged, without the query."""
 
@@ -34,7 +34,7 @@ class GatewayRequest:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GatewayResponse:
     """An HTTP response."""
 

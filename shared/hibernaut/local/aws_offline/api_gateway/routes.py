@@ -6,13 +6,15 @@ Knows: how API Gateway writes paths. It is stricter than AWS may be: there is no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote
+
+from hibernaut.schemas.immutable import immutable
 
 GREEDY = "{proxy+}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Route:
     """A resource, by its path (`/v1/agents/{agent_id}`), and the values of the path variables."""
 

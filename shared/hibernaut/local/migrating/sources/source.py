@@ -6,10 +6,11 @@ All records are entries of an agent file (run-time digest 12.1) with the ids of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from hibernaut.schemas.base import Json, JsonObject
+from hibernaut.schemas.immutable import immutable
 
 OF_AN_AGENT = (
     "name", "system", "agent_type", "tool_rules", "llm_config", "embedding_config", "compaction_settings", "response_format", "description",
@@ -34,7 +35,7 @@ OF_AN_IDENTITY = ("identifier_key", "name", "identity_type", "properties", "proj
 """Those of an identity."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceNote:
     """Something that a source cannot give. `record`: its id, or a name."""
 
@@ -42,7 +43,7 @@ class SourceNote:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceAgent:
     """An agent without its messages. `entry` refers to the other parts by their ids; the identities and archives are attached afterwards."""
 
@@ -61,7 +62,7 @@ class SourceAgent:
         return str(self.entry.get("name") or "")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceLog:
     """All messages of an agent, oldest first, and the ids of those in its window."""
 
@@ -69,7 +70,7 @@ class SourceLog:
     in_context: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceConversation:
     """A further conversation of an agent, and the private blocks that stand in place of the agent's of the same labels."""
 
@@ -90,7 +91,7 @@ class SourceConversation:
         return {"id": self.id, **kept, "isolated_blocks": isolated, **log}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceArchive:
     """An archive. `embedding`: the handle of its model."""
 
@@ -101,7 +102,7 @@ class SourceArchive:
     agent_ids: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceIdentity:
     """An identity, and the blocks that it is attached to."""
 
@@ -110,7 +111,7 @@ class SourceIdentity:
     block_ids: Sequence[str] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceMcpServer:
     """An MCP server. `config`: as the request that creates one takes it (Letta V1 API, digest 2.14). `unreadable`: the names of secrets that exist and are not
     shown. `tools`: its tools, as entries of an agent file.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import ceil, sqrt
 
 from hibernaut.ports.storage.table import Index, Item, Key, Query
+from hibernaut.schemas.immutable import immutable
 from hibernaut.store.table import keys
 from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.tenant_table import TenantTable
@@ -21,7 +22,7 @@ MOST_AT_ONCE = 500
 """Entries, or items, of one read."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IndexList:
     """A list: its partitions in an index."""
 
