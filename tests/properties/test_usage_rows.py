@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.models.usage_rows import usage_rows, usage_total
-from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.step import StepUsage
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 counts = st.integers(0, 10**6) | st.none()
 steps = st.builds(
-    StoredStep,
+    StepUsage,
     id=st.just("step-1"),
     created_at=st.integers(0, 3 * 24 * 3600).map(lambda seconds: NOW + timedelta(seconds=seconds)),
     agent_id=st.sampled_from(["agent-1", "agent-2", None]),
@@ -32,7 +32,7 @@ steps = st.builds(
 
 
 @given(st.lists(steps, max_size=12))
-def test_each_step_is_in_one_row_and_rows_are_in_order(made: list[StoredStep]) -> None:
+def test_each_step_is_in_one_row_and_rows_are_in_order(made: list[StepUsage]) -> None:
     rows, total = usage_rows(made), usage_total(usage_rows(made))
     keys = [(row.day, row.agent_id or "", row.key_id or "", row.model or "") for row in rows]
     assert keys == sorted(set(keys))
@@ -49,6 +49,6 @@ def test_each_step_is_in_one_row_and_rows_are_in_order(made: list[StoredStep]) -
 
 
 @given(st.lists(steps, max_size=12), st.integers(0, 12))
-def test_two_pages_have_the_total_of_the_whole(made: list[StoredStep], at: int) -> None:
+def test_two_pages_have_the_total_of_the_whole(made: list[StepUsage], at: int) -> None:
     pages = [*usage_rows(made[:at]), *usage_rows(made[at:])]
     assert usage_total(pages) == usage_total(usage_rows(made))

@@ -1,5 +1,5 @@
 /** Values that views watch: a value, those who are told of its changes, and a hook. */
-import { useEffect, useState } from "../vendor/htm-preact-3.1.1.js";
+import { useEffect, useRef, useState } from "../vendor/htm-preact-3.1.1.js";
 
 /**
  * @template T
@@ -47,25 +47,38 @@ export function useStore(source) {
 }
 
 /**
- * What a function answers, drawn again when it arrives. `again` calls it anew and keeps the old value meanwhile.
+ * What a function answers, drawn again when it arrives. `again` calls it anew, keeps the old value meanwhile, and resolves when the answer is there.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {unknown[]} inputs
- * @returns {{value: T | undefined, error: unknown, loading: boolean, again: () => void}}
+ * @returns {{value: T | undefined, error: unknown, loading: boolean, again: () => Promise<void>}}
  */
 export function useLoaded(load, inputs) {
   const [count, setCount] = useState(0);
   const [state, setState] = useState(
     /** @type {{value: T | undefined, error: unknown, loading: boolean}} */ ({ value: undefined, error: null, loading: true }),
   );
+  const waiting = useRef(/** @type {(() => void)[]} */ ([]));
   useEffect(() => {
     const stop = new AbortController();
+    const settle = (/** @type {(old: typeof state) => typeof state} */ change) => {
+      if (stop.signal.aborted) return;
+      setState(change);
+      for (const told of waiting.current.splice(0)) told();
+    };
     setState((old) => ({ ...old, loading: true }));
     load(stop.signal).then(
-      (value) => !stop.signal.aborted && setState({ value, error: null, loading: false }),
-      (error) => !stop.signal.aborted && setState((old) => ({ ...old, error, loading: false })),
+      (value) => settle(() => ({ value, error: null, loading: false })),
+      (error) => settle((old) => ({ ...old, error, loading: false })),
     );
     return () => stop.abort();
   }, [...inputs, count]);
-  return { ...state, again: () => setCount((old) => old + 1) };
+  const again = () =>
+    /** @type {Promise<void>} */ (
+      new Promise((resolve) => {
+        waiting.current.push(resolve);
+        setCount((old) => old + 1);
+      })
+    );
+  return { ...state, again };
 }

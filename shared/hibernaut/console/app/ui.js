@@ -176,14 +176,38 @@ export function useTitle(title) {
 }
 
 /**
- * Do something again and again while the page is visible.
- * @param {() => void} act
- * @param {number} every  milliseconds
+ * A page that asks again rests so many times as long as the answer took, so that it has at most a hundredth of the server's time, however much the
+ * server has to do; but no longer than this many milliseconds.
+ */
+const [REST, LONGEST_REST] = [100, 60_000];
+
+/**
+ * Do something again and again while the page is visible, and at once when it becomes visible after a time in which it would have been done.
+ * @param {() => unknown} act  a promise: the pause begins when it is settled
+ * @param {number} every  milliseconds of the shortest pause
  * @param {unknown[]} inputs
  */
 export function useRepeated(act, every, inputs) {
   useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && act(), every);
-    return () => clearInterval(timer);
+    let ended = false;
+    let isDue = false;
+    /** @type {ReturnType<typeof setTimeout>} */
+    let timer;
+    const turn = async () => {
+      isDue = document.visibilityState !== "visible";
+      if (isDue) return;
+      const began = performance.now();
+      await act();
+      const rest = Math.min((performance.now() - began) * REST, LONGEST_REST);
+      if (!ended) timer = setTimeout(turn, Math.max(every, rest));
+    };
+    const shown = () => isDue && turn();
+    timer = setTimeout(turn, every);
+    document.addEventListener("visibilitychange", shown);
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", shown);
+    };
   }, [every, ...inputs]);
 }

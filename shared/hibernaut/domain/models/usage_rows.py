@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date
+from decimal import Decimal
 
-from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.step import StepUsage
 from hibernaut.schemas.runs.usage_report import UsageRow, UsageTotal
 
 
-def usage_rows(steps: Iterable[StoredStep]) -> list[UsageRow]:
+def usage_rows(steps: Iterable[StepUsage]) -> list[UsageRow]:
     """A row for each day, agent, key and model that occurs, in this order."""
-    rows: dict[tuple[str, str, str, str], UsageRow] = {}
+    groups: dict[tuple[date, str | None, str | None, str | None], list[StepUsage]] = {}
     for step in steps:
         day, model = step.created_at.astimezone(UTC).date(), step.model_handle or step.model
-        key = (day.isoformat(), step.agent_id or "", step.key_id or "", model or "")
-        if key not in rows:
-            rows[key] = UsageRow(day=day, agent_id=step.agent_id, key_id=step.key_id, model=model)
-        _add(rows[key], _used(step))
-    return [rows[key] for key in sorted(rows)]
+        groups.setdefault((day, step.agent_id, step.key_id, model), []).append(step)
+    return [_row(key, groups[key]) for key in sorted(groups, key=lambda key: (key[0], *(text or "" for text in key[1:])))]
 
 
 def usage_total(rows: Iterable[UsageTotal]) -> UsageTotal:
@@ -29,20 +27,30 @@ def usage_total(rows: Iterable[UsageTotal]) -> UsageTotal:
     return total
 
 
-def _used(step: StoredStep) -> UsageTotal:
-    return UsageTotal(
-        steps=1,
-        unpriced_steps=int(step.cost is None and bool(step.prompt_tokens or step.completion_tokens)),
-        prompt_tokens=step.prompt_tokens or 0,
-        completion_tokens=step.completion_tokens or 0,
-        total_tokens=step.total_tokens or 0,
-        cached_input_tokens=step.cached_input_tokens or 0,
-        cache_write_tokens=step.cache_write_tokens or 0,
-        reasoning_tokens=step.reasoning_tokens or 0,
-        cost=step.cost,
-        price_list_date=step.price_list_date,
-        aws_cost=step.aws_cost,
+def _row(key: tuple[date, str | None, str | None, str | None], steps: Sequence[StepUsage]) -> UsageRow:
+    day, agent_id, key_id, model = key
+    return UsageRow(
+        day=day,
+        agent_id=agent_id,
+        key_id=key_id,
+        model=model,
+        steps=len(steps),
+        unpriced_steps=sum(step.cost is None and bool(step.prompt_tokens or step.completion_tokens) for step in steps),
+        prompt_tokens=sum(step.prompt_tokens or 0 for step in steps),
+        completion_tokens=sum(step.completion_tokens or 0 for step in steps),
+        total_tokens=sum(step.total_tokens or 0 for step in steps),
+        cached_input_tokens=sum(step.cached_input_tokens or 0 for step in steps),
+        cache_write_tokens=sum(step.cache_write_tokens or 0 for step in steps),
+        reasoning_tokens=sum(step.reasoning_tokens or 0 for step in steps),
+        cost=_sum([step.cost for step in steps if step.cost is not None]),
+        price_list_date=max((step.price_list_date for step in steps if step.price_list_date is not None), default=None),
+        aws_cost=_sum([step.aws_cost for step in steps if step.aws_cost is not None]),
     )
+
+
+def _sum(amounts: Sequence[Decimal]) -> Decimal | None:
+    """The sum of amounts; None of none."""
+    return sum(amounts, Decimal()) if amounts else None
 
 
 def _add(to: UsageTotal, more: UsageTotal) -> None:

@@ -76,6 +76,26 @@ class StoredStep(Stored, Step):
         return Step.model_construct(**{name: getattr(self, name) for name in Step.model_fields})
 
 
+class StepUsage(Schema):
+    """What reports of usage read of a stored step: a third of its time to read, of which a report has thousands."""
+
+    id: str
+    created_at: Moment
+    agent_id: str | None = None
+    key_id: str | None = None
+    model: str | None = None
+    model_handle: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: Money | None = None
+    price_list_date: date | None = None
+    aws_cost: Money | None = None
+
+
 class StepMetrics(Schema):
     """The metrics of a step. Times are in nanoseconds; `id` is the step's."""
 

@@ -12,7 +12,7 @@ from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaMessage
-from hibernaut.schemas.runs.step import ModifyFeedback, Step, StepMetrics, StoredStep
+from hibernaut.schemas.runs.step import ModifyFeedback, Step, StepMetrics, StepUsage, StoredStep
 from hibernaut.schemas.runs.trace import ProviderTrace
 from hibernaut.schemas.runs.usage_report import UsageReport
 from hibernaut.services.logs.messages import MessageLists, MessageQuery
@@ -103,7 +103,7 @@ class Steps:
         if query.before is not None:
             self._stored(query.before)
         high = min(filter(None, (query.before, _edge(query.end, last=True))), default=None)
-        read = list(islice(self._steps.walk(IdRange(_edge(query.start), high), first=CHUNK, descending=True), MOST_READ + 1))
+        read = list(islice(self._steps.walk_usage(IdRange(_edge(query.start), high), first=CHUNK), MOST_READ + 1))
         rest = read[MOST_READ - 1].id if len(read) > MOST_READ else None
         rows = usage_rows(step for step in read[:MOST_READ] if _reported(step, query))
         return UsageReport(rows=rows, total=usage_total(rows), next=rest)
@@ -173,7 +173,7 @@ def _edge(moment: datetime | None, *, last: bool = False) -> str | None:
     return compose("step", int(moment.timestamp() * 1000) + (1 if last else 0), 0, 0)
 
 
-def _reported(step: StoredStep, query: UsageQuery) -> bool:
+def _reported(step: StepUsage, query: UsageQuery) -> bool:
     return (
         query.agent_id in (None, step.agent_id)
         and query.key_id in (None, step.key_id)

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from hibernaut.domain.wire.run_trace import trace_id
 from hibernaut.ports.storage.table import PRESENT, Item, Key, Update
-from hibernaut.schemas.runs.step import StoredStep
+from hibernaut.schemas.runs.step import StepUsage, StoredStep
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.lists import lists
@@ -44,6 +45,11 @@ class StepStore:
         them at once, then more and more. Reads the index LISTS, which may lag.
         """
         yield from readable(self._read, lists.walked(self._table, NOUN, span, first=first, descending=descending))
+
+    def walk_usage(self, span: IdRange, *, first: int) -> Iterator[StepUsage]:
+        """What the steps of all runs used, newest first, as `walk` reads them."""
+        items = lists.walked(self._table, NOUN, span, first=first, descending=True)
+        yield from readable(partial(self._codec.record, StepUsage), items)
 
     def change(self, step: StoredStep) -> Update:
         """The change of a step's record. The last write of the feedback wins. Condition: the step exists."""

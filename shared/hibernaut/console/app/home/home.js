@@ -1,36 +1,30 @@
 /** Home: what runs, what waits for a person, what today cost, and the agents. */
-import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { ApiError, call, get } from "../api.js";
+import { html, useMemo, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { ApiError, call } from "../api.js";
 import { useCommands } from "../commands.js";
 import { chooseFiles, useDrop } from "../files.js";
 import { agentPlace, go } from "../router.js";
 import { useLoaded } from "../store.js";
 import { Dialog, Failure, Icon, say, useRepeated, useTitle } from "../ui.js";
 import { AgentList } from "./agent_list.js";
+import { HomeFeed } from "./feed.js";
 import { FromTemplate } from "./from_template.js";
 import { NewAgent } from "./new_agent.js";
 import { OneAgent } from "./one_agent.js";
-import { Overview, loadNow } from "./overview.js";
+import { Overview } from "./overview.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 
 const REFRESH = 10_000;
 const PAGE = 48;
 
-/** @param {{q: string, tag: string, most: number}} asked */
-async function load({ q, tag, most }, /** @type {AbortSignal} */ signal) {
-  const query = { include_relationships: ["tags", "pending_approval"], limit: most, order_by: "last_run_completion", query_text: q, tags: tag ? [tag] : [] };
-  const listed = /** @type {Promise<Agent[]>} */ (get("agents/", query, signal));
-  const [agents, tags, now] = await Promise.all([listed, /** @type {Promise<string[]>} */ (get("tags/", { limit: 50 }, signal)), loadNow(listed, signal)]);
-  return { agents, tags, more: agents.length === most, ...now };
-}
-
 export function Home() {
   const [asked, setAsked] = useState({ q: "", tag: "", most: PAGE });
   const [making, setMaking] = useState(/** @type {"" | "new" | "template"} */ (""));
   const [imported, setImported] = useState(/** @type {any} */ (null));
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
-  const { value, error, again } = useLoaded((signal) => load(asked, signal), [asked.q, asked.tag, asked.most]);
+  const feed = useMemo(() => new HomeFeed(), []);
+  const { value, error, again } = useLoaded((signal) => feed.load(asked, signal), [asked]);
   useTitle("Home");
   useRepeated(again, REFRESH, []);
   useCommands(
@@ -41,10 +35,11 @@ export function Home() {
     ],
     [],
   );
-  const take = (/** @type {File} */ file) => importFile(file).then((done) => (setImported(done), again()), setFailed);
+  const renew = () => (feed.forget(), again());
+  const take = (/** @type {File} */ file) => importFile(file).then((done) => (setImported(done), renew()), setFailed);
   const choose = () => chooseFiles(".af,.json", ([file]) => take(file));
   const dropping = useDrop(([file]) => take(file));
-  const made = (/** @type {string[]} */ ids) => (ids.length === 1 ? go(agentPlace(ids[0])) : (setMaking(""), again(), say(`${ids.length} agents were made.`)));
+  const made = (/** @type {string[]} */ ids) => (ids.length === 1 ? go(agentPlace(ids[0])) : (setMaking(""), renew(), say(`${ids.length} agents were made.`)));
   if (error instanceof ApiError && error.status === 403) return html`<div class="page narrow"><h1>Agents</h1><${OneAgent} error=${error} /></div>`;
   return html`<div class=${`page ${dropping ? "dropping" : ""}`}>
     <div class="row head">
@@ -54,7 +49,7 @@ export function Home() {
       <button type="button" class="primary" onClick=${() => setMaking("new")}><${Icon} name="plus" /> New agent</button>
     </div>
     <${Failure} error=${failed} close=${() => setFailed(null)} />
-    <${Failure} error=${error} again=${again} />
+    <${Failure} error=${error} again=${renew} />
     <${Overview} value=${value} />
     <${AgentList} value=${value} asked=${asked} ask=${(/** @type {Partial<typeof asked>} */ change) => setAsked((old) => ({ ...old, ...change }))} make=${() => setMaking("new")} />
     ${making === "new" && html`<${NewAgent} close=${() => setMaking("")} made=${(/** @type {Agent} */ agent) => made([agent.id])} />`}

@@ -18,21 +18,26 @@ const names = new Map();
 /** Runs whose calls were answered: they never wait again. @type {Set<string>} */
 const answered = new Set();
 
+/** The runs that have not ended. @param {AbortSignal} signal */
+export const openRuns = (signal) => /** @type {Promise<Run[]>} */ (get("runs/", { active: true, limit: MOST }, signal));
+
 /**
+ * @param {Promise<Run[]>} open  the runs that have not ended
  * @param {Promise<Agent[]>} listed  agents that are read anyway, with what they wait for
+ * @param {boolean} all  whether these are all agents, so that no others have to be asked for
  * @param {AbortSignal} signal
  * @returns {Promise<Now>}
  */
-export async function loadNow(listed, signal) {
+export async function loadNow(open, listed, all, signal) {
   const asking = { last_stop_reason: "requires_approval", include_relationships: ["pending_approval"], limit: MOST };
-  const [runs, asked] = await Promise.all([
-    /** @type {Promise<Run[]>} */ (get("runs/", { active: true, limit: MOST }, signal)),
-    /** @type {Promise<Agent[]>} */ (get("agents/", asking, signal)),
-  ]);
+  const others = all ? [] : /** @type {Promise<Agent[]>} */ (get("agents/", asking, signal));
+  const [runs, asked, shown] = await Promise.all([open, others, listed]);
+  const agents = new Map([...asked, ...shown].map((agent) => [agent.id, agent]));
+  for (const agent of agents.values()) names.set(agent.id, agent.name);
   await Promise.all(runs.slice(0, SHOWN).map((run) => named(run.agent_id, signal)));
-  const agents = new Map([...asked, ...(await listed)].map((agent) => [agent.id, agent]));
   const waiting = [...agents.values()].filter((agent) => agent.pending_approval).map((agent) => ({ id: agent.id, name: agent.name, tool: agent.pending_approval?.tool_call?.name ?? undefined, conversation: null }));
-  const elsewhere = await Promise.all(asked.filter((agent) => !agent.pending_approval).slice(0, SHOWN).map((agent) => inConversations(agent, signal)));
+  const askers = [...agents.values()].filter((agent) => agent.last_stop_reason === "requires_approval" && !agent.pending_approval);
+  const elsewhere = await Promise.all(askers.slice(0, SHOWN).map((agent) => inConversations(agent, signal)));
   return { runs, waiting: [...waiting, ...elsewhere.flat()] };
 }
 
@@ -71,7 +76,7 @@ export function Overview({ value }) {
       <p class="figure">${value ? atLeast(waiting.length) : "–"}</p>
       <ul class="plain">${waiting.slice(0, SHOWN).map((one) => html`<li><a href=${placeOf(one.id, one.conversation)} dir="auto">${one.name}</a> asks for <code>${one.tool}</code></li>`)}</ul>
     </div>
-    <${TodaysCost} />
+    <${TodaysCost} of=${value} />
   </section>`;
 }
 

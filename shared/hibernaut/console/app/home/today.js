@@ -1,6 +1,6 @@
 /**
  * What today cost. The server adds up the day's steps each time it is asked, so the more they are, the less often this asks: after an answer it waits
- * `REST` times as long as the answer took. An open page thus costs the server at most a hundredth of its time, however many steps the day has.
+ * `REST` times as long as the answer took. An open page thus costs the server at most a four-hundredth of its time, however many steps the day has.
  */
 import { html, useEffect, useRef } from "../../vendor/htm-preact-3.1.1.js";
 import { get, key } from "../api.js";
@@ -11,11 +11,12 @@ import { useRepeated } from "../ui.js";
 /** @typedef {import("../types.js").UsageTotal} UsageTotal */
 
 const REFRESH = 10_000;
-const REST = 100;
+const REST = 400;
 /** How many reports are read at most: each covers 10,000 steps. */
 const MOST = 10;
 
-/** The newest answer. `due`: when the server is asked again, in milliseconds. @type {{day: string, secret: string | null, due: number, total: UsageTotal} | null} */
+/** What Home showed when the server was asked. @typedef {{runs: unknown[]} | undefined} Shown */
+/** The newest answer. `due`: when the server may be asked again, in milliseconds. @type {{day: string, secret: string | null, due: number, of: Shown, total: UsageTotal} | null} */
 let kept = null;
 
 /** The sum of two costs; unknown if neither is known. @param {number | null} one @param {number | null} other */
@@ -33,16 +34,19 @@ function added(one, other) {
 }
 
 /**
- * The usage since midnight UTC, from the server if its newest answer is old enough. A first call of a page asks the server.
+ * The usage since midnight UTC, from the server if its newest answer is old enough and runs have used something since. A first call of a page asks the
+ * server.
  * @param {boolean} first
+ * @param {Shown} of  the same object as last time if no run has begun or ended since
  * @param {AbortSignal} signal
  * @returns {Promise<UsageTotal>}
  */
-async function today(first, signal) {
+async function today(first, of, signal) {
   const began = performance.now();
   const day = new Date().toISOString().slice(0, 10);
   const secret = key.get();
-  if (!first && kept?.day === day && kept.secret === secret && began < kept.due) return kept.total;
+  const isQuiet = kept !== null && kept.of === of && !of?.runs.length;
+  if (!first && kept?.day === day && kept.secret === secret && (isQuiet || began < kept.due)) return kept.total;
   let report = await get("usage", { start_date: `${day}T00:00:00Z` }, signal);
   let total = /** @type {UsageTotal} */ (report.total);
   for (let page = 1; page < MOST && report.next; page += 1) {
@@ -50,14 +54,14 @@ async function today(first, signal) {
     total = added(total, report.total);
   }
   const now = performance.now();
-  kept = { day, secret, due: now + (now - began) * REST, total };
+  kept = { day, secret, due: now + (now - began) * REST, of, total };
   return total;
 }
 
-/** The tile of Home with what today cost. It comes when it is added up; the agents do not wait for it. */
-export function TodaysCost() {
+/** The tile of Home with what today cost. It comes when it is added up; the agents do not wait for it. @param {{of: Shown}} props */
+export function TodaysCost({ of }) {
   const shown = useRef(false);
-  const { value: total, error, again } = useLoaded((signal) => today(!shown.current, signal), []);
+  const { value: total, error, again } = useLoaded((signal) => today(!shown.current, of, signal), []);
   useEffect(() => {
     shown.current = true;
   }, []);
