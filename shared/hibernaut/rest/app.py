@@ -6,10 +6,9 @@ Knows the routers; must not know which engines stand behind the services.
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.warnings import UnsupportedFieldAttributeWarning
@@ -26,6 +25,7 @@ from hibernaut.rest.http.middleware import CONSOLE, MEBIBYTE, BodyLimit, Canonic
 from hibernaut.rest.http.request_log import RequestLog
 from hibernaut.rest.mcp.open_calls import OpenCalls
 from hibernaut.rest.pages import docs
+from hibernaut.rest.pages.console_site import ConsoleSite
 from hibernaut.rest.pages.openapi import DescribedApi
 from hibernaut.rest.routers.agents import (
     agent_blocks,
@@ -162,10 +162,11 @@ def create_app(
     app.state.policy = policy
     errors.install(app)
     app.get("/docs", include_in_schema=False)(_documentation)
-    app.router.routes += [Route("/", _root), Route(CONSOLE, _console_page), Route(f"{CONSOLE}/{{path:path}}", _console)]
+    app.router.routes += [Route("/", _root), Route(CONSOLE, _console_page)]
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(Authenticated, access=access, lanes=app.state.lanes)
     app.add_middleware(CanonicalPath)
+    app.add_middleware(ConsoleSite, lanes=app.state.lanes)
     app.add_middleware(UnhandledErrors)
     app.add_middleware(
         CORSMiddleware,
@@ -188,13 +189,6 @@ async def _root(_: Request) -> RedirectResponse:
 async def _console_page(_: Request) -> RedirectResponse:
     """The page has relative addresses, which begin at the final slash of its own."""
     return RedirectResponse("console/")
-
-
-async def _console(request: Request) -> Response:
-    from hibernaut.rest.pages import console_files  # a Lambda function of the API seldom serves a file
-
-    lanes: Lanes = request.app.state.lanes
-    return await lanes.look(partial(console_files.answer, request.path_params["path"], request.headers))
 
 
 async def _documentation(request: Request) -> HTMLResponse:

@@ -63,6 +63,11 @@ def digest() -> str:
     return told.hexdigest()[:DIGITS]
 
 
+def are_read() -> bool:
+    """Whether the files are in memory, so that `answer` reads no file."""
+    return digest.cache_info().currsize > 0
+
+
 def answer(path: str, headers: Headers) -> Response:
     """The reply to a request for a path below the console: empty for the page, else `<digest>/<file>`."""
     if path == "":
