@@ -22,6 +22,8 @@ VENDORED = {
 LARGEST_FIRST_VIEW = 150_000
 LONGEST_FILE = 400
 LARGEST_PICTURE = 60_000
+FIRST, EARLY = APP / "main.js", APP / "home" / "early.js"
+"""The modules that the page itself loads. The second one asks for data while the browser loads the others."""
 STATIC = re.compile(r'^import\b[^;"]*?"([^"]+)"', re.M)
 LATE = re.compile(r'\bimport\("(\./[^"]+\.js)"\)(?=\.then)')
 FORBIDDEN = re.compile(
@@ -61,22 +63,30 @@ def test_a_module_writes_no_markup_and_imports_its_own_files_only(module: Path) 
 
 
 def test_every_module_is_loaded_by_another_one() -> None:
-    first = APP / "main.js"
     late = {(module.parent / name).resolve() for module in MODULES for name in LATE.findall(module.read_text(encoding="utf-8"))}
-    reached = set().union(closure(first), *(closure(one) for one in late))
+    reached = set().union(closure(FIRST), closure(EARLY), *(closure(one) for one in late))
     assert set(MODULES) - reached == set()
 
 
 def test_the_page_names_all_that_the_first_view_loads_at_once() -> None:
     page = (CONSOLE / "index.html").read_text(encoding="utf-8")
     named = {CONSOLE / name for name in re.findall(r'<link rel="modulepreload" href="\{files\}/([^"]+)"', page)}
-    assert named == closure(APP / "main.js") - {APP / "main.js"}
+    assert named == closure(FIRST) - {FIRST}
+    run = re.findall(r'<script type="module"(?: async)? src="\{files\}/([^"]+)"', page)
+    assert [CONSOLE / name for name in run] == [EARLY, FIRST]
+
+
+def test_what_asks_for_data_early_waits_for_two_modules_that_import_nothing() -> None:
+    needed = imported(EARLY)
+    assert len(needed) == 2
+    assert set().union(*map(imported, needed)) == set()
+    assert needed <= closure(FIRST), "those who ask later must find what was asked"
 
 
 def test_the_first_view_is_light() -> None:
     page = (CONSOLE / "index.html").read_text(encoding="utf-8")
     styles = [CONSOLE / name for name in re.findall(r'<link rel="(?:stylesheet|icon)" href="\{files\}/([^"]+)"', page)]
-    first = sum(path.stat().st_size for path in {*closure(APP / "main.js"), *styles, CONSOLE / "index.html"})
+    first = sum(path.stat().st_size for path in {*closure(FIRST), EARLY, *styles, CONSOLE / "index.html"})
     assert first <= LARGEST_FIRST_VIEW
     assert len(styles) == 3
 

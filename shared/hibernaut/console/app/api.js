@@ -1,11 +1,11 @@
 /**
  * The client of the public API. It knows addresses, the key of the session and errors; it must not know any view.
  */
+import { address, begun, headers, key } from "./request.js";
 import { store } from "./store.js";
 
-/** The API lies beside the console, under whatever prefix the page was loaded. */
-const ROOT = new URL("../v1/", document.baseURI);
-const KEY = "hibernaut-key";
+export { address, key };
+
 /** What the server says of itself; a 401 in other words is that of somebody else, such as a model provider whose key is checked. */
 const UNKNOWN = "Unauthorized";
 /** Milliseconds between questions for the health of a server that does not answer. */
@@ -13,16 +13,6 @@ const [SHORTEST, LONGEST] = [250, 8000];
 
 /** "ok"; "offline": no request arrives; "key": the server wants an API key. */
 export const connection = store(/** @type {"ok" | "offline" | "key"} */ ("ok"));
-
-/** The API key of this session of the browser: it is gone with the tab. */
-export const key = {
-  get: () => sessionStorage.getItem(KEY),
-  /** @param {string | null} value */
-  set(value) {
-    if (value) sessionStorage.setItem(KEY, value);
-    else sessionStorage.removeItem(KEY);
-  },
-};
 
 /** A failed request: which route, which status, what the server said, and what to do about it. */
 export class ApiError extends Error {
@@ -71,22 +61,8 @@ function fault({ loc = [], msg = "is wrong" }) {
 }
 
 /**
- * @typedef {{query?: Record<string, string | number | boolean | string[] | null | undefined>, body?: unknown, form?: FormData, signal?: AbortSignal}} Options
+ * @typedef {{query?: import("./request.js").Query, body?: unknown, form?: FormData, signal?: AbortSignal}} Options
  */
-
-/**
- * The address of a route.
- * @param {string} path  below /v1/
- * @param {Options["query"]} [query]
- */
-export function address(path, query = {}) {
-  const url = new URL(path, ROOT);
-  for (const [name, value] of Object.entries(query)) {
-    if (value === null || value === undefined || value === "") continue;
-    for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
-  }
-  return url;
-}
 
 /**
  * Send a request; the response if it succeeded. Raises ApiError.
@@ -97,14 +73,10 @@ export function address(path, query = {}) {
 export async function open(method, path, { query, body, form, signal } = {}) {
   const url = address(path, query);
   const route = `${method} ${url.pathname}`;
-  /** @type {Record<string, string>} */
-  const headers = { accept: "application/json, text/event-stream" };
-  const secret = key.get();
-  if (secret) headers.authorization = `Bearer ${secret}`;
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const told = { ...headers(), ...(body === undefined ? {} : { "content-type": "application/json" }) };
   let response;
   try {
-    response = await fetch(url, { method, headers, body: form ?? (body === undefined ? undefined : JSON.stringify(body)), signal });
+    response = await ((method === "GET" && begun(url)) || fetch(url, { method, headers: told, body: form ?? (body === undefined ? undefined : JSON.stringify(body)), signal }));
   } catch (error) {
     if (signal?.aborted) throw error;
     lost();
@@ -161,7 +133,7 @@ export function lost() {
 
 async function answers() {
   try {
-    return (await fetch(new URL("health", ROOT), { cache: "no-store" })).ok;
+    return (await fetch(address("health"), { cache: "no-store" })).ok;
   } catch {
     return false;
   }

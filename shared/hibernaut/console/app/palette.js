@@ -21,10 +21,6 @@ export function fits(name, query) {
   return query.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
-export function Palette() {
-  return useStore(paletteOpen) ? html`<${Open} />` : null;
-}
-
 /** @param {string} query */
 function useAgents(query) {
   const [agents, setAgents] = useState(/** @type {Agent[]} */ ([]));
@@ -38,7 +34,7 @@ function useAgents(query) {
   return agents;
 }
 
-function Open() {
+export function Palette() {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const agents = useAgents(query);

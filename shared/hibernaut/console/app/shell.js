@@ -3,27 +3,29 @@ import { html, useEffect, useErrorBoundary, useState } from "../vendor/htm-preac
 import { connection, get, key } from "./api.js";
 import { paletteOpen, useCommands } from "./commands.js";
 import { Home } from "./home/home.js";
+import { later } from "./later.js";
 import { Palette } from "./palette.js";
 import { go, route } from "./router.js";
 import { useStore } from "./store.js";
 import { theme, toggleTheme } from "./theme.js";
-import { Announcer, Failure, Icon, IconButton, Loading } from "./ui.js";
+import { Announcer, Failure, Icon, IconButton } from "./ui.js";
 
 /** @typedef {import("./router.js").Route} Route */
 
 const PLACES = [["home", "Home"], ["teams", "Teams"], ["tools", "Tools"], ["settings", "Settings"]];
 
-/** These places come with their first visit. @type {Record<string, () => Promise<any>>} */
-const later = {
-  agents: () => import("./agent.js").then((module) => module.AgentPlace),
-  settings: () => import("./settings/settings.js").then((module) => module.Settings),
-  teams: () => import("./teams/teams.js").then((module) => module.Teams),
-  tools: () => import("./tools/tools.js").then((module) => module.Tools),
+/** These places come with their first visit. @type {Record<string, any>} */
+const VIEWS = {
+  agents: later(() => import("./agent.js").then((module) => module.AgentPlace)),
+  settings: later(() => import("./settings/settings.js").then((module) => module.Settings)),
+  teams: later(() => import("./teams/teams.js").then((module) => module.Teams)),
+  tools: later(() => import("./tools/tools.js").then((module) => module.Tools)),
 };
 
 export function Shell() {
   const now = useStore(route);
   const status = useStore(connection);
+  const isOpen = useStore(paletteOpen);
   useCommands(
     () => [
       ...PLACES.map(([place, title]) => ({ name: `Go to ${title}`, hint: "Place", act: () => go(`#/${place}`) })),
@@ -47,7 +49,7 @@ export function Shell() {
     <${Bar} />
     <${Connection} status=${status} />
     <main id="main" tabindex="-1">${status === "key" ? html`<${KeyForm} />` : html`<${Place} key=${now.agentId ?? now.place} route=${now} />`}</main>
-    <${Palette} /><${Announcer} />`;
+    ${isOpen && html`<${Palette} />`}<${Announcer} />`;
 }
 
 /** @param {Event} event */
@@ -87,15 +89,9 @@ function Connection({ status }) {
 /** @param {{route: Route}} props */
 function Place({ route: now }) {
   const [error, reset] = useErrorBoundary();
-  const name = now.agentId ? "agents" : now.place;
-  const [View, setView] = useState(/** @type {any} */ (null));
-  const [missing, setMissing] = useState(/** @type {unknown} */ (null));
-  useEffect(() => {
-    if (later[name]) later[name]().then((view) => setView(() => view), () => setMissing(new Error("A part of the console is missing: load the page again.")));
-  }, [name]);
-  if (error || missing) return html`<div class="page"><${Failure} error=${error ?? missing} again=${error ? reset : () => location.reload()} /></div>`;
-  if (!later[name]) return html`<${Home} />`;
-  return View ? html`<${View} route=${now} agentId=${now.agentId} />` : html`<div class="page"><${Loading} /></div>`;
+  if (error) return html`<div class="page"><${Failure} error=${error} again=${reset} /></div>`;
+  const View = VIEWS[now.agentId ? "agents" : now.place];
+  return View ? html`<${View} route=${now} agentId=${now.agentId} />` : html`<${Home} />`;
 }
 
 /** Asks for an API key, which stays in this tab. */

@@ -5,7 +5,7 @@ import { Icon, Loading, Time } from "../ui.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 /** @typedef {import("../types.js").Run} Run */
-/** @typedef {{q: string, tag: string, most: number}} Asked */
+/** @typedef {import("./questions.js").Asked} Asked */
 
 const WAIT = 200;
 const FURTHER = 48;

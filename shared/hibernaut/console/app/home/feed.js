@@ -6,10 +6,11 @@
  */
 import { get } from "../api.js";
 import { loadNow, openRuns } from "./overview.js";
+import { ALL_TAGS, NEWEST_RUN, agentsOf } from "./questions.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 /** @typedef {import("../types.js").Run} Run */
-/** @typedef {import("./agent_list.js").Asked} Asked */
+/** @typedef {import("./questions.js").Asked} Asked */
 /** @typedef {{agents: Agent[], tags: string[], more: boolean, runs: Run[], waiting: import("./overview.js").Now["waiting"]}} Shown */
 /** @typedef {{newest: string, runs: Run[]}} Mark  the newest run of all, "" if there is none, and the open ones */
 
@@ -48,7 +49,7 @@ export class HomeFeed {
 
 /** @param {Mark | null} before @param {AbortSignal} signal @returns {Promise<Mark>} */
 async function markOf(before, signal) {
-  const [run] = /** @type {Run[]} */ (await get("runs/", { limit: 1 }, signal));
+  const [run] = /** @type {Run[]} */ (await get(...NEWEST_RUN, signal));
   const newest = run?.id ?? "";
   const isQuiet = before !== null && before.newest === newest && before.runs.length === 0;
   return { newest, runs: isQuiet ? [] : await openRuns(signal) };
@@ -61,10 +62,9 @@ function isSame(now, before) {
 }
 
 /** @param {Asked} asked @param {Shown | undefined} before @param {Promise<Run[]>} open @param {AbortSignal} signal @returns {Promise<Shown>} */
-async function lists({ q, tag, most }, before, open, signal) {
-  const query = { include_relationships: ["tags", "pending_approval"], limit: most, order_by: "last_run_completion", query_text: q, tags: tag ? [tag] : [] };
-  const listed = /** @type {Promise<Agent[]>} */ (get("agents/", query, signal));
-  const all = before !== undefined && !before.more && q === "" && tag === "";
-  const [agents, tags, now] = await Promise.all([listed, /** @type {Promise<string[]>} */ (get("tags/", { limit: 50 }, signal)), loadNow(open, listed, all, signal)]);
-  return { agents, tags, more: agents.length === most, ...now };
+async function lists(asked, before, open, signal) {
+  const listed = /** @type {Promise<Agent[]>} */ (get(...agentsOf(asked), signal));
+  const all = before !== undefined && !before.more && asked.q === "" && asked.tag === "";
+  const [agents, tags, now] = await Promise.all([listed, /** @type {Promise<string[]>} */ (get(...ALL_TAGS, signal)), loadNow(open, listed, all, signal)]);
+  return { agents, tags, more: agents.length === asked.most, ...now };
 }

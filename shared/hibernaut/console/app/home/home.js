@@ -3,23 +3,26 @@ import { html, useMemo, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ApiError, call } from "../api.js";
 import { useCommands } from "../commands.js";
 import { chooseFiles, useDrop } from "../files.js";
+import { later } from "../later.js";
 import { agentPlace, go } from "../router.js";
 import { useLoaded } from "../store.js";
 import { Dialog, Failure, Icon, say, useRepeated, useTitle } from "../ui.js";
 import { AgentList } from "./agent_list.js";
 import { HomeFeed } from "./feed.js";
-import { FromTemplate } from "./from_template.js";
-import { NewAgent } from "./new_agent.js";
-import { OneAgent } from "./one_agent.js";
 import { Overview } from "./overview.js";
+import { FIRST } from "./questions.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
 
+/** These come when they are needed. */
+const NewAgent = later(() => import("./new_agent.js").then((module) => module.NewAgent), { isDialog: true });
+const FromTemplate = later(() => import("./from_template.js").then((module) => module.FromTemplate), { isDialog: true });
+const OneAgent = later(() => import("./one_agent.js").then((module) => module.OneAgent));
+
 const REFRESH = 10_000;
-const PAGE = 48;
 
 export function Home() {
-  const [asked, setAsked] = useState({ q: "", tag: "", most: PAGE });
+  const [asked, setAsked] = useState(FIRST);
   const [making, setMaking] = useState(/** @type {"" | "new" | "template"} */ (""));
   const [imported, setImported] = useState(/** @type {any} */ (null));
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));

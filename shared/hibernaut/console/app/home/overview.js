@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { count } from "../format.js";
 import { agentPlace } from "../router.js";
 import { Time } from "../ui.js";
+import { ASKERS, MOST, OPEN_RUNS } from "./questions.js";
 import { TodaysCost } from "./today.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
@@ -12,14 +13,13 @@ import { TodaysCost } from "./today.js";
 /** @typedef {{runs: Run[], waiting: Waiting[]}} Now */
 
 const SHOWN = 3;
-const MOST = 100;
 /** Names of agents that were seen, by id: they hardly change. @type {Map<string, string>} */
 const names = new Map();
 /** Runs whose calls were answered: they never wait again. @type {Set<string>} */
 const answered = new Set();
 
 /** The runs that have not ended. @param {AbortSignal} signal */
-export const openRuns = (signal) => /** @type {Promise<Run[]>} */ (get("runs/", { active: true, limit: MOST }, signal));
+export const openRuns = (signal) => /** @type {Promise<Run[]>} */ (get(...OPEN_RUNS, signal));
 
 /**
  * @param {Promise<Run[]>} open  the runs that have not ended
@@ -29,8 +29,7 @@ export const openRuns = (signal) => /** @type {Promise<Run[]>} */ (get("runs/", 
  * @returns {Promise<Now>}
  */
 export async function loadNow(open, listed, all, signal) {
-  const asking = { last_stop_reason: "requires_approval", include_relationships: ["pending_approval"], limit: MOST };
-  const others = all ? [] : /** @type {Promise<Agent[]>} */ (get("agents/", asking, signal));
+  const others = all ? [] : /** @type {Promise<Agent[]>} */ (get(...ASKERS, signal));
   const [runs, asked, shown] = await Promise.all([open, others, listed]);
   const agents = new Map([...asked, ...shown].map((agent) => [agent.id, agent]));
   for (const agent of agents.values()) names.set(agent.id, agent.name);

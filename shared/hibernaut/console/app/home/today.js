@@ -7,6 +7,7 @@ import { get, key } from "../api.js";
 import { count, dollars } from "../format.js";
 import { useLoaded } from "../store.js";
 import { useRepeated } from "../ui.js";
+import { today, usageOf } from "./questions.js";
 
 /** @typedef {import("../types.js").UsageTotal} UsageTotal */
 
@@ -41,16 +42,17 @@ function added(one, other) {
  * @param {AbortSignal} signal
  * @returns {Promise<UsageTotal>}
  */
-async function today(first, of, signal) {
+async function usage(first, of, signal) {
   const began = performance.now();
-  const day = new Date().toISOString().slice(0, 10);
+  const day = today();
   const secret = key.get();
   const isQuiet = kept !== null && kept.of === of && !of?.runs.length;
   if (!first && kept?.day === day && kept.secret === secret && (isQuiet || began < kept.due)) return kept.total;
-  let report = await get("usage", { start_date: `${day}T00:00:00Z` }, signal);
+  const [path, query] = usageOf(day);
+  let report = await get(path, query, signal);
   let total = /** @type {UsageTotal} */ (report.total);
   for (let page = 1; page < MOST && report.next; page += 1) {
-    report = await get("usage", { start_date: `${day}T00:00:00Z`, before: report.next }, signal);
+    report = await get(path, { ...query, before: report.next }, signal);
     total = added(total, report.total);
   }
   const now = performance.now();
@@ -61,7 +63,7 @@ async function today(first, of, signal) {
 /** The tile of Home with what today cost. It comes when it is added up; the agents do not wait for it. @param {{of: Shown}} props */
 export function TodaysCost({ of }) {
   const shown = useRef(false);
-  const { value: total, error, again } = useLoaded((signal) => today(!shown.current, of, signal), []);
+  const { value: total, error, again } = useLoaded((signal) => usage(!shown.current, of, signal), []);
   useEffect(() => {
     shown.current = true;
   }, []);

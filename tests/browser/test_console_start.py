@@ -1,0 +1,55 @@
+"""The first view: what it does not wait for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.browser.console import Served, Visit, browser, serving, visiting
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("data")) as server:
+        server.agent("guide")
+        yield server
+
+
+@pytest.fixture
+def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
+    with visiting(chromium, served.url) as opened:
+        yield opened
+
+
+def requests(visit: Visit) -> Counter[str]:
+    """The requests of the API by their address."""
+    return Counter(one for one in visit.addresses if "/v1/" in one)
+
+
+def test_the_bar_is_drawn_and_the_data_is_asked_for_while_modules_are_still_loaded(visit: Visit) -> None:
+    held = list[Route]()
+    visit.page.route("**/app/shell.js", lambda route: held.append(route))
+    with visit.page.expect_response("**/v1/agents/?*last_run_completion*"):
+        visit.page.goto(f"{visit.url}/console/", wait_until="commit")
+    expect(visit.page.get_by_text("Hibernaut")).to_be_visible()
+    asked = requests(visit)
+    assert len(asked) == 5
+    assert held, "the module came before the data"
+    held[0].continue_()
+    expect(visit.page.get_by_role("link", name="guide")).to_be_visible()
+    expect(visit.page.get_by_text("since midnight UTC")).to_be_visible()
+    assert requests(visit) == Counter(dict.fromkeys(asked, 1))
+
+
+def test_another_place_than_home_asks_nothing_for_home(visit: Visit, served: Served) -> None:
+    visit.chat(served.agent("other"))
+    assert [one for one in requests(visit) if "last_run_completion" in one or "/usage" in one] == []
