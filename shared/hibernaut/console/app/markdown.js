@@ -15,16 +15,19 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(\s+|$)/;
 const QUOTE = /^ {0,3}> ?/;
 const DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 const DEEPEST = 12;
+/** How many settled pieces are drawn by one view. */
+const GROUP = 32;
 
 /**
- * The pieces of a text between blank lines outside of code: each can be parsed by itself, so that a growing text is parsed at its end only.
+ * The pieces of a text between blank lines outside of code, with the places where they begin: each can be parsed by itself.
  * @param {string} text
- * @returns {string[]}
+ * @returns {{start: number, text: string}[]}
  */
 export function pieces(text) {
-  /** @type {string[][]} */
-  const found = [[]];
+  /** @type {{start: number, lines: string[]}[]} */
+  const found = [{ start: 0, lines: [] }];
   let fence = "";
+  let at = 0;
   for (const line of text.split("\n")) {
     const mark = FENCE.exec(line)?.[1];
     if (fence) {
@@ -32,13 +35,55 @@ export function pieces(text) {
     } else if (mark) fence = mark;
     const last = found[found.length - 1];
     if (line.trim() === "" && !fence) {
-      if (last.length) found.push([]);
-    } else if (last.length === 0 && /^\s/.test(line) && found.length > 1) {
+      if (last.lines.length) found.push({ start: 0, lines: [] });
+    } else if (last.lines.length === 0 && /^\s/.test(line) && found.length > 1) {
       found.pop(); // An indented line goes on with the list item before it.
-      found[found.length - 1].push("", line);
-    } else last.push(line);
+      found[found.length - 1].lines.push("", line);
+    } else {
+      if (last.lines.length === 0) last.start = at;
+      last.lines.push(line);
+    }
+    at += line.length + 1;
   }
-  return found.filter((lines) => lines.length).map((lines) => lines.join("\n"));
+  return found.filter(({ lines }) => lines.length).map(({ start, lines }) => ({ start, text: lines.join("\n") }));
+}
+
+/**
+ * The pieces of a text that grows. A piece is settled once another one has begun after it: it is not read again, so that a token costs the same
+ * at the end of a long text as at its beginning.
+ */
+export class GrowingText {
+  constructor() {
+    /** The settled pieces, in groups of which all but the last one are full. @type {string[][]} */
+    this.groups = [[]];
+    /** The piece that may still grow. */
+    this.tail = "";
+    this.text = "";
+    /** Where the tail begins. */
+    this.from = 0;
+    /** How many characters were read in all. */
+    this.read = 0;
+  }
+
+  /** The text as it is now. @param {string} text */
+  grow(text) {
+    if (text === this.text) return;
+    if (!text.startsWith(this.text)) Object.assign(this, { groups: [[]], from: 0 }); // Another text.
+    const found = pieces(text.slice(this.from));
+    this.read += text.length - this.from;
+    this.text = text;
+    const tail = found.pop();
+    this.tail = tail?.text ?? "";
+    for (const piece of found) this.#settle(piece.text);
+    this.from += tail?.start ?? 0;
+  }
+
+  /** @param {string} piece */
+  #settle(piece) {
+    const last = this.groups[this.groups.length - 1];
+    if (last.length < GROUP) last.push(piece);
+    else this.groups.push([piece]);
+  }
 }
 
 /**

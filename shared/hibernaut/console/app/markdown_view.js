@@ -1,34 +1,60 @@
 /** Draws markdown as elements. Nothing is loaded from elsewhere: an image is a link that a person may follow. */
-import { html, useMemo } from "../vendor/htm-preact-3.1.1.js";
-import { blocks, pieces } from "./markdown.js";
+import { html, useMemo, useRef } from "../vendor/htm-preact-3.1.1.js";
+import { GrowingText, blocks } from "./markdown.js";
 import { CopyButton } from "./ui.js";
 
 /** @typedef {import("../vendor/htm-preact-3.1.1.js").Child} Child */
 
+/** A tail of more characters is parsed again after it has grown by this factor; what came since is text meanwhile. */
+const [LONG, GROWTH] = [4000, 1.1];
+
 /** @param {{text: string}} props */
 export function Markdown({ text }) {
-  return html`<div class="prose" dir="auto">${pieces(text).map((piece, place) => html`<${Piece} key=${place} text=${piece} />`)}</div>`;
+  const growing = useMemo(() => new GrowingText(), []);
+  growing.grow(text);
+  return html`<div class="prose" dir="auto">
+    ${growing.groups.map((pieces, place) => html`<${Group} key=${place} pieces=${pieces} size=${pieces.length} />`)}
+    ${growing.tail && html`<${Tail} key="tail" text=${growing.tail} />`}
+  </div>`;
+}
+
+/** Settled pieces. @param {{pieces: string[], size: number}} props  `size`: a group grows in place */
+function Group({ pieces, size }) {
+  return useMemo(() => pieces.map((piece, place) => html`<${Piece} key=${place} text=${piece} />`), [pieces, size]);
 }
 
 /** @param {{text: string}} props */
 function Piece({ text }) {
-  return useMemo(() => html`<div class="piece">${blocks(text).map(block)}</div>`, [text]);
+  return useMemo(() => html`<div class="piece">${blocks(text).map((one) => block(one))}</div>`, [text]);
+}
+
+/** The piece that still grows. @param {{text: string}} props */
+function Tail({ text }) {
+  const parsed = useRef("");
+  if (text.length < LONG || text.length > parsed.current.length * GROWTH || !text.startsWith(parsed.current)) parsed.current = text;
+  const done = useMemo(() => blocks(parsed.current), [parsed.current]);
+  const rest = text.slice(parsed.current.length);
+  const last = done[done.length - 1];
+  const isCode = last?.kind === "code";
+  const inside = useMemo(() => (isCode ? done.slice(0, -1) : done).map((one) => block(one)), [done]);
+  return html`<div class="piece">${inside}${isCode ? block(last, rest) : rest && html`<p class="rest" dir="auto">${rest}</p>`}</div>`;
 }
 
 /**
  * @param {import("./markdown.js").Block} one
+ * @param {string} [more]  what came after a block of code that goes on
  * @returns {Child}
  */
-function block(one) {
+function block(one, more = "") {
   switch (one.kind) {
     case "heading":
       return html`<p role="heading" aria-level=${Math.min(one.level + 2, 6)} class=${`h${one.level}`} dir="auto">${one.of.map(inline)}</p>`;
     case "paragraph":
       return html`<p dir="auto">${one.of.map(inline)}</p>`;
     case "code":
-      return html`<${Code} language=${one.language} text=${one.text} />`;
+      return html`<${Code} language=${one.language} text=${one.text} more=${more} />`;
     case "quote":
-      return html`<blockquote>${one.of.map(block)}</blockquote>`;
+      return html`<blockquote>${one.of.map((inner) => block(inner))}</blockquote>`;
     case "list": {
       const items = one.items.map((item) => html`<li dir="auto">${tight(item)}</li>`);
       return one.ordered ? html`<ol start=${one.start}>${items}</ol>` : html`<ul>${items}</ul>`;
@@ -86,10 +112,10 @@ export function Away({ to, children }) {
   return html`<a href=${to} target="_blank" rel="noopener noreferrer">${children}</a>`;
 }
 
-/** @param {{language?: string, text: string, label?: string}} props */
-export function Code({ language = "", text, label = "Code" }) {
+/** @param {{language?: string, text: string, more?: string, label?: string}} props  `more`: goes on with the text */
+export function Code({ language = "", text, more = "", label = "Code" }) {
   return html`<div class="code">
-    <div class="code-bar"><span>${language}</span><${CopyButton} text=${text} /></div>
-    <pre tabindex="0" role="region" aria-label=${label} dir="ltr"><code>${text}</code></pre>
+    <div class="code-bar"><span>${language}</span><${CopyButton} text=${text + more} /></div>
+    <pre tabindex="0" role="region" aria-label=${label} dir="ltr"><code>${text}${more}</code></pre>
   </div>`;
 }

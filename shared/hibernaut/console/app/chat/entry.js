@@ -1,5 +1,5 @@
 /** Draws the entries of a transcript. Everything that a model, a tool or a person wrote is text. */
-import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { html, useMemo, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { get } from "../api.js";
 import { count, lasted, textOf } from "../format.js";
 import { Code, Markdown } from "../markdown_view.js";
@@ -10,8 +10,13 @@ import { Pictures, lineOf } from "./images.js";
 /** @typedef {import("./transcript.js").Entry} Entry */
 /** @typedef {import("./transcript.js").Call} Call */
 
-/** @param {{entry: Entry}} props */
+/** An entry, which is another object whenever it changes. @param {{entry: Entry}} props */
 export function EntryView({ entry }) {
+  return useMemo(() => drawn(entry), [entry]);
+}
+
+/** @param {Entry} entry */
+function drawn(entry) {
   switch (entry.kind) {
     case "said":
       return html`<${SaidView} entry=${entry} />`;

@@ -38,8 +38,10 @@ export function Log({ session, version, target, children }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const sticks = useRef(true);
   const height = useRef(0);
-  const chunks = useMemo(() => chunked(session.history.entries, session.prepended), [session.history, session.prepended]);
-  const asked = new Set(/** @type {Entry[]} */ (session.waiting));
+  // A token of a followed run changes none of these, so that it costs the same below a long log as below a short one.
+  const chunks = useMemo(() => chunked(session.history.entries, session.prepended), [session.history, session.prepended, session.crossing]);
+  const asked = useMemo(() => new Set(/** @type {Entry[]} */ (session.waiting)), [chunks, session.busy]);
+  const past = useMemo(() => chunks.map((chunk) => html`<${ChunkView} key=${chunk.number} chunk=${chunk} asked=${asked} box=${box} shown=${chunk === chunks[chunks.length - 1] || chunk.entries.some((one) => one.id === target)} />`), [chunks, asked, target]);
   const scrolled = () => {
     const element = /** @type {HTMLElement} */ (box.current);
     // This event comes late: what has grown meanwhile is below the end that was scrolled to. Only a way up leaves the end.
@@ -70,7 +72,7 @@ export function Log({ session, version, target, children }) {
   return html`<div class="log" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label="Conversation" aria-busy=${session.busy}>
     <div class="log-inner">
       ${session.loaded && !session.hasOlder && html`<p class="note">The beginning of the conversation.</p>`}
-      ${chunks.map((chunk) => html`<${ChunkView} key=${chunk.number} chunk=${chunk} asked=${asked} box=${box} shown=${chunk === chunks[chunks.length - 1] || chunk.entries.some((one) => one.id === target)} />`)}
+      ${past}
       ${session.liveEntries.map((entry) => html`<${EntryView} key=${entry.key} entry=${entry} />`)}
       ${session.notes.map((entry) => html`<${EntryView} key=${entry.key} entry=${entry} />`)}
       ${children}
