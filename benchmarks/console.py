@@ -1,13 +1,16 @@
 """What an open console costs the server: `python -m benchmarks.console`.
 
-64 streams of 64 agents are open all the time, and a real Chromium shows Home, which lists 50 agents. Periods with and without the page
-alternate. Before, it measures the first view. CPU time is that of the server's process alone, because browser, model and clients share the two cores with it.
+A real Chromium shows Home, which lists 50 agents, and what it asks by itself is recorded: while nothing runs, and beside 64 streams of 64 agents
+that are open all the time. These requests are then repeated, many times as often, and the CPU time of the server's process for one of them is
+measured: while nothing runs, and beside the same streams, in periods that alternate with periods without them. So neither the few requests of one page nor
+other work on the machine hide in the noise of the streams.
 
 Playwright drives Debian's Chromium; without them the benchmark says so.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import statistics
@@ -22,7 +25,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from benchmarks.measures import Client
+from benchmarks.measures import HEADERS, Client
 from benchmarks.processes import Server, running_server, scripted_model
 from benchmarks.streams import Stream
 
@@ -32,18 +35,23 @@ if TYPE_CHECKING:
 STREAMS, LATENCY = 64, 1.0
 """How many streams are open, and the seconds that the model thinks before it answers one."""
 ROUNDS, SECONDS = 4, 30.0
-"""Periods of each kind, and the length of one: three refreshes of Home."""
+"""Periods of each kind, and the length of one."""
+WATCHED = 70.0
+"""Seconds for which a page is watched: six refreshes of Home while nothing runs, of which one reads everything."""
+TIMES = 20
+"""How many times as often as the page its requests are repeated."""
 VISITS = 9
 MILLISECONDS = 1000
 
 
 @dataclass(frozen=True)
 class Period:
-    """What one period took. `cpu`: the server's CPU milliseconds; `messages`: how many streams ended."""
+    """What one period took. `cpu`: the server's CPU milliseconds; `messages`: how many streams ended; `repeated`: how many requests of the page were."""
 
     cpu: float
     messages: int
     seconds: float
+    repeated: int = 0
 
     @property
     def each(self) -> float:
@@ -78,11 +86,15 @@ class Load:
             with self._lock:
                 self.done += 1
 
-    def period(self, page: Page, seconds: float) -> Period:
-        """Let the load go on for so long."""
+    def period(self, seconds: float, repeated: list[str] | None = None) -> Period:
+        """Let the load go on for so long. `repeated`: what a page asked in `WATCHED` seconds, which is asked `TIMES` times as often."""
         cpu, done, start = self._server.cpu_ms(), self.done, time.perf_counter()
-        page.wait_for_timeout(seconds * MILLISECONDS)
-        return Period(self._server.cpu_ms() - cpu, self.done - done, time.perf_counter() - start)
+        if repeated:
+            asked = repeat(self._server, repeated, round(len(repeated) * TIMES * seconds / WATCHED), until=start + seconds)
+        else:
+            asked = 0
+            time.sleep(seconds)
+        return Period(self._server.cpu_ms() - cpu, self.done - done, time.perf_counter() - start, asked)
 
 
 def program() -> str | None:
@@ -128,23 +140,36 @@ def away(page: Page) -> None:
     page.goto("about:blank")
 
 
-def alone(page: Page, server: Server, seconds: float) -> tuple[float, float, Counter[str]]:
-    """The server's CPU milliseconds for a second of an open page, and of no page, while nothing runs; and what the page asks by itself."""
-    away(page)
-    cpu = server.cpu_ms()
-    page.wait_for_timeout(seconds * MILLISECONDS)
-    idle = (server.cpu_ms() - cpu) / seconds
+def repeat(server: Server, addresses: list[str], count: int, until: float = 0.0) -> int:
+    """Ask for addresses one after the other, `count` times in all, evenly until a moment of the clock or as fast as they are answered. How many were asked."""
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
+    begun = time.perf_counter()
+    for number in range(count):
+        if until and (early := begun + (until - begun) * number / count - time.perf_counter()) > 0:
+            time.sleep(early)
+        if until and time.perf_counter() > until:
+            return number
+        connection.request("GET", addresses[number % len(addresses)], headers=HEADERS)
+        answer = connection.getresponse()
+        if not answer.read() or answer.status != 200:
+            raise SystemExit(f"a request of the page was answered {answer.status}")
+    return count
+
+
+def watched(page: Page, server: Server, seconds: float) -> list[str]:
+    """What Home asks by itself in so long, after its first view."""
     shown(page, server)
-    asked: Counter[str] = Counter()
+    page.wait_for_timeout(seconds * MILLISECONDS / 6)
+    asked = list[str]()
 
-    def count(request: Request) -> None:
-        asked[urlsplit(request.url).path] += 1
+    def note(request: Request) -> None:
+        asked.append(request.url.removeprefix(server.url))
 
-    page.on("request", count)
-    cpu = server.cpu_ms()
+    page.on("request", note)
     page.wait_for_timeout(seconds * MILLISECONDS)
-    page.remove_listener("request", count)
-    return (server.cpu_ms() - cpu) / seconds, idle, asked
+    page.remove_listener("request", note)
+    away(page)
+    return asked
 
 
 def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
@@ -155,33 +180,47 @@ def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
     with scripted_model(LATENCY) as model, running_server(model) as server, chromium(path) as browser:
         client, page = Client(server), browser.new_page()
         agents = [client.agent(name=f"agent {place}") for place in range(STREAMS)]
+        client.send(agents[0], "hello")
         view = first_view(browser, server)
-        open_page, idle, asked = alone(page, server, seconds)
+        quiet = watched(page, server, WATCHED)
+        repeat(server, quiet, len(quiet))
+        cpu = server.cpu_ms()
+        repeat(server, quiet, len(quiet) * TIMES)
+        alone = (server.cpu_ms() - cpu) / TIMES / WATCHED
         without, beside = list[Period](), list[Period]()
         with Load(server, agents) as load:
-            shown(page, server)
-            load.period(page, seconds / 2)
+            busy = watched(page, server, WATCHED)
             for _ in range(rounds):
-                away(page)
-                without.append(load.period(page, seconds))
-                shown(page, server)
-                beside.append(load.period(page, seconds))
-            away(page)
-            without.append(load.period(page, seconds))
+                without.append(load.period(seconds))
+                beside.append(load.period(seconds, busy))
+            without.append(load.period(seconds))
         steps = client.http.get("/v1/usage").json()["total"]["steps"]
+    each, share = cost_of_page(without, beside, len(busy))
     return [
-        f"The console's Home beside {STREAMS} streams of {STREAMS} agents, {rounds} periods of {seconds:.0f} s ({steps} steps at the end)",
-        *(_line(name, periods) for name, periods in (("without the console", without), ("with the console", beside))),
-        f"  the server's CPU for a message, in pairs:  {slowdown(without, beside):+.1f} %   (aim: ≤ 5 %)",
-        f"  the open page before that, nothing running: {open_page - idle:.1f} ms of CPU for a second; asks {json.dumps(dict(asked))} in {seconds:.0f} s",
+        f"An open Home of the console, {STREAMS} agents; {steps} steps at the end",
+        f"  while nothing runs: {len(quiet)} requests in {WATCHED:.0f} s {_counted(quiet)}, {alone:.2f} ms of the server's CPU for a second",
+        f"  beside {STREAMS} streams: {len(busy)} requests in {WATCHED:.0f} s {_counted(busy)}, {each:.1f} ms of CPU for one of them,",
+        f"    {each * len(busy) / WATCHED:.2f} ms for a second, which is {share:.2f} % of what the streams take   (aim: ≤ 5 %)",
+        *(_line(name, periods) for name, periods in (("streams alone", without), (f"the page {TIMES} times", beside))),
         view,
     ]
 
 
-def slowdown(without: list[Period], beside: list[Period]) -> float:
-    """Percent: each period with the page against the mean of the periods before and after it; the median of the pairs."""
-    pairs = zip(beside, without, without[1:], strict=False)
-    return statistics.median((one.each / ((before.each + after.each) / 2) - 1) * 100 for one, before, after in pairs)
+def cost_of_page(without: list[Period], beside: list[Period], requests: int) -> tuple[float, float]:
+    """The server's CPU milliseconds for one request of the page, and the percentage of the streams' CPU that the page takes: medians of the pairs of each
+    period with repeated requests and the two around it. `requests`: how many the page makes in `WATCHED` seconds.
+    """
+    each, shares = list[float](), list[float]()
+    for one, before, after in zip(beside, without, without[1:], strict=False):
+        message = (before.each + after.each) / 2
+        each.append((one.cpu - one.messages * message) / max(one.repeated, 1))
+        streams = (before.cpu + after.cpu) / (before.seconds + after.seconds)
+        shares.append(each[-1] * requests / WATCHED / streams * 100)
+    return statistics.median(each), statistics.median(shares)
+
+
+def _counted(addresses: list[str]) -> str:
+    return json.dumps(dict(Counter(urlsplit(one).path for one in addresses)))
 
 
 def _line(name: str, periods: list[Period]) -> str:

@@ -1,8 +1,8 @@
 """A model without latency: a process that serves the needed part of the Chat Completions wire format, whole or streamed.
 
 `python -m benchmarks.scripted_model` prints its address. A number as argument is the latency of each reply in seconds. The answer to a
-user message "steps=N" is N tool calls, one in each step, and then a text. The answer to "what time is it" is the time at which the reply
-is written.
+user message "steps=N" is N tool calls, one in each step, and then a text; to "words=N rate=R" it is N tokens in paragraphs, at R tokens a second. The answer
+to "what time is it" is the time at which the reply is written.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import sys
 import time
 from functools import partial
 
-WORDS = re.compile(r"\S+\s*")
+WORDS = re.compile(r"word \S+\s*|\S+\s*")
 CLOCK = "what time is it"
 STEPS = re.compile(r"steps=(\d+)")
+PACED = re.compile(r"words=(\d+) rate=(\d+)")
+PARAGRAPH = 40
+"""Tokens of a paragraph."""
 CALL = {"id": "call_0", "type": "function", "function": {"name": "memory_replace", "arguments": "{}"}}
 
 
@@ -33,12 +36,21 @@ def answer(body: dict[str, list[dict[str, str]]]) -> bytes:
         message, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
     else:
         said = f"{time.time()} is the time." if messages and messages[last].get("content") == CLOCK else "Noted."
+        if paced := pace(body):
+            said = "".join(f"word {n}" + (".\n\n" if n % PARAGRAPH == PARAGRAPH - 1 else " ") for n in range(paced[0]))
         message, finish = {"role": "assistant", "content": said}, "stop"
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     return json.dumps(
         {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
     ).encode()
+
+
+def pace(body: dict[str, list[dict[str, str]]]) -> tuple[int, int] | None:
+    """How many tokens the newest user message wants, and how many of them in a second."""
+    users = [str(one.get("content", "")) for one in body.get("messages", []) if one["role"] == "user"]
+    found = PACED.search(users[-1]) if users else None
+    return (int(found.group(1)), int(found.group(2))) if found else None
 
 
 def pieces(reply: bytes) -> list[bytes]:
@@ -57,11 +69,15 @@ def pieces(reply: bytes) -> list[bytes]:
     return [*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n"]
 
 
-async def send_stream(writer: asyncio.StreamWriter, reply: bytes) -> None:
+async def send_stream(writer: asyncio.StreamWriter, reply: bytes, rate: int = 0) -> None:
+    """`rate`: pieces in a second; 0: at once. A piece that is late is followed by the next one without a pause."""
+    begun = time.monotonic()
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-    for piece in pieces(reply):
+    for sent, piece in enumerate(pieces(reply), 1):
         writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await writer.drain()
+        if rate and (early := begun + sent / rate - time.monotonic()) > 0:
+            await asyncio.sleep(early)
     writer.write(b"0\r\n\r\n")
     await writer.drain()
 
@@ -81,7 +97,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, late
             await asyncio.sleep(latency)
             reply = answer(asked)
             if asked.get("stream"):
-                await send_stream(writer, reply)
+                paced = pace(asked)
+                await send_stream(writer, reply, paced[1] if paced else 0)
                 continue
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(reply) + reply)
         await writer.drain()

@@ -59,10 +59,11 @@ READ = """async ([root, deltas]) => {
 WATCH = """() => {
   window.changed = [];
   new MutationObserver((changes) => {
-    for (const {target} of changes) {
-      const place = target.nodeType === Node.TEXT_NODE ? target.parentElement : target;
-      const piece = place?.closest(".piece");
-      window.changed.push(piece ? [...piece.parentElement.children].indexOf(piece) : -1);
+    for (const {type, target, addedNodes} of changes) {
+      for (const node of type === "childList" ? addedNodes : [target]) {
+        const piece = (node.nodeType === Node.TEXT_NODE ? node.parentElement : node)?.closest(".piece");
+        window.changed.push(piece?.parentElement ? [...piece.parentElement.children].indexOf(piece) : -1);
+      }
     }
   }).observe(document.querySelector("[role=log]"), {subtree: true, childList: true, characterData: true});
 }"""
