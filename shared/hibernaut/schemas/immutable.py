@@ -46,22 +46,31 @@ def immutable(cls: type[C]) -> type[C]:
 
 def _initialiser(cls: type, known: tuple[Field[Any], ...]) -> Function:
     names = tuple(each.name for each in known if each.init)
-    own = tuple((each.name, each.default_factory) for each in known if not each.init and each.default_factory is not MISSING)
+    setters = tuple(_setter(cls, name) for name in names)
+    own = tuple(
+        (_setter(cls, each.name), each.default_factory) for each in known if not each.init and each.default_factory is not MISSING
+    )
     defaults = {each.name: each.default for each in known if each.default is not MISSING}
     factories = {each.name: each.default_factory for each in known if each.default_factory is not MISSING}
-    count, put = len(names), object.__setattr__
+    count = len(names)
 
     def initialise(self: object, /, *given: Any, **named: Any) -> None:
         if named or len(given) != count:
             given = (*given, *_rest(cls, names[len(given) :], named, defaults, factories))
             if len(given) != count:
                 raise TypeError(f"{cls.__qualname__}() takes {count} values, and {len(given)} were given")
-        for name, value in zip(names, given, strict=True):
-            put(self, name, value)
-        for name, factory in own:
-            put(self, name, factory())
+        for setter, value in zip(setters, given, strict=True):
+            setter(self, value)
+        for setter, factory in own:
+            setter(self, factory())
 
     return initialise
+
+
+def _setter(cls: type, name: str) -> Callable[[object, Any], None]:
+    """Sets the slot of a field without looking it up again, which takes half the time of `object.__setattr__`."""
+    setter: Callable[[object, Any], None] = getattr(cls, name).__set__
+    return setter
 
 
 def _rest(
