@@ -33,6 +33,7 @@ from hibernaut.adapters.table.sqlite_file import FormatUnknown
 from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
+from hibernaut.adapters.tool_runner.spares import Spare
 from hibernaut.adapters.web.http import HttpWeb
 from hibernaut.adapters.workflow.threads import Drive, Threads
 from hibernaut.domain.models.tokens import get_ready
@@ -128,7 +129,7 @@ class Embedded:
             identity=identity_provider_of(settings.identity, clock),
         )
         cage = Cage(hidden=(settings.data,), network=settings.tool_network)
-        self._children = ChildProcessRunner(cage, self.packages.place)
+        self._children = ChildProcessRunner(cage, self.packages.place, spare=Spare())
         self.host = Host(
             clock,
             ids,

@@ -20,6 +20,7 @@ from hibernaut.adapters.tool_runner.cage.walls import Wall
 from hibernaut.adapters.tool_runner.child_process import ChildProcessRunner
 from hibernaut.adapters.tool_runner.confinement import Cage
 from hibernaut.adapters.tool_runner.lambda_function import LambdaRunner
+from hibernaut.adapters.tool_runner.spares import STANDING, Spare
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolRunner
 from tests.contracts.tool_runner import escapes, node_escapes
 from tests.support.run_tool import HandlerClient
@@ -41,8 +42,9 @@ REFUSED = {
 """The calls that the system refuses to a server without rights: none, or as policies and containers do."""
 _ALWAYS = {Wall.PROCESSES, Wall.FILES, Wall.CALLS, Wall.CONNECTIONS}
 _OF_USER = {Wall.USER} if os.geteuid() == 0 else set()
+EARLY = "child process that was started before its call"
 KINDS = {
-    "child process": _ALWAYS | _OF_USER | {Wall.DISK},
+    EARLY: _ALWAYS | _OF_USER | {Wall.DISK},
     "function": _ALWAYS | _OF_USER | {Wall.DISK},
     WITHOUT_RIGHTS: _ALWAYS | {Wall.DISK},
     WITHOUT_NAMESPACES: _ALWAYS,
@@ -69,7 +71,12 @@ def tried(kind: str, folder: Path) -> dict[str, Any]:
             unix.bind(name)
             unix.listen()
         sets = _packages(data)
-        own = ChildProcessRunner(Cage(hidden=(data,), files=8 * MEGABYTE, processes=20, ports=(port,)), lambda *_: sets["own"])
+        cage, spare = Cage(hidden=(data,), files=8 * MEGABYTE, processes=20, ports=(port,)), Spare() if kind == EARLY else None
+        own = ChildProcessRunner(cage, lambda *_: sets["own"], spare=spare)
+        opened.callback(own.close)
+        if spare is not None:
+            spare.take(STANDING)
+            assert spare.is_ready(60.0)
         runner: ToolRunner = (
             LambdaRunner("run_tool", HandlerClient(own), node_function="run_node", links=lambda *_: "https://packages")
             if kind == "function"

@@ -1,0 +1,1 @@
+"""Tests of the schemas: what they take, refuse and write."""

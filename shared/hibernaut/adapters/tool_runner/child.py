@@ -113,6 +113,8 @@ def main(channel: int, job: Job) -> NoReturn:
     own_packages = [job["packages"]] if job["packages"] else []
     sys.path[:] = [*(entry for entry in sys.path if entry != job["root"]), *own_packages]
     sys.path.extend(entry for entry in job["path"] if entry not in sys.path)
+    if job["packages"] and job["imported"]:
+        forget(job["imported"], job["packages"])
     if job.get("node"):
         run_node(channel, job)
     limit_itself(job["memory"], job["timeout"], job["files"])
@@ -127,6 +129,16 @@ def main(channel: int, job: Job) -> NoReturn:
         send(channel, frames.framed(reply))
     # Threads that the tool left behind must not keep the process alive.
     os._exit(0)
+
+
+def forget(imported: list[str], packages: str) -> None:
+    """Forget what was imported before the call if the tool has packages of its own of one of these names."""
+    own = set[str]()
+    with contextlib.suppress(OSError):  # then the tool cannot import them either
+        own = {name.partition(".")[0] for name in os.listdir(packages)}
+    if any(name.partition(".")[0] in own for name in imported):
+        for name in imported:
+            sys.modules.pop(name, None)
 
 
 def run_node(channel: int, job: Job) -> NoReturn:

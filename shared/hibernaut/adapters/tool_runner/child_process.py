@@ -30,6 +30,7 @@ from hibernaut.adapters.tool_runner.confinement import Cage, visible_paths
 from hibernaut.adapters.tool_runner.node.program import NodeProgram, found_node
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
 from hibernaut.adapters.tool_runner.recall import Recall
+from hibernaut.adapters.tool_runner.spares import Launched, Spare, imports_of, launched
 from hibernaut.adapters.tool_runner.wire import ERROR_LIMIT, STREAM_LIMIT, bounded, failed, labels_of
 from hibernaut.domain.tools.tool_arguments import coerce
 from hibernaut.ports.tools.tool_runner import PackagesMissing, ToolJob, ToolOutcome
@@ -44,23 +45,26 @@ PackagePlaces = Callable[[JsonObject, float], str]
 _PROBE_SECONDS = 20.0
 _ROOT = str(Path(__file__).parents[3])
 """The folder that contains the package."""
-_START = f"import sys; sys.path.insert(0, {_ROOT!r}); from hibernaut.adapters.tool_runner.cage.launcher import main; main()"
-# Isolated, without `site` (the parent passes its path), UTF-8, unbuffered: output before a kill is not lost.
-_FLAGS = ("-I", "-S", "-X", "utf8", "-u", "-W", "ignore")
 
 
 class ChildProcessRunner:
     """The `ToolRunner` of the embedded profile, and what the `run_tool` function itself uses. Thread-safe."""
 
     def __init__(
-        self, cage: Cage | None = None, packages: PackagePlaces | None = None, *, node: NodeProgram | None = None
+        self,
+        cage: Cage | None = None,
+        packages: PackagePlaces | None = None,
+        *,
+        node: NodeProgram | None = None,
+        spare: Spare | None = None,
     ) -> None:
         """`packages`: where the packages of tools are; None: tools have none of their own. `node`: the Node that runs tools in TypeScript, if not the
-        one of this machine.
+        one of this machine. `spare`: the process for the next call; None: each call starts its own.
         """
         self.cage = cage or Cage()
         self._packages = packages
         self._given_node = node
+        self._spare = spare
         self._visible = visible_paths(self.cage.hidden)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
@@ -75,18 +79,24 @@ class ChildProcessRunner:
     def _run_within(self, recall: Recall | None, job: ToolJob) -> ToolOutcome:
         if (why := self.refusal(job.source_type)) is not None:
             return failed(job, "NotImplementedError", why)
-        try:
-            ready = replace(job, args=coerce(job.args, job.json_schema), memory=max(job.memory, _SMALLEST_MEMORY))
-            changes: JsonObject = {"packages": self._place(ready), "environment": _environment(ready)}
-            request = self._request(ready, **changes, recall=recall.reading if recall else None)
-        except PackagesMissing as error:
-            return failed(job, "ImportError", str(error))
-        except InvalidArgument as error:
-            return failed(job, "TypeError", error.detail)
-        except (TypeError, ValueError, RecursionError) as error:
-            return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
         with _fresh_folder() as folder:
-            return self._run(ready, request, folder, recall)
+            try:
+                ready = replace(job, args=coerce(job.args, job.json_schema), memory=max(job.memory, _SMALLEST_MEMORY))
+                changes: JsonObject = {"packages": self._place(ready), "environment": _environment(ready), "folder": str(folder)}
+                request = self._request(ready, **changes, recall=recall.reading if recall else None)
+            except PackagesMissing as error:
+                return failed(job, "ImportError", str(error))
+            except InvalidArgument as error:
+                return failed(job, "TypeError", error.detail)
+            except (TypeError, ValueError, RecursionError) as error:
+                return failed(job, type(error).__name__, f"the call cannot be handed to the tool: {error}")
+            return self._run(ready, request, recall, self._waiting(ready, recall))
+
+    def _waiting(self, job: ToolJob, recall: Recall | None) -> Launched | None:
+        """The process that waits for a call, where this one may have it."""
+        if self._spare is None or recall is not None or job.source_type == "typescript":
+            return None
+        return self._spare.take(imports_of(job.source_code))
 
     def _place(self, job: ToolJob) -> str | None:
         """The folder of the tool's packages. Raises: PackagesMissing."""
@@ -105,7 +115,9 @@ class ChildProcessRunner:
         return self._given_node or found_node()
 
     def close(self) -> None:
-        """End every running tool; each run returns an error."""
+        """End every running tool, whose run returns an error, and the process that waits for a call."""
+        if self._spare is not None:
+            self._spare.close()
         with self._lock:
             for process in self._running:
                 process.terminate()
@@ -114,30 +126,12 @@ class ChildProcessRunner:
         """The walls that this system gives; none where it gives none. Raises: OSError."""
         nothing = ToolJob(name="walls", source_code="", args={}, timeout=_PROBE_SECONDS)
         with _fresh_folder() as folder:
-            outcome = self._run(nothing, self._request(nothing, source_code=None), folder)
+            outcome = self._run(nothing, self._request(nothing, source_code=None, folder=str(folder)))
         names = outcome.value if isinstance(outcome.value, list) else []
         return frozenset(wall for wall in Wall if wall in names)
 
-    def _run(self, job: ToolJob, request: bytes, folder: Path, recall: Recall | None = None) -> ToolOutcome:
-        reading, writing = os.pipe()
-        channel = os.fdopen(reading, "rb", buffering=0)
-        try:
-            process = subprocess.Popen(  # our own interpreter on our own script
-                [sys.executable, *_FLAGS, "-c", _START, str(writing)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                pass_fds=(writing, recall.reading) if recall else (writing,),
-                cwd=folder,
-                env={},  # variables, such as LD_PRELOAD, would have code run before the walls stand
-                start_new_session=True,
-            )
-        except OSError:
-            channel.close()
-            raise
-        finally:
-            os.close(writing)
+    def _run(self, job: ToolJob, request: bytes, recall: Recall | None = None, waiting: Launched | None = None) -> ToolOutcome:
+        process, channel = waiting or launched(recall=recall.reading if recall else None)
         limit = min(job.output_limit, STREAM_LIMIT)
         frame = Inflow(channel, _largest_reply(job), strict=True)
         # At most four bytes a character; the decoded text is cut to the limit.

@@ -37,10 +37,19 @@ NOBODY = 65534
 
 
 def main() -> NoReturn:
-    """Run the job on stdin; its reply goes to the descriptor that the first argument names."""
+    """Run the job on stdin; its reply goes to the descriptor that the first argument names. The second one names modules that are imported meanwhile, and
+    the third one where they are.
+    """
     channel = int(sys.argv[1])
     os.set_inheritable(channel, False)
-    job = json.loads(sys.stdin.buffer.read())
+    imported = _imported(sys.argv[2].split(","), sys.argv[3].split(os.pathsep)) if sys.argv[2] else []
+    del sys.argv[2:]
+    told = sys.stdin.buffer.read()
+    if not told:  # no call came, or the server is gone
+        os._exit(0)
+    job = json.loads(told)
+    job["imported"] = imported
+    os.chdir(job["folder"])
     if job["recall"] is not None:
         os.set_inheritable(job["recall"], False)
     if not kernel.supported():
@@ -52,6 +61,17 @@ def main() -> NoReturn:
     kernel.control(kernel.DEATH_SIGNAL, signal.SIGTERM)  # no tool outlives the server
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _Launcher(channel, job).run()
+
+
+def _imported(modules: list[str], path: list[str]) -> list[str]:
+    """Import modules that tools often need; the names of all that came with them and that are not Python's own."""
+    before, own_path = set(sys.modules), sys.path[:]
+    sys.path[:] = [*own_path[1:], *path]
+    for module in modules:
+        with contextlib.suppress(Exception):  # the tool that imports it will be told
+            __import__(module)
+    sys.path[:] = own_path
+    return [name for name in sys.modules if name not in before and name.partition(".")[0] not in sys.stdlib_module_names]
 
 
 class _Stopped(Exception):
