@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
 from moto.dynamodb.models.table import Table
+from moto.dynamodb.parsing.tokens import ExpressionTokenizer
 
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.local.aws_offline.moto.fixes import MOTO_VERSION, install
@@ -227,3 +228,26 @@ def test_a_read_takes_a_unit_for_four_kilobytes_and_a_read_of_an_index_half_of_t
     assert units(dynamodb.get_item(TableName="records", Key={**KEY, "sk": {"S": "9"}}, ConsistentRead=True, **TOLD)) == 1
     keys = [{**KEY, "sk": {"S": str(number)}} for number in (0, 1, 8, 9)]
     assert units(dynamodb.batch_get_item(RequestItems={"records": {"Keys": keys, "ConsistentRead": True}}, **TOLD)) == 4
+
+
+def test_an_update_expression_is_parsed_once_and_its_tree_stays_as_it_was(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    tokens_of = ExpressionTokenizer.make_list
+    monkeypatch.setattr(ExpressionTokenizer, "make_list", lambda text: parsed.append(text) or tokens_of(text))
+    told = []
+    for count in (2, 5):
+        dynamodb.update_item(**added(count), UpdateExpression="SET #n = if_not_exists(#n, :v) + :v")
+        told.append(dynamodb.get_item(TableName="records", Key=KEY)["Item"]["n"]["N"])
+    assert told == ["4", "9"]
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["SET #n = :v, #n = :v", "SET #n = :other", "SET pk = :v", "SET #n = #none + :v", "ADD #n", "SET #n = :v SET #n = :v"],
+)
+def test_expressions_that_dynamodb_refuses_are_refused(dynamodb: Any, expression: str) -> None:
+    for _ in range(2):
+        with pytest.raises(ClientError, match="ValidationException"):
+            dynamodb.update_item(**added(1), UpdateExpression=expression)
+    assert "Item" not in dynamodb.get_item(TableName="records", Key=KEY)

@@ -13,8 +13,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from hibernaut.local.aws_offline.moto import executions
 from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
-from hibernaut.local.aws_offline.moto.fixes import install, told_of_ends, wait_execution, wait_rest
+from hibernaut.local.aws_offline.moto.fixes import executions_of, install, told_of_ends, wait_execution, wait_rest
 
 ROLE = "arn:aws:iam::123456789012:role/any"
 PASS = {"StartAt": "Done", "States": {"Done": {"Type": "Pass", "End": True}}}
@@ -115,6 +116,22 @@ def test_an_execution_that_waits_for_a_token_stops_at_once_with_its_reason(
     assert (described["error"], described["cause"], "stopDate" in described) == ("Stopped", "by hand", True)
     assert thread_ended.wait(30)
     assert machines.states.get_execution_history(executionArn=arn)["events"][-1]["type"] == "ExecutionAborted"
+
+
+def test_an_execution_that_is_stopped_while_it_waits_rests_for_ever(machines: Machines, thread_ended: threading.Event) -> None:
+    """Its waiting task wakes up after the end, and must not make it look busy: whoever waits for its rest would wait in vain."""
+    arn = machines.start(machines.waiting())
+    machines.token()
+    machines.states.stop_execution(executionArn=arn, error="Stopped", cause="by hand")
+    assert thread_ended.wait(30)
+    assert executions._event(executions._execution(arn), executions._RESTS).is_set()
+
+
+def test_the_names_of_a_machines_executions_need_no_request(machines: Machines) -> None:
+    machine = machines.make(PASS)
+    for name in ("run-1", "run-2"):
+        wait_execution(machines.states.start_execution(stateMachineArn=machine, name=name)["executionArn"])
+    assert sorted(executions_of(machine)) == ["run-1", "run-2"]
 
 
 def test_an_execution_that_has_ended_is_not_stopped_again(machines: Machines) -> None:

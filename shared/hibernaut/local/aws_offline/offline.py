@@ -229,9 +229,11 @@ class OfflineAws:
         from hibernaut.local.aws_offline.moto import fixes as moto_fixes
 
         while True:
-            statuses = {name: moto_fixes.wait_rest(self._execution(name)) for name in self.executions()}
+            statuses = {
+                name: moto_fixes.wait_rest(self._execution(name)) for name in moto_fixes.executions_of(self.state_machine)
+            }
             self.rules.wait()
-            if set(statuses) == set(self.executions()):
+            if set(statuses) == set(moto_fixes.executions_of(self.state_machine)):
                 return statuses
 
     def executions(self, status: str | None = None) -> list[str]:

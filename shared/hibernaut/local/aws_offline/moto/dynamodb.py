@@ -9,7 +9,7 @@ Without these fixes
   without effect. A reader during a write sees these records, under sequence numbers that other records get later;
 - a repeated ClientRequestToken executes its transaction again;
 - a condition that compares values of different types fails with an error (text and number), or treats True as 1;
-- moto's generic serializer takes most of the time of a query, and before that it sorts the whole table for each query;
+- moto's generic serializer takes most of the time of a query or a scan, and before that it sorts the whole table for each query;
 - every request looks through all methods of its service.
 """
 
@@ -327,7 +327,7 @@ def _quick_serializer(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 
     @functools.wraps(original)
     def execute_result(result: Any, context: Any) -> Any:
-        if context.operation_model.name not in ("Query", "GetItem", "BatchGetItem"):
+        if context.operation_model.name not in ("Query", "Scan", "GetItem", "BatchGetItem"):
             return original(result, context)
         return 200, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(result.result, default=_as_text)
 

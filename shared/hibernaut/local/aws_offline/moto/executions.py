@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from hibernaut.local.aws_offline.patching import put, replace
 
-_ENDED, _RESTS, _LISTENER = "hibernaut_ended", "hibernaut_rests", "hibernaut_listener"
+_ENDED, _RESTS, _WAITS, _LISTENER = "hibernaut_ended", "hibernaut_rests", "hibernaut_waits", "hibernaut_listener"
 
 
 class ExecutionEnded(NamedTuple):
@@ -72,6 +72,16 @@ def wait_rest(arn: str, timeout: float) -> str:
     return str(execution.status)
 
 
+def names_of(machine: str) -> list[str]:
+    """The names of the executions of a state machine, by its ARN."""
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    _, _, _, region, account, *_ = machine.split(":")
+    return [
+        execution.name for execution in stepfunctions_parser_backends[account][region].describe_state_machine(machine).executions
+    ]
+
+
 def _execution(arn: str) -> Any:
     from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
@@ -105,6 +115,14 @@ def _over(execution: Any) -> None:
         _event(execution, name).set()
 
 
+def _goes_on(execution: Any) -> None:
+    """Note that an execution waits no longer. One that was stopped meanwhile rests for ever: its waiting task wakes up after its end."""
+    rests = _event(execution, _RESTS)
+    rests.clear()
+    if str(execution.status) != "RUNNING":
+        rests.set()
+
+
 def _notice_rests() -> None:
     from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_callback import (
         StateTaskServiceCallback,
@@ -113,21 +131,20 @@ def _notice_rests() -> None:
 
     def wait_for_task_token(original: Callable[..., Any]) -> Callable[..., Any]:
         def wait(task: Any, env: Any, timeout_seconds: float, callback_endpoint: Any, heartbeat_endpoint: Any) -> Any:
-            arn = env.states.context_object.context_object_data["Execution"]["Id"]
-            rests = _event(_execution(arn), _RESTS)
-            put(callback_endpoint, _RESTS, rests)
+            execution = _execution(env.states.context_object.context_object_data["Execution"]["Id"])
+            put(callback_endpoint, _WAITS, execution)
             if not callback_endpoint._notify_event.is_set():
-                rests.set()
+                _event(execution, _RESTS).set()
             outcome = original(task, env, timeout_seconds, callback_endpoint, heartbeat_endpoint)
-            rests.clear()
+            _goes_on(execution)
             return outcome
 
         return wait
 
     def notify(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
         def woken(endpoint: Any, outcome: Any) -> None:
-            if (rests := getattr(endpoint, _RESTS, None)) is not None:
-                rests.clear()
+            if (execution := getattr(endpoint, _WAITS, None)) is not None:
+                _goes_on(execution)
             original(endpoint, outcome)
 
         return woken

@@ -28,6 +28,7 @@ def install(*, time_scale: float = 1.0) -> None:
         capacity,
         dynamodb,
         executions,
+        expressions,
         requests,
         step_functions,
         values,
@@ -38,6 +39,7 @@ def install(*, time_scale: float = 1.0) -> None:
     requests.install()  # before any service of moto is imported
     values.install()
     dynamodb.install()
+    expressions.install()
     capacity.install()
     executions.install()
     step_functions.install(time_scale=time_scale)
@@ -55,6 +57,13 @@ def wait_rest(arn: str, timeout: float = 45.0) -> str:
     from hibernaut.local.aws_offline.moto import executions
 
     return executions.wait_rest(arn, timeout)
+
+
+def executions_of(machine: str) -> list[str]:
+    """The names of a machine's executions, without a request."""
+    from hibernaut.local.aws_offline.moto import executions
+
+    return executions.names_of(machine)
 
 
 def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> AbstractContextManager[None]:
