@@ -8,10 +8,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.proof import at_home
 from tests.proof.at_home import Trial
@@ -75,42 +77,80 @@ def in_this_process(fault: Callable[[Story, Path, int], Trial]) -> Engine:
     return engine
 
 
-def killed(profile: str, **environment: str) -> Engine:
-    """Processes that a signal kills. Each attempt has its own process."""
+@contextmanager
+def killed(profile: str, **environment: str) -> Iterator[Engine]:
+    """Processes that a signal kills. Each attempt has its own process, a fork of one program that is open for all stories."""
+    command = [sys.executable, "-m", "tests.proof.processes", profile]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "shared")])
+    with tempfile.TemporaryFile("w+") as errors:
+        program = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        with program, _killed_with_an_error(program):
 
-    def engine(story: Story, first: int, every: int) -> Tally:
-        with folder() as place:
-            done = subprocess.run(
-                [sys.executable, "-m", "tests.proof.processes", profile, str(place), story.name, str(first), str(every)],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "shared")]), **environment},
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        if done.returncode != 0:
-            return Tally(found=[(story.name, Finding("bricked", done.stderr[-2000:]))])
-        told = json.loads(done.stdout.splitlines()[-1])
-        found = [(f"{story.name}, {where}", Finding(kind, words)) for where, kind, words in told["found"]]
-        return Tally(told["points"], told["runs"], found)
+            def engine(story: Story, first: int, every: int) -> Tally:
+                with folder() as place:
+                    told = _asked(program, json.dumps([str(place), story.name, first, every]))
+                if told is None:
+                    errors.seek(0)
+                    return Tally(found=[(story.name, Finding("bricked", f"the program ended: {errors.read()[-2000:]}"))])
+                found = [(f"{story.name}, {where}", Finding(kind, words)) for where, kind, words in told["found"]]
+                return Tally(told["points"], told["runs"], found)
 
-    return engine
+            yield engine
 
 
-def on_dynamodb_local(endpoint: str) -> Engine:
+@contextmanager
+def _killed_with_an_error(program: subprocess.Popen[str]) -> Iterator[None]:
+    """An error in the context ends the program at once; otherwise it ends when its input is closed."""
+    try:
+        yield
+    except BaseException:
+        program.kill()
+        raise
+
+
+def _asked(program: subprocess.Popen[str], order: str) -> dict[str, Any] | None:
+    """The answer of a program to a line; None if it has ended. It is killed after the time limit of a story."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    limit = threading.Timer(SECONDS, program.kill)
+    limit.daemon = True
+    limit.start()
+    try:
+        program.stdin.write(f"{order}\n")
+        program.stdin.flush()
+        answer = program.stdout.readline()
+    except BrokenPipeError:
+        return None
+    finally:
+        limit.cancel()
+    told: dict[str, Any] | None = json.loads(answer) if answer else None
+    return told
+
+
+@contextmanager
+def on_dynamodb_local(endpoint: str) -> Iterator[Engine]:
     """The handlers of the profile aws in processes that a signal kills, over the DynamoDB Local at this address."""
-    nowhere = "http://127.0.0.1:1"
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
-    return killed("aws", AWS_ENDPOINT_URL_DYNAMODB=endpoint, AWS_ENDPOINT_URL_STEPFUNCTIONS=nowhere, **keys)
+    with killed("aws", AWS_ENDPOINT_URL_DYNAMODB=endpoint, **keys) as engine:
+        yield engine
 
 
-def on_a_server_for_each_story(story: Story, first: int, every: int) -> Tally:
-    """The engine `on_dynamodb_local` with a server of its own for each story: a server answers more slowly with all that it has ever stored."""
+@contextmanager
+def on_a_server_of_its_own() -> Iterator[Engine]:
+    """The engine `on_dynamodb_local` with a server that it starts."""
     server = DynamoDbLocal()
     server.start()
     try:
-        return on_dynamodb_local(server.endpoint)(story, first, every)
+        with on_dynamodb_local(server.endpoint) as engine:
+            yield engine
     finally:
         server.close()
 

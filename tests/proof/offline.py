@@ -23,6 +23,7 @@ from hibernaut.local.aws_offline.lambdas import abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.runs.schedules import NO_SCHEDULER
+from hibernaut.ports.storage.table import Table
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.per_tenant import PerTenant
@@ -33,7 +34,7 @@ from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.aws_parts.app import app_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.proof.agents import made_for
-from tests.proof.at_rest import TableAtRest
+from tests.proof.at_rest import CopiedTable
 from tests.proof.clients import Act, Client, Notes, Say
 from tests.proof.engines import Engine, Tally
 from tests.proof.faults import Died, Points
@@ -41,7 +42,7 @@ from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import answered, runs, shown, verdict
 from tests.support.clocks import LaterClock
 from tests.support.frozen import freeze_if_dead
-from tests.support.moto_tables import forget_all
+from tests.support.moto_tables import forget_all, items_of
 from tests.support.scripted_model import ScriptedModels, ScriptedRunner, nothing
 from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
@@ -123,7 +124,7 @@ class Deployment:
         self._forgets_earlier_points()
         self.models.context_window = story.model.get("context_window", 100_000)
         self.replaces_environments()
-        self.agent_id = made_for(story, self.looking)
+        self.agent_id = made_for(story, lambda: self.over(self.table))
         self.points = Points(at, self._dies)
 
     def _forgets_earlier_points(self) -> None:
@@ -197,11 +198,14 @@ class Deployment:
             "fire_schedule": FiringWorker(PerTenant(lambda tenant: engines.of(tenant).firing), NO_SCHEDULER),
         }
 
-    def looking(self) -> World:
-        """A `World` over the table as it is now, for reading the result."""
+    def over(self, table: Table) -> World:
         models = ScriptedModels(self.story.script, at=nothing, **self.story.model)
         blobs: Any = self.blobs
-        return World(Data(TableAtRest(self.table), self.clock, models, ScriptedRunner(effects=self.runner.effects), blobs))
+        return World(Data(table, self.clock, models, ScriptedRunner(effects=self.runner.effects), blobs))
+
+    def looking(self) -> World:
+        """A `World` over a copy of the table as it is now, for reading the result."""
+        return self.over(CopiedTable(items_of(AwsSettings.from_environment().table)))
 
     def client(self) -> Client:
         return Client(self.agent_id, self.notes, self)

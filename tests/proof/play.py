@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 
 from tests.conftest import FAKE_AWS
-from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_a_server_for_each_story
+from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_a_server_of_its_own
 from tests.proof.partitions import few_partitions
 from tests.proof.stories import STORIES
 
@@ -125,9 +125,11 @@ def engines_with(name: str) -> Iterator[dict[str, Engine]]:
     """The engine with this name, and those that share its resources."""
     match name:
         case "killed":
-            yield {name: killed("embedded")}
+            with killed("embedded") as engine:
+                yield {name: engine}
         case "DynamoDB Local":
-            yield {name: on_a_server_for_each_story}
+            with on_a_server_of_its_own() as engine:
+                yield {name: engine}
         case "aws-offline" | "caller waits":
             from tests.proof.offline import on_aws_offline
 

@@ -11,7 +11,7 @@ import pytest
 
 from hibernaut.schemas.stop import StopReason
 from tests.proof import at_home
-from tests.proof.engines import AT_HOME, Tally, killed, on_dynamodb_local
+from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
 from tests.proof.faults import Points
 from tests.proof.partitions import few_partitions
 from tests.proof.stories import STILL_THERE, STORIES, Story
@@ -64,18 +64,30 @@ def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
     assert played.judged(Points(0, never), world).found == []
 
 
+@pytest.fixture(scope="module")
+def at_home_killed() -> Iterator[Engine]:
+    with killed("embedded") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def over_dynamodb_killed(dynamodb_local: DynamoDbLocal) -> Iterator[Engine]:
+    with on_dynamodb_local(dynamodb_local.endpoint) as engine:
+        yield engine
+
+
 @pytest.mark.parametrize(
     ("name", "every"), [("parallel tools", 3), ("two senders", 9), ("approval: mixed", 9), ("compaction", 17)]
 )
-def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int) -> None:
-    tally = killed("embedded")(BY_NAME[name], min(2, every), every)
+def test_processes_at_home_that_are_killed_lose_nothing(name: str, every: int, at_home_killed: Engine) -> None:
+    tally = at_home_killed(BY_NAME[name], min(2, every), every)
     assert tally.found == []
     assert tally.points > 1
 
 
 @pytest.mark.parametrize(("name", "every"), [("parallel tools", 7), ("approval: yes", 9)])
-def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, dynamodb_local: DynamoDbLocal) -> None:
-    tally = on_dynamodb_local(dynamodb_local.endpoint)(BY_NAME[name], min(3, every), every)
+def test_handlers_over_dynamodb_that_are_killed_lose_nothing(name: str, every: int, over_dynamodb_killed: Engine) -> None:
+    tally = over_dynamodb_killed(BY_NAME[name], min(3, every), every)
     assert tally.found == []
     assert tally.points > 1
 
@@ -104,6 +116,14 @@ def test_a_function_that_is_abandoned_while_its_caller_waits_loses_nothing(
     tally = offline.waiting(BY_NAME[name], 3, every)
     assert tally.found == []
     assert tally.points > 1
+
+
+def test_a_program_that_ends_is_a_finding() -> None:
+    """A story whose processes cannot be made at all counts as bricked, not as a proof without points."""
+    with killed("no such profile") as engine:
+        tally = engine(BY_NAME["plain"], 1, 1)
+    assert [(where, finding.kind) for where, finding in tally.found] == [("plain", "bricked")]
+    assert "KeyError" in tally.found[0][1].words
 
 
 def test_what_is_found_is_counted_and_told() -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hibernaut.adapters.table.dynamodb_requests import plain_item
 from hibernaut.local.aws_offline.moto.dynamodb import forget_values
+from hibernaut.ports.storage.table import Item
 
 
 def tables() -> Iterator[Any]:
@@ -17,6 +19,14 @@ def tables() -> Iterator[Any]:
     for account in dynamodb_backends.values():
         for backend in account.values():
             yield from backend.tables.values()
+
+
+def items_of(name: str) -> Iterator[Item]:
+    """All items of the tables with this name, without a request."""
+    for table in tables():
+        if table.name == name:
+            for partition in list(table.items.values()):
+                yield from (plain_item(item.to_json()["Attributes"]) for item in list(partition.values()))
 
 
 def forget_tenant(tenant: str) -> None:

@@ -31,7 +31,7 @@ from hibernaut.ports.memory.embedder import Embedders
 from hibernaut.ports.memory.ingest import NO_INGEST, Ingest
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.model import NO_PROVIDERS, Models
-from hibernaut.ports.runs.workflow import STEPS_PER_INVOCATION, Next, RunRef
+from hibernaut.ports.runs.workflow import STEPS_PER_INVOCATION, Next, RunRef, Workflow
 from hibernaut.ports.storage.cipher import NO_CIPHER, Cipher
 from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.ports.storage.table import Table
@@ -90,6 +90,7 @@ class AwsOverrides:
     runner: ToolRunner | None = None
     embedders: Embedders | None = None
     index: MemoryIndex | None = None
+    workflow: Workflow | None = None
 
 
 @immutable
@@ -239,7 +240,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
     """The host and the stores, on which every use case depends."""
     clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
-    workflow = StepFunctions(settings.state_machine, stops=not in_execution)
+    workflow = overrides.workflow or StepFunctions(settings.state_machine, stops=not in_execution)
     host = Host(
         clock,
         ids,
