@@ -178,6 +178,39 @@ def test_a_denied_call_does_not_run_and_the_agent_reads_the_reason(visit: Visit,
     assert "Rex" not in served.block(agent)["value"]
 
 
+def test_calls_with_an_id_that_the_model_has_used_before_have_cards_of_their_own(visit: Visit, served: Served) -> None:
+    def noting(request: ModelRequest) -> ModelReply:
+        last = text_of(request.messages[-1])
+        return (
+            calls(("memory_insert", {"label": "human", "new_string": last}))
+            if request.messages[-1].role == "user"
+            else says("Noted.")
+        )
+
+    served.director.when("note", noting)
+    agent = served.agent("Repeating")
+    served.say(agent, "note the first thing")
+    page = visit.chat(agent)
+    visit.send("note the second thing")
+    said = log_of(page).get_by_text("Noted.")
+    cards = log_of(page).locator("summary").filter(has_text="memory_insert")
+    for _ in range(2):
+        expect(said).to_have_count(2)
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        expect(cards).to_have_count(2)
+        expect(cards.filter(has_text="done")).to_have_count(2)
+        for place, word in enumerate(("first", "second")):
+            cards.nth(place).click()
+            expect(page.get_by_role("region", name="Arguments").nth(place)).to_contain_text(f"note the {word} thing")
+        page.reload()
+    ids = [
+        one["tool_call"]["tool_call_id"]
+        for one in served.get(f"agents/{agent}/messages")
+        if one["message_type"] == "tool_call_message"
+    ]
+    assert (len(ids), len(set(ids))) == (2, 1)
+
+
 def test_home_shows_what_runs_and_what_waits_for_a_person(visit: Visit, served: Served) -> None:
     held = Held(("Still ", "writing."), stop=2)
     served.director.when("write", held)

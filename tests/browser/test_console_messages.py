@@ -310,7 +310,10 @@ def test_a_message_interrupts_the_run_that_goes_on(visit: Visit, served: Served)
 
 def test_a_call_shows_what_it_printed_and_how_long_it_took(visit: Visit, served: Served) -> None:
     def counting(request: ModelRequest) -> ModelReply:
-        return calls(("count_birds", {"place": "lake"})) if request.messages[-1].role == "user" else says("There are three.")
+        note = ("memory_insert", {"label": "human", "new_string": "Counts birds."})
+        return (
+            calls(("count_birds", {"place": "lake"}), note) if request.messages[-1].role == "user" else says("There are three.")
+        )
 
     served.director.when("count", counting)
     tool = served.post("tools/", {"source_code": COUNTING})["id"]
@@ -320,7 +323,12 @@ def test_a_call_shows_what_it_printed_and_how_long_it_took(visit: Visit, served:
     log_of(page).get_by_text("count_birds").click()
     expect(page.get_by_role("region", name="Output")).to_contain_text("looking at the lake")
     expect(page.get_by_role("region", name="Result")).to_contain_text("three")
-    expect(page.get_by_text(re.compile(r"The tools of this step took [\d.]+ m?s\."))).to_be_visible()
+    took = page.get_by_text(re.compile(r"^This call took [\d.]+ m?s\.$"))
+    expect(took).to_be_visible()
+    log_of(page).get_by_text("memory_insert").click()
+    expect(took).to_have_count(2)
+    counted, noted = (float(text.split()[3]) * (1 if text.endswith(" ms.") else 1000) for text in took.all_inner_texts())
+    assert counted != noted
 
 
 def test_an_agent_is_made_a_template_and_new_agents_come_from_it(visit: Visit, served: Served) -> None:
@@ -365,6 +373,7 @@ def test_home_shows_further_agents_and_what_waits_whatever_is_searched(chromium:
         conversation = served.post(f"conversations/?agent_id={elsewhere}", {})["id"]
         body = {"messages": [{"role": "user", "content": "switch it there"}], "client_tools": [LAMP], "streaming": False}
         served.post(f"conversations/{conversation}/messages", body)
+        served.say(elsewhere, "hello")
         page = visit.open()
         cards = page.get_by_role("region", name="All agents").get_by_role("listitem")
         expect(cards).to_have_count(48)
@@ -372,9 +381,11 @@ def test_home_shows_further_agents_and_what_waits_whatever_is_searched(chromium:
         expect(cards).to_have_count(MANY + 2)
         expect(page.get_by_role("button", name="More agents")).to_have_count(0)
         expect(cards.filter(has_text="Zed")).to_contain_text("waits for an answer")
+        expect(cards.filter(has_text="Traveller")).to_contain_text("waits for an answer")
         with page.expect_response(lambda answer: "query_text=many" in answer.url):
             page.get_by_role("searchbox", name="Search agents by name").fill("many")
         expect(cards).to_have_count(MANY)
+        expect(page.get_by_role("region", name="All agents")).not_to_contain_text("Traveller")
         now = page.get_by_role("region", name="Now")
         expect(now.get_by_role("listitem").filter(has_text="Zed")).to_contain_text("asks for lamp")
         now.get_by_role("link", name="Traveller").click()

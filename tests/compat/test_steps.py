@@ -49,6 +49,19 @@ def test_a_step_shows_what_it_added(client: Letta, new_agent: Make, said: Said) 
 
 
 @pytest.mark.manifest("steps.list")
+@pytest.mark.manifest("steps.call_times")
+def test_each_call_of_a_step_has_its_time(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
+    agent = new_agent(tools=["memory_insert"])
+    note = ("memory_insert", {"label": "human", "new_string": "x"})
+    said.next(calls(note, note), {"content": "Noted."})
+    reply = client.agents.messages.create(agent.id, input="Hello")
+    step_id = reply.messages[0].step_id or ""
+    found = http.get(f"/v1/steps/{step_id}/metrics").json()
+    assert [one["tool_call_id"] for one in found["call_times"]] == ["call_1", "call_2"]
+    assert all(0 < one["execution_ns"] <= found["tool_execution_ns"] for one in found["call_times"])
+    assert http.get(f"/v1/steps/{reply.messages[-1].step_id}/metrics").json()["call_times"] == []
+
+
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_the_sdk_pages_through_every_step_once(client: Letta, new_agent: Make, order: Any) -> None:
     agent = new_agent()

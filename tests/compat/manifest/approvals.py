@@ -75,6 +75,12 @@ ROWS = (
         "GET /v1/runs/{id}/approval returns the calls for which the run asked for answers, those of the client's tools marked, their deadline, and the answering run; 404 if it asked for none.",
         "V1 has no such route; its request does not say who runs a call, nor until when it waits.",
     ),
+    diverging(
+        "approvals.waiting",
+        "API 5.4",
+        "GET /v1/runs/approvals lists what waits for answers in all conversations, of one agent or of all, in pages by the runs that asked; what is answered or cancelled leaves it.",
+        "V1 has no such route; it shows the pending approval of an agent's own conversation.",
+    ),
     done(
         "approvals.client_tools",
         "API 5.4",

@@ -28,6 +28,12 @@ ROWS = (
         "steps, `next` goes on.",
         "V1 has no such route.",
     ),
+    diverging(
+        "steps.call_times",
+        "API 2.15",
+        "The metrics of a step have `call_times`: how long each call of a tool took, in nanoseconds, where that is known.",
+        "V1 keeps the time of all calls of a step; its clients ignore the additional field.",
+    ),
     done("steps.metrics", "API 2.15", "Returns its times in nanoseconds.", "GET /v1/steps/{step_id}/metrics"),
     done(
         "steps.trace",

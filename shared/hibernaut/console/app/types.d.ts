@@ -33,8 +33,15 @@ export interface Answer {
 }
 
 /** The calls for which a run asked for answers. */
+export interface StepMetrics {
+  tool_execution_ns: number | null;
+  call_times?: { tool_call_id: string; execution_ns: number }[];
+}
+
 export interface RunApproval {
   run_id: string;
+  agent_id: string;
+  conversation_id: string | null;
   deadline: string | null;
   calls: { tool_call_id: string; name: string; needs_answer: boolean; by_client: boolean; policy: string | null }[];
   client_tools: { name: string; description: string | null; parameters: Json }[];

@@ -82,7 +82,7 @@ class Call:
 @immutable
 class CallResult:
     """The result of one call. `message` is packed for the model (a string or an object); `text` is the plain return for the tool
-    rules. `limited`: the call was not made, because the rate of its policy is used up.
+    rules. `limited`: the call was not made, because the rate of its policy is used up. `spent_ns`: how long it took; None if that is not known.
     """
 
     call: Call
@@ -93,3 +93,4 @@ class CallResult:
     stderr: tuple[str, ...] = ()
     images: tuple[ImageContent, ...] = ()
     limited: bool = False
+    spent_ns: int | None = None

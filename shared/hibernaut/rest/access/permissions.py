@@ -76,7 +76,9 @@ BY_PATH: dict[str, RecordKind] = {
     "block_id": "block",
 }
 """The first parameter of a path, and the kind of record that it names."""
-BY_AGENT = frozenset({"/v1/archives", "/v1/conversations", "/v1/runs", "/v1/runs/active", "/v1/steps", "/v1/usage"})
+BY_AGENT = frozenset(
+    {"/v1/archives", "/v1/conversations", "/v1/runs", "/v1/runs/active", "/v1/runs/approvals", "/v1/steps", "/v1/usage"}
+)
 """Lists that `agent_id` in the query restricts to one agent."""
 BY_CONVERSATION = frozenset({"/v1/messages"})
 """Lists that `conversation_id` in the query restricts to one conversation."""

@@ -108,6 +108,19 @@ class RunList(_Paging):
         )
 
 
+class ApprovalList(Schema):
+    """A page of what waits for answers. The cursors are ids of runs."""
+
+    agent_id: str | None = None
+    before: str | None = None
+    after: str | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+    order: Order = "desc"
+
+    def page(self) -> Page:
+        return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
+
+
 class JobList(_Paging):
     """A page of jobs. `ascending` is the deprecated form of `order`. With `source_id` the page is empty: no job belongs to a folder."""
 
@@ -189,6 +202,7 @@ MessageListQuery = Annotated[MessageList, Query()]
 AgentMessageListQuery = Annotated[AgentMessageList, Query()]
 PartListQuery = Annotated[PartList, Query()]
 RunListQuery = Annotated[RunList, Query()]
+ApprovalListQuery = Annotated[ApprovalList, Query()]
 RunTraceQuery = Annotated[RunTrace, Query()]
 JobListQuery = Annotated[JobList, Query()]
 RunStepListQuery = Annotated[RunStepList, Query()]

@@ -55,6 +55,13 @@ class Step(Schema):
     status: Literal["pending", "success", "failed", "cancelled"] | None = "success"
 
 
+class CallTime(Schema):
+    """How long a call of a tool took, in nanoseconds."""
+
+    tool_call_id: str
+    execution_ns: int
+
+
 class StoredStep(Stored, Step):
     """The stored record, with the API key of its request, the range of the step's messages and its times (nanoseconds since 1970, or durations in
     nanoseconds).
@@ -69,6 +76,7 @@ class StoredStep(Stored, Step):
     llm_request_start_ns: int | None = None
     llm_request_ns: int | None = None
     tool_execution_ns: int | None = None
+    call_times: list[CallTime] = Field(default_factory=list)
     step_ns: int | None = None
     version: int = 1
 
@@ -97,7 +105,7 @@ class StepUsage(Schema):
 
 
 class StepMetrics(Schema):
-    """The metrics of a step. Times are in nanoseconds; `id` is the step's."""
+    """The metrics of a step. Times are in nanoseconds; `id` is the step's. `call_times`, an extension: the calls whose times are known, in their order."""
 
     id: str
     provider_id: str | None = None
@@ -107,6 +115,7 @@ class StepMetrics(Schema):
     llm_request_start_ns: int | None = None
     llm_request_ns: int | None = None
     tool_execution_ns: int | None = None
+    call_times: list[CallTime] = Field(default_factory=list)
     step_ns: int | None = None
     base_template_id: str | None = None
     template_id: str | None = None

@@ -76,7 +76,9 @@ class Journal(Schema):
 
 
 class ClaimedResult(Schema):
-    """The result of an outside call. `used`: what the runs that answered a call of a group have used. `images` are shown to the model beside the text."""
+    """The result of an outside call. `used`: what the runs that answered a call of a group have used. `images` are shown to the model beside the text.
+    `spent_ns`: how long the call took, in nanoseconds; None for a call of agents, and for one whose end is not known.
+    """
 
     status: Literal["success", "error"]
     value: Json = None
@@ -86,6 +88,7 @@ class ClaimedResult(Schema):
     blocks: JsonObject = Field(default_factory=dict)
     used: CalledUsage | None = None
     images: list[ImageContent] = Field(default_factory=list)
+    spent_ns: int | None = None
 
 
 class AwaitedReply(Schema):

@@ -121,6 +121,26 @@ class Runs:
             raise NotFound(f"Run '{run_id}' has asked for no answer.")
         return state.record.wire(run.options.client_tools or [])
 
+    def waiting(self, asked: Page, agent_id: str | None = None) -> FilteredPage[RunApproval]:
+        """A page of what waits for answers, in the order of the runs that asked; of one agent or of all.
+
+        At most 10,000 approvals are searched. A cursor need not wait any more: it may have been answered since the previous page.
+        """
+        backwards = asked.before is not None and asked.after is None
+        span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
+        found = sought(
+            self._approvals.walk_waiting(span, first=(asked.limit or CHUNK) + 1, descending=asked.descending != backwards),
+            lambda record: agent_id is None or record.agent_id == agent_id,
+            limit=asked.limit or MOST_READ,
+            most=MOST_READ,
+            cursor="before" if backwards else "after",
+            id_of=lambda record: record.run_id,
+        )
+        records = found.rows[::-1] if backwards else found.rows
+        runs = self._runs.get_many([record.run_id for record in records])
+        kept = [record for record in records if record.run_id in runs]
+        return FilteredPage([record.wire(runs[record.run_id].run.options.client_tools or []) for record in kept], found.rest)
+
     def steps(self, run_id: str, asked: Page) -> list[Step]:
         """A page of the run's steps. Raises: InvalidArgument, NotFound."""
         self._stored(run_id)

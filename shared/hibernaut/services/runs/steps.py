@@ -120,6 +120,7 @@ class Steps:
             llm_request_start_ns=step.llm_request_start_ns,
             llm_request_ns=step.llm_request_ns,
             tool_execution_ns=step.tool_execution_ns,
+            call_times=step.call_times,
             step_ns=step.step_ns,
             project_id=step.project_id,
         )

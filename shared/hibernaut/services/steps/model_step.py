@@ -7,12 +7,14 @@ of the reply to the run's event log. It stops as soon as the run has ended or an
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hibernaut.domain.agents.group_turns import is_group, next_reply
 from hibernaut.domain.models import retries
 from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
+from hibernaut.domain.turn.actor import CallResult
 from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replayed, Replied, Turn
 from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept
 from hibernaut.domain.wire.letta_messages import Rendering
@@ -29,6 +31,7 @@ from hibernaut.schemas.errors import (
 )
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.runs.run import RunError
+from hibernaut.schemas.runs.step import CallTime
 from hibernaut.schemas.runs.turn import FailedCall, Journal, JournaledCall, Stamp
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.host import Host
@@ -52,6 +55,7 @@ class StepTiming:
     llm_start_ns: int = 0
     llm_ns: int = 0
     tools_ns: int = 0
+    calls: list[CallTime] = field(default_factory=list)
     failed_calls: list[FailedCall] = field(default_factory=list)
 
     @classmethod
@@ -61,8 +65,11 @@ class StepTiming:
             return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns, failed_calls=journal.failed_calls)
         return cls(int(clock.now().timestamp() * 1e9))
 
-    def tools_ran(self, seconds: float, clock: Clock, *, waited: bool) -> None:
-        """Note the time of the step's tools. `waited`: one of them has waited without a worker, which is all the time since the reply."""
+    def tools_ran(self, seconds: float, clock: Clock, results: Sequence[CallResult], *, waited: bool) -> None:
+        """Note the time of the step's tools, and of each call. `waited`: one of them has waited without a worker, which is all the time since the reply."""
+        self.calls = [
+            CallTime(tool_call_id=one.call.id, execution_ns=one.spent_ns) for one in results if one.spent_ns is not None
+        ]
         since_reply = int(clock.now().timestamp() * 1e9) - self.llm_start_ns - self.llm_ns if waited else 0
         self.tools_ns = max(int(seconds * 1e9), since_reply)
 

@@ -152,5 +152,6 @@ def step_record(work: StepWork, stepped: Stepped, timing: StepTiming, now: datet
         llm_request_start_ns=timing.llm_start_ns or None,
         llm_request_ns=timing.llm_ns or None,
         tool_execution_ns=timing.tools_ns or None,
+        call_times=timing.calls,
         step_ns=max(0, now_ns - timing.started_ns),
     )

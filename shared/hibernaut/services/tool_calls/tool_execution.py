@@ -187,6 +187,14 @@ class ToolExecution:
             return _error(call, UNAVAILABLE[call.name]), effects
         if is_outside(work, call):
             return given(call, self._outside(work, call, effects), effects)
+        began = self._clock.monotonic()
+        result, effects = self._inside(work, call, tool, effects)
+        return replace(result, spent_ns=self._since(began)), effects
+
+    def _since(self, began: float) -> int:
+        return int((self._clock.monotonic() - began) * 1e9)
+
+    def _inside(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
             return self._memory(call, effects)
         if tool.tool_type == ToolType.LETTA_FILES_CORE:
@@ -264,9 +272,9 @@ class ToolExecution:
         except (SecretUnreadable, MasterKeyUnavailable) as error:
             logger.warning("secret cannot be read", extra={"tool": call.name, "code": error.code})
             return ClaimedResult(status="error", error=f"{NOT_STARTED} {error.detail}")
-        spent = int((self._clock.monotonic() - began) * 1000)
-        logger.info("tool called", extra={"tool": call.name, "tool_status": result.status, "tool_ms": spent})
-        return result
+        spent = self._since(began)
+        logger.info("tool called", extra={"tool": call.name, "tool_status": result.status, "tool_ms": spent // 1_000_000})
+        return result.model_copy(update={"spent_ns": spent})
 
     def _called(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
         if tool.tool_type is ToolType.LETTA_BUILTIN:
@@ -357,4 +365,5 @@ def _result(call: Call, result: ClaimedResult, message: Json) -> CallResult:
     status: Literal["success", "error"] = result.status
     text = as_text(message)
     packed = message if isinstance(message, dict) else text
-    return CallResult(call, status, packed, text, tuple(result.stdout), tuple(result.stderr), tuple(result.images))
+    stdout, stderr, images = tuple(result.stdout), tuple(result.stderr), tuple(result.images)
+    return CallResult(call, status, packed, text, stdout, stderr, images, spent_ns=result.spent_ns)

@@ -257,7 +257,7 @@ class TurnEngine:
                 work = replace(work, state=woken)
                 continue
             waited = any(result.call.name in ALL_CALLS for result in results)
-            timing.tools_ran(self._clock.monotonic() - began, self._clock, waited=waited)
+            timing.tools_ran(self._clock.monotonic() - began, self._clock, results, waited=waited)
             try:
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryConflict:

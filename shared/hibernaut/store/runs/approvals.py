@@ -5,12 +5,19 @@ This module has reads and single changes. `store.runs.transactions` combines cha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hibernaut.ports.storage.table import ABSENT, Item, Op, Put, Term, Update, Value
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, freed
+from hibernaut.store.table.lists import lists
+from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.tenant_table import TenantTable
+
+WAITING = "APPROVALS"
+"""The list of the approvals of a tenant that wait for an answer."""
 
 
 @immutable
@@ -40,14 +47,23 @@ class ApprovalStore:
         records = [self._read(item).record for item in found.values()]
         return {record.run_id: record for record in records}
 
+    def walk_waiting(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[PendingApproval]:
+        """The approvals that wait for an answer, in the order of their runs' ids, read lazily through the index LISTS, which may lag.
+
+        An approval that an older version of the server has written is not listed.
+        """
+        found = lists.walked(self._table, WAITING, span, first=first, descending=descending)
+        return (self._read(item).record for item in found if item["consumed"] == "")
+
     def _read(self, item: Item) -> ApprovalState:
         return ApprovalState(self._codec.record(PendingApproval, item), str(item["task_token"]))
 
     def create(self, record: PendingApproval) -> Put:
-        """The change that creates the record. A record with a deadline is in the index DUE."""
+        """The change that creates the record. It is in the list of what waits; with a deadline it is also in the index DUE."""
         key = keys.approval(self._tenant, record.run_id)
         due = keys.due(record.run_id, int(record.deadline.timestamp() * 1000)) if record.deadline else {}
-        return Put(self._codec.item(key, record, consumed="", task_token="", **due), ABSENT)
+        listed = keys.listed(self._tenant, WAITING, record.run_id)
+        return Put(self._codec.item(key, record, consumed="", task_token="", **due, **listed), ABSENT)
 
     def consume(self, record: PendingApproval, token: str) -> Update:
         """The change by which the run `record.consumed_by` consumes the approval. Of two concurrent changes one fails its
@@ -55,7 +71,8 @@ class ApprovalStore:
         """
         key = keys.approval(self._tenant, record.run_id)
         changed: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
-        return Update(key, set=changed, remove=("due_pk", "due_sk"), when=_OPEN, frees=freed(key, record))
+        left = ("due_pk", "due_sk", "list_pk", "list_sk")
+        return Update(key, set=changed, remove=left, when=_OPEN, frees=freed(key, record))
 
     def keep_token(self, run_id: str, task_token: str) -> Update:
         """The change that stores the task token of the workflow's wait. Condition: the approval is not consumed."""

@@ -33,7 +33,7 @@ its default conversation). Shards are two hex digits.
     t#RUN#run          RUN                 the run (DUE, LISTS while open)        every step and request; the sweep
     t#RUN#run          JOURNAL             the reply of the step in flight (ttl)  a later attempt, cancel
     t#RUN#run          CLAIM#n#hash        an outside call and its result (ttl)   a later attempt, cancel
-    t#RUN#run          PENDING             the approval it requests (index DUE)   answers, cancel; the sweep
+    t#RUN#run          PENDING             the approval it requests (both)        answers, cancel; the sweep
     t#RUN#run          STEP#step           a step (index LISTS)                   steps of a run
     t#RUN#run          EV#seq              a batch of events (ttl)                followers
     t#TAIL#place       NEW#id, GONE#id     not in the index, deleted (LISTS)      searches; the indexer
@@ -69,6 +69,7 @@ its default conversation). Shards are two hex digits.
     index LISTS  t#CONVSRAN#agent, t#CONVSRANNEVER#agent            time#conv, conv  conversations by last run
     index DUE    t#AGENTMSGS#agent  message      rows of an agent's conversations other than its default one
     index LISTS  t#RUNS#shard     run             runs of a tenant; t#OPENRUNS#shard: those that have not ended
+    index LISTS  t#APPROVALS#shard  run           approvals of a tenant that wait for an answer
     index LISTS  t#STEPS#shard    step            steps of a tenant; a step by its id
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id

@@ -76,11 +76,13 @@ function statusOf(call) {
   return call.live ? ["running", ""] : ["no result", ""];
 }
 
-/** How long the tools of a step took: that of its calls, where it made one. @param {{step: string}} props */
-function ToolTime({ step }) {
-  const { value } = useLoaded((signal) => get(`steps/${step}/metrics`, {}, signal), [step]);
-  const time = value?.tool_execution_ns;
-  return html`<p class="small muted">${typeof time === "number" ? `The tools of this step took ${lasted(time / 1e6)}.` : " "}</p>`;
+/** How long the call took; where that is not known, such as that of an agent, how long the tools of its step took. @param {{call: Call, step: string}} props */
+function ToolTime({ call, step }) {
+  const { value } = useLoaded((signal) => /** @type {Promise<import("../types.js").StepMetrics>} */ (get(`steps/${step}/metrics`, {}, signal)), [step]);
+  const own = value?.call_times?.filter((one) => one.tool_call_id === call.callId) ?? [];
+  const all = value?.tool_execution_ns;
+  const told = own.length === 1 ? `This call took ${lasted(own[0].execution_ns / 1e6)}.` : typeof all === "number" ? `The tools of this step took ${lasted(all / 1e6)}.` : " ";
+  return html`<p class="small muted">${told}</p>`;
 }
 
 /** @param {{call: Call, children?: import("../../vendor/htm-preact-3.1.1.js").Child}} props */
@@ -98,7 +100,7 @@ export function CallView({ call, children }) {
         ${call.answer?.reason && html`<p class="small">Reason: <span dir="auto">${call.answer.reason}</span></p>`}
         ${result && html`<${Code} label="Result" language="result" text=${pretty(textOf(result.tool_return))} /><${Pictures} content=${result.tool_return} what="result" />`}
         ${output && html`<${Code} label="Output" language="output" text=${output} />`}
-        ${result && call.step && !call.live && html`<${ToolTime} step=${call.step} />`}
+        ${result && call.ran && !call.live && html`<${ToolTime} call=${call} step=${call.ran} />`}
       </div>`}
     </details>
     ${children}

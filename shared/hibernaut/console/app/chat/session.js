@@ -214,7 +214,7 @@ export class ChatSession {
     }
     if (event.message_type !== "ping") live.waits = false;
     const callId = event.tool_returns?.[0]?.tool_call_id ?? event.tool_call_id;
-    if (event.message_type === "tool_return_message" && this.history.places.has(`call-${callId}`)) {
+    if (event.message_type === "tool_return_message" && !live.transcript.awaits(callId) && this.history.awaits(callId)) {
       this.crossing = [...this.crossing, event];
       this.history.take(event);
     } else live.transcript.take(event, true);

@@ -6,7 +6,8 @@
  * @typedef {{kind: "said", key: string, id: string, who: "user" | "assistant" | "system", content: Message["content"], date?: string, live?: boolean, name?: string | null}} Said
  * @typedef {{kind: "thought", key: string, id: string, text: string, live?: boolean}} Thought
  * @typedef {{kind: "call", key: string, id: string, callId: string, name: string, args: string, needsAnswer: boolean, answer?: {approve: boolean, reason?: string | null},
- *   result?: ToolReturn, date?: string, run?: string | null, step?: string | null, live?: boolean}} Call
+ *   result?: ToolReturn, date?: string, run?: string | null, step?: string | null, ran?: string | null, live?: boolean}} Call  `step`: that of the model's reply; `ran`: that in
+ *   which the call was made
  * @typedef {{kind: "note", key: string, id: string, text: string, bad?: boolean}} Note
  * @typedef {Said | Thought | Call | Note} Entry
  */
@@ -28,6 +29,8 @@ export class Transcript {
     this.entries = [];
     /** @type {Map<string, number>} */
     this.places = new Map();
+    /** The keys of the calls with an id, oldest first: some models use an id again. @type {Map<string, string[]>} */
+    this.calls = new Map();
     /** Ids of all messages that were taken. @type {Set<string>} */
     this.ids = new Set();
   }
@@ -120,18 +123,25 @@ export class Transcript {
     this.#put({ kind: "thought", key, id: message.id, text, live });
   }
 
+  /** Whether a call with this id has no return yet. @param {string | null | undefined} callId */
+  awaits(callId) {
+    const call = this.#open(callId ?? "");
+    return call !== undefined && !call.result;
+  }
+
   /** @param {Message} message @param {import("../types.js").ToolCall} call @param {number} place @param {boolean} live */
   #call(message, call, place, live) {
-    const key = this.#keyOfCall(message, call, place);
-    const before = this.#at(key);
-    const known = before?.kind === "call" ? before : null;
+    const known = this.#known(message, call, place);
     const needsAnswer = message.message_type === "approval_request_message" || (known?.needsAnswer ?? false);
+    const callId = call.tool_call_id ?? known?.callId ?? "";
+    const key = known?.key ?? `call-${callId || place}-${message.id}-${this.entries.length}`;
+    if (!known) this.calls.set(callId, [...(this.calls.get(callId) ?? []), key]);
     this.#put({
       ...known,
       kind: "call",
       key,
       id: message.id,
-      callId: call.tool_call_id ?? known?.callId ?? "",
+      callId,
       name: call.name ?? known?.name ?? "",
       args: live && known ? known.args + (call.arguments ?? "") : (call.arguments ?? ""),
       needsAnswer,
@@ -142,29 +152,46 @@ export class Transcript {
     });
   }
 
+  /** All calls with an id, oldest first. @param {string} callId @returns {Call[]} */
+  #withId(callId) {
+    return /** @type {Call[]} */ ((this.calls.get(callId) ?? []).map((key) => this.#at(key)));
+  }
+
   /**
-   * Pieces of a call may lack its id: they belong to the newest call of their message.
-   * @param {Message} message @param {import("../types.js").ToolCall} call @param {number} place
+   * The entry of a call of which a piece, or the whole, has come before: with its id in the same message or the same step. In another step the id was used
+   * again. Pieces that lack the id belong to the newest call of their message.
+   * @param {Message} message @param {import("../types.js").ToolCall} call @param {number} place  among those of the message
+   * @returns {Call | undefined}
    */
-  #keyOfCall(message, call, place) {
-    if (call.tool_call_id) return `call-${call.tool_call_id}`;
-    const newest = this.entries.findLast((one) => one.kind === "call" && one.id === message.id);
-    return newest?.key ?? `call-${message.id}-${place}`;
+  #known(message, call, place) {
+    if (!call.tool_call_id) return /** @type {Call | undefined} */ (this.entries.findLast((one) => one.kind === "call" && one.id === message.id));
+    const all = this.#withId(call.tool_call_id);
+    const same = all.filter((one) => one.id === message.id || (message.step_id ? one.step === message.step_id : !one.result));
+    return same[callsOf(message).slice(0, place).filter((other) => other.tool_call_id === call.tool_call_id).length];
+  }
+
+  /** The call that an answer or a return with this id is for: the first one of the newest reply with the id that has no return. @param {string} callId */
+  #open(callId) {
+    const all = this.#withId(callId);
+    const newest = all.filter((one) => one.id === all[all.length - 1].id);
+    return newest.find((one) => !one.result) ?? newest[newest.length - 1];
   }
 
   /** A person approves or denies a call; the client, or a person in its place, sends its return. @param {import("../types.js").Answer} answer @param {Message} message */
   #answered(answer, message) {
     if (answer.tool_return !== undefined) return this.#returned({ ...answer, tool_return: answer.tool_return, status: answer.status ?? "success" }, message);
-    const call = this.#at(`call-${answer.tool_call_id}`);
-    return call?.kind === "call" && typeof answer.approve === "boolean" && this.#put({ ...call, answer: { approve: answer.approve, reason: answer.reason }, live: false });
+    const call = this.#open(answer.tool_call_id);
+    return call && typeof answer.approve === "boolean" && this.#put({ ...call, answer: { approve: answer.approve, reason: answer.reason }, live: false });
   }
 
   /** @param {ToolReturn} result @param {Message} message */
   #returned(result, message) {
-    const key = `call-${result.tool_call_id}`;
-    const call = this.#at(key);
-    if (call?.kind === "call") this.#put({ ...call, result, step: message.step_id ?? call.step, live: false });
-    else this.#put({ kind: "call", key, id: "", callId: result.tool_call_id, name: "", args: "", needsAnswer: false, result, step: message.step_id });
+    const callId = result.tool_call_id;
+    const call = this.#open(callId);
+    if (call) return this.#put({ ...call, result, ran: message.step_id ?? call.step, live: false });
+    const key = `return-${callId}-${message.id}`;
+    this.calls.set(callId, [key]);
+    return this.#put({ kind: "call", key, id: "", callId, name: "", args: "", needsAnswer: false, result, ran: message.step_id });
   }
 }
 

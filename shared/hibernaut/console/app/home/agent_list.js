@@ -4,7 +4,7 @@ import { agentPlace } from "../router.js";
 import { Icon, Loading, Time } from "../ui.js";
 
 /** @typedef {import("../types.js").Agent} Agent */
-/** @typedef {import("../types.js").Run} Run */
+/** @typedef {import("./overview.js").Now} Now */
 /** @typedef {import("./questions.js").Asked} Asked */
 
 const WAIT = 200;
@@ -14,18 +14,18 @@ const WELL = new Set(["end_turn", "tool_rule", "max_steps", "requires_approval",
 /**
  * What an agent does: its word, and the colour of its mark.
  * @param {Agent} agent
- * @param {Run[]} runs
+ * @param {Now} now
  * @returns {[string, string]}
  */
-export function stateOf(agent, runs) {
+export function stateOf(agent, { runs, waiting }) {
   if (runs.some((run) => run.agent_id === agent.id)) return ["running", "busy"];
-  if (agent.pending_approval) return ["waits for an answer", "waiting"];
+  if (agent.pending_approval || waiting.some((one) => one.agent_id === agent.id)) return ["waits for an answer", "waiting"];
   if (agent.last_stop_reason && !WELL.has(agent.last_stop_reason)) return [`failed: ${agent.last_stop_reason.replaceAll("_", " ")}`, "failed"];
   return agent.last_run_completion ? ["asleep", "asleep"] : ["new", "asleep"];
 }
 
 /**
- * @param {{value: {agents: Agent[], runs: Run[], tags: string[], more: boolean} | undefined, asked: Asked, ask: (change: Partial<Asked>) => void, make: () => void}} props
+ * @param {{value: Now & {agents: Agent[], tags: string[], more: boolean} | undefined, asked: Asked, ask: (change: Partial<Asked>) => void, make: () => void}} props
  */
 export function AgentList({ value, asked, ask, make }) {
   const [text, setText] = useState(asked.q);
@@ -48,14 +48,14 @@ export function AgentList({ value, asked, ask, make }) {
     </div>
     ${!value && html`<${Loading} label="Loading agents" />`}
     ${value && value.agents.length === 0 && (searches ? html`<p class="empty">No agent fits this search.</p>` : html`<${First} make=${make} />`)}
-    <ul class="cards">${value?.agents.map((agent) => html`<${AgentCard} key=${agent.id} agent=${agent} runs=${value.runs} />`)}</ul>
+    <ul class="cards">${value?.agents.map((agent) => html`<${AgentCard} key=${agent.id} agent=${agent} now=${value} />`)}</ul>
     ${value?.more && html`<p class="further"><button type="button" onClick=${() => ask({ most: asked.most + FURTHER })}>More agents</button></p>`}
   </section>`;
 }
 
-/** @param {{agent: Agent, runs: Run[]}} props */
-function AgentCard({ agent, runs }) {
-  const [word, kind] = stateOf(agent, runs);
+/** @param {{agent: Agent, now: Now}} props */
+function AgentCard({ agent, now }) {
+  const [word, kind] = stateOf(agent, now);
   return html`<li class="card agent-card">
     <a class="cover" href=${agentPlace(agent.id)} dir="auto">${agent.name}</a>
     <p class="muted small ellipsis">${agent.model ?? "no model"}</p>

@@ -41,7 +41,7 @@ export class HomeFeed {
       known.looks += 1;
       return known.shown;
     }
-    const shown = await lists(asked, known?.shown, mark ? Promise.resolve(mark.runs) : openRuns(signal), signal);
+    const shown = await lists(asked, mark ? Promise.resolve(mark.runs) : openRuns(signal), signal);
     this.known = { asked, looks: 0, mark, shown };
     return shown;
   }
@@ -61,10 +61,9 @@ function isSame(now, before) {
   return now.runs.every((run, place) => run.id === before.runs[place].id);
 }
 
-/** @param {Asked} asked @param {Shown | undefined} before @param {Promise<Run[]>} open @param {AbortSignal} signal @returns {Promise<Shown>} */
-async function lists(asked, before, open, signal) {
+/** @param {Asked} asked @param {Promise<Run[]>} open @param {AbortSignal} signal @returns {Promise<Shown>} */
+async function lists(asked, open, signal) {
   const listed = /** @type {Promise<Agent[]>} */ (get(...agentsOf(asked), signal));
-  const all = before !== undefined && !before.more && asked.q === "" && asked.tag === "";
-  const [agents, tags, now] = await Promise.all([listed, /** @type {Promise<string[]>} */ (get(...ALL_TAGS, signal)), loadNow(open, listed, all, signal)]);
+  const [agents, tags, now] = await Promise.all([listed, /** @type {Promise<string[]>} */ (get(...ALL_TAGS, signal)), loadNow(open, listed, signal)]);
   return { agents, tags, more: agents.length === asked.most, ...now };
 }

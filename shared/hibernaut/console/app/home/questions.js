@@ -11,8 +11,8 @@ export const FIRST = { q: "", tag: "", most: PAGE };
 
 /** The agents of the list, with what they wait for. @param {Asked} asked @returns {Question} */
 export const agentsOf = ({ q, tag, most }) => ["agents/", { include_relationships: ["tags", "pending_approval"], limit: most, order_by: "last_run_completion", query_text: q, tags: tag ? [tag] : [] }];
-/** The agents whose newest run asked for an answer. @type {Question} */
-export const ASKERS = ["agents/", { last_stop_reason: "requires_approval", include_relationships: ["pending_approval"], limit: MOST }];
+/** What waits for an answer, in all conversations. @type {Question} */
+export const APPROVALS = ["runs/approvals", { limit: MOST }];
 /** The runs that have not ended. @type {Question} */
 export const OPEN_RUNS = ["runs/", { active: true, limit: MOST }];
 /** @type {Question} */

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from hibernaut.rest.dependencies import TheServices
 from hibernaut.rest.http.json_responses import filtered, plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries.queries import PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
+from hibernaut.rest.queries.queries import ApprovalListQuery, PartListQuery, RunListQuery, RunStepListQuery, RunTraceQuery
 from hibernaut.schemas.messages.letta_message import LettaMessage
 from hibernaut.schemas.runs.approval import RunApproval
 from hibernaut.schemas.runs.run import Run, RunMetrics
@@ -28,6 +28,12 @@ def list_runs(services: TheServices, query: RunListQuery) -> Response:
 def list_active_runs(services: TheServices, query: RunListQuery) -> Response:
     """The runs that have not ended."""
     return filtered(services.runs.page(query.model_copy(update={"active": True}).query()))
+
+
+@router.get("/approvals", response_model=list[RunApproval])
+def list_waiting_approvals(services: TheServices, query: ApprovalListQuery) -> Response:
+    """A page of the calls that wait for answers, in all conversations, by the runs that asked; of one agent or of all. An extension."""
+    return filtered(services.runs.waiting(query.page(), query.agent_id))
 
 
 @router.get("/{run_id}", response_model=Run)
