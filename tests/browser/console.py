@@ -36,6 +36,22 @@ WANTED = "CONSOLE_PICTURES"
 """The variable that asks for pictures (`make pictures`)."""
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 """The tags of axe's rules."""
+BROKEN = """
+() => [...document.querySelectorAll("h1, h2")].flatMap((heading) => {
+  const broken = [];
+  const texts = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    for (const word of text.data.matchAll(/[A-Za-z]{2,14}/g)) {
+      const range = document.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      if (range.getClientRects().length > 1) broken.push(`${word[0]} in the heading ${heading.textContent}`);
+    }
+  }
+  return broken;
+})
+"""
+"""Short words of headings that stand on two lines: a heading that has too little space."""
 LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
 """The rules of axe that look at colours and sizes (the documentation of its rules)."""
 expect.set_options(timeout=PATIENCE / 4 * MILLISECONDS)
@@ -175,7 +191,7 @@ class Visit:
         box.press("Enter")
 
     def violations(self, *, by_looks: bool = False) -> list[str]:
-        """What axe finds against WCAG 2.2 AA, each with the elements concerned.
+        """What axe finds against WCAG 2.2 AA, each with the elements concerned, and headings that are broken within a word.
 
         `by_looks`: only by the rules whose outcome depends on colours and sizes, for a page whose structure was checked in another look.
         """
@@ -188,7 +204,8 @@ class Visit:
             self.page.evaluate(f"() => {{ {source} }}")
         only = {"type": "rule", "values": LOOKS} if by_looks else {"type": "tag", "values": STANDARDS}
         found = self.page.evaluate("(only) => axe.run({runOnly: only, resultTypes: ['violations']})", only)
-        return [
+        broken = [f"broken: {one}" for one in self.page.evaluate(BROKEN)]
+        return broken + [
             f"{one['id']}: {node['html'][:160]} {json.dumps(node['any'][:1])[:300]}"
             for one in found["violations"]
             for node in one["nodes"]

@@ -61,6 +61,10 @@ DIALOGS = (
     ("settings/keys", "Revoke admin"),
     ("settings/budgets", "Set a budget"),
     ("settings/budgets", "Change"),
+    ("settings/policies", "New policy"),
+    ("settings/policies", "Change"),
+    ("settings/policies", "Test"),
+    ("settings/policies", "Delete the policy No deletions"),
     ("settings/identities", "New identity"),
     ("settings/identities", "Erase this person"),
     ("settings/identities", "Delete this identity"),
@@ -95,7 +99,16 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Furnished]:
         ann = served.post("identities/", {"name": "Ann", "identifier_key": "user-4711", "identity_type": "user"})["id"]
         agent = served.agent("Guide", identity_ids=[ann])
         served.say(agent, "Please remember that my dog is called Rex.")
-        served.post("tool-policies", {"name": "No deletions", "action": "deny", "tools": ["delete_*"], "message": "Ask Ann."})
+        served.post(
+            "tool-policies",
+            {
+                "name": "No deletions",
+                "action": "deny",
+                "tools": ["delete_*"],
+                "message": "Ask Ann.",
+                "arguments": [{"path": "file.name", "matches": ["*.txt"]}],
+            },
+        )
         served.post("providers/", {"name": "lab", "provider_type": "openai", "api_key": "k", "base_url": lab.address})
         for name, url in (("birds", birds.url), ("words", words.url)):
             served.post(

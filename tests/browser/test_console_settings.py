@@ -19,6 +19,7 @@ from tests.support.json_server import JsonServer
 from tests.support.oauth_server import OAuthDouble
 from tests.support.raw_mcp import RawExchange, RawMcp
 
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 LIMIT = 8000
 """Tokens a day."""
 ADMIN = CreateApiKey.model_validate({"scope": "admin", "name": "admin"})
@@ -224,6 +225,77 @@ def test_a_budget_shows_its_days_beside_its_limit(chromium: Browser, served: Ser
         other = page.get_by_role("article", name=f"Budget of {idle}")
         other.get_by_text("Day by day").click()
         expect(other.locator("figure")).to_contain_text("highest: 0, limit: 9")
+
+
+def policies(served: Served) -> list[tuple[str, bool]]:
+    """The stored policies in their order: each with its name, and whether it is switched on."""
+    return [(one["name"], one["enabled"]) for one in served.get("tool-policies")]
+
+
+def test_a_tool_policy_is_made_changed_ordered_tested_and_deleted(visit: Visit, served: Served) -> None:
+    page = visit.open("#/settings/policies")
+    expect(page.get_by_text("There is no policy")).to_be_visible()
+    dialog, add = page.get_by_role("dialog"), page.get_by_role("button", name="New policy")
+    add.click()
+    dialog.get_by_role("textbox", name="Name", exact=True).fill(HOSTILE)
+    dialog.get_by_role("button", name="Make").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("POST /v1/tool-policies · status 422")
+    dialog.get_by_role("textbox", name="Name", exact=True).fill("No other page")
+    dialog.get_by_role("textbox", name="Tools").fill("fetch_webpage")
+    dialog.get_by_role("textbox", name="What the model reads").fill(HOSTILE)
+    dialog.get_by_role("button", name="Make").click()
+    other = page.get_by_role("article", name="Policy No other page")
+    expect(other).to_contain_text(HOSTILE)
+    add.click()
+    dialog.get_by_role("textbox", name="Name", exact=True).fill("Our wiki")
+    dialog.get_by_role("radio", name="allows").check()
+    dialog.get_by_role("textbox", name="Tools").fill("fetch_*\nrun_code")
+    dialog.get_by_role("textbox", name="Only of agents").fill("support")
+    dialog.get_by_role("button", name="Add a condition").click()
+    condition = dialog.get_by_role("group", name="Condition 1")
+    condition.get_by_role("textbox", name="Argument").fill("url")
+    condition.get_by_role("textbox", name="One of these values").fill("https://wiki.example.com/*")
+    condition.get_by_role("checkbox").check()
+    dialog.get_by_role("checkbox", name="Without an approval").check()
+    dialog.get_by_role("spinbutton", name="At most so many calls").fill("10")
+    dialog.get_by_role("button", name="Make").click()
+    wiki = page.get_by_role("article", name="Policy Our wiki")
+    expect(wiki).to_contain_text("at most 10 in 3600 s for each key")
+    stored = served.get("tool-policies")[1]
+    url = {"path": "url", "matches": ["https://wiki.example.com/*"], "negate": False, "ignore_case": True}
+    assert (stored["tools"], stored["agent_tags"], stored["arguments"]) == (["fetch_*", "run_code"], ["support"], [url])
+    assert (stored["waives_approval"], stored["rate"]) == (True, {"calls": 10, "seconds": 3600, "per": "key"})
+    page.get_by_role("button", name="Compare Our wiki earlier").click()
+    expect(page.get_by_role("article").first).to_have_attribute("aria-label", "Policy Our wiki")
+    assert policies(served) == [("Our wiki", True), ("No other page", True)]
+    picture(page, "policies", height=520)
+    page.get_by_role("button", name="Test").click()
+    dialog.get_by_role("textbox", name="Tool", exact=True).fill("fetch_webpage")
+    dialog.get_by_role("textbox", name="Arguments").fill("{url")
+    dialog.get_by_role("button", name="Test").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("The arguments are no JSON")
+    dialog.get_by_role("textbox", name="Arguments").fill('{"url": "https://example.org"}')
+    dialog.get_by_role("button", name="Test").click()
+    expect(dialog.get_by_role("status")).to_contain_text("The call is denied by No other page.")
+    expect(dialog.get_by_role("status").get_by_role("listitem")).to_contain_text("Our wiki")
+    dialog.get_by_role("button", name="Close", exact=True).last.click()
+    other.get_by_role("button", name="Switch off").click()
+    expect(other).to_contain_text("switched off")
+    assert policies(served) == [("Our wiki", True), ("No other page", False)]
+    wiki.get_by_role("button", name="Change").click()
+    expect(dialog.get_by_role("textbox", name="One of these values")).to_have_value("https://wiki.example.com/*")
+    dialog.get_by_role("button", name="Take condition 1 out").click()
+    dialog.get_by_role("radio", name="asks a person").check()
+    dialog.get_by_role("button", name="Save").click()
+    expect(wiki).to_contain_text("asks a person")
+    stored = served.get("tool-policies")[0]
+    assert (stored["action"], stored["arguments"], stored["rate"], stored["waives_approval"]) == ("ask", [], None, False)
+    assert (stored["tools"], stored["agent_tags"]) == (["fetch_*", "run_code"], ["support"])
+    page.get_by_role("button", name="Delete the policy Our wiki").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(wiki).to_have_count(0)
+    assert policies(served) == [("No other page", False)]
+    assert page.evaluate("window.hacked") is None
 
 
 def test_an_mcp_server_is_changed_and_keeps_the_secrets_that_are_not_written_again(visit: Visit, served: Served) -> None:

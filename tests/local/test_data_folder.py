@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
+from hibernaut.store.agents.agent_marks import MarkBuild
 from hibernaut.wiring.data_folder import DataFolder, DataFolderUnusable
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -189,7 +190,7 @@ def test_a_copied_folder_runs_nothing_by_itself_until_it_is_told_to(tmp_path: Pa
             assert state is not None
             assert (state.sweeps, state.run.status) == (0, "running")
         with serving(copy, **keys) as (process, url, printed):
-            assert "held    1 unfinished" in printed
+            assert "approvals and schedules: 1. This folder" in printed
             assert "--resume" in printed
             ended(process)
 
@@ -200,6 +201,17 @@ def test_a_copied_folder_runs_nothing_by_itself_until_it_is_told_to(tmp_path: Pa
                 assert asked.wait(30)
                 process.kill()
                 process.wait()
+
+
+def test_a_copied_folder_without_work_goes_on_by_itself_although_its_lists_are_built(tmp_path: Path) -> None:
+    data, copy, key = tmp_path / "data", tmp_path / "copy", tmp_path / "key"
+    with closing(Embedded(EmbeddedSettings(data, user_key=key))) as house:
+        own = house.start().stores.of("default")
+        own.writer.write(own.agent_marks.built(MarkBuild(complete=True), due_ms=1))
+        assert len(house.stores.due.all()) == 1
+    shutil.copytree(data, copy)
+    with closing(Embedded(EmbeddedSettings(copy, user_key=key))) as house:
+        assert house.start().held == 0
 
 
 # what cannot be read

@@ -30,7 +30,7 @@ def test_a_folder_in_use_is_checked_beside_its_server(tmp_path: Path) -> None:
     assert healthy(findings), findings
     assert "open in a server" in texts(findings, "folder")
     assert "ok: hibernaut.db is whole, format 1" in texts(findings, "table")
-    assert "0 runs, files or approvals are unfinished" in texts(findings, "waiting work")
+    assert "unfinished runs, files, approvals and schedules: 0" in texts(findings, "waiting work")
     assert {one.check for one in findings} == {check.name for check in home.CHECKS}
 
 

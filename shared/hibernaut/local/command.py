@@ -99,7 +99,11 @@ OPERATIONS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    options = command_line().parse_args(arguments)
+    parser = command_line()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        words = f"hibernaut {options.command}" if options.command else "hibernaut"
+        parser.exit(2, f"hibernaut: unknown: {' '.join(unknown)} ({words} --help lists the options)\n")
     if options.command == "version":
         print(json.dumps({"version": __version__}) if getattr(options, "json", False) else __version__)
         return 0

@@ -48,6 +48,10 @@ class DueIndex:
             full = [(one, items) for one, items in zip(asked, found, strict=True) if len(items) == size]
             asked = [replace(one, after=str(items[-1]["due_sk"])) for one, items in full]
 
+    def unfinished(self) -> list[Key]:
+        """The keys of the items that something is to be done with: all but how far lists are built, which every folder has."""
+        return [key for key in self.all() if key.sk != keys.BUILD]
+
     def all(self) -> list[Key]:
         """The keys of all items of the index."""
         found: Sequence[Sequence[Item]] = self._table.query_many([Query(pk, index=Index.DUE) for pk in keys.due_partitions()])

@@ -209,7 +209,7 @@ class Embedded:
         return self
 
     def _unfinished(self) -> int:
-        return len(self.stores.due.all())
+        return len(self.stores.due.unfinished())
 
     def _take_up(self) -> None:
         self.packages.clear()

@@ -72,7 +72,7 @@ class Inspection:
 
     def unfinished(self) -> int:
         """The number of open runs, files in ingestion, approvals and deletions."""
-        return len([key for key in self._stores.due.all() if key.sk != keys.GONE])
+        return len([key for key in self._stores.due.unfinished() if key.sk != keys.GONE])
 
 
 def inspection_of_stack(table: str, bucket: str) -> Inspection:

@@ -46,6 +46,12 @@ def test_without_a_name_it_is_the_agent_that_has_run_last(cli: Cli, agent: Any, 
     assert cli("chat", typed="/agent\n").lines[-1].startswith(f"Ada ({agent.id}) at ")
 
 
+def test_a_name_that_no_agent_has_does_not_end_the_chat(cli: Cli, agent: Any) -> None:
+    told = cli("chat", agent.id, typed="/agent Nobody\n/agent\n")
+    assert (told.code, "no agent with the name 'Nobody'" in told.lines[-2]) == (0, True)
+    assert told.lines[-1].startswith(f"Ada ({agent.id}) at ")
+
+
 def test_memory_is_read_and_written_in_the_chat(cli: Cli, agent: Any, client: Letta) -> None:
     told = cli(
         "chat",
@@ -110,22 +116,32 @@ def test_a_text_of_the_model_cannot_control_the_terminal(cli: Cli, agent: Any, s
 @pytest.mark.parametrize(
     ("arguments", "told", "code"),
     [
+        (("--url", "example.org"), "'example.org' is not an address: it begins with http:// or https://", 2),
+        (("--nonsense",), "unknown: --nonsense (hibernaut chat --help lists the options)", 2),
         (("nobody",), "no agent with the name 'nobody'", 1),
         (("agent-00000000-0000-4000-8000-000000000000",), "has no agent agent-", 1),
         (("-m", " "), "--message has no text", 2),
         (("--data-dir", "x"), "leave one of them out", 2),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(cli: Cli, arguments: tuple[str, ...], told: str, code: int) -> None:
-    done = cli("chat", *arguments)
-    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
-    assert told in done.err
+def test_what_cannot_be_is_told_in_one_line(
+    cli: Cli, arguments: tuple[str, ...], told: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        done = cli("chat", *arguments)
+        ended, out, err = done.code, done.out, done.err
+    except SystemExit as ending:
+        ended, (out, err) = int(str(ending.code)), capsys.readouterr()
+    assert (ended, out, err.count("\n")) == (code, "", 1)
+    assert told in err
 
 
 def test_a_server_that_is_not_there_is_told(cli: Cli) -> None:
     done = cli("chat", "--url", "http://127.0.0.1:9", server=False)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("hibernaut: http://127.0.0.1:9 cannot be reached")
+    assert done.err.startswith(
+        "hibernaut: http://127.0.0.1:9 cannot be reached: Connection refused. hibernaut dev starts a server"
+    )
 
 
 def test_two_agents_of_a_name_are_told_by_their_ids(cli: Cli, client: Letta) -> None:

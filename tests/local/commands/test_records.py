@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from letta_client import Letta
@@ -81,7 +82,23 @@ def test_the_log_shows_the_newest_messages_a_line_each(cli: Cli, client: Letta, 
     lines = cli("logs", "Lois", "-n", "2").lines
     assert [line.split(maxsplit=2)[1:] for line in lines] == [["user", "Say something."], ["assistant", "One line."]]
     assert [json.loads(line)["message_type"] for line in cli("logs", "Lois", "--json", "-n", "1").lines] == ["assistant_message"]
-    assert any("One line." in line for line in cli("logs").lines), "of all agents"
+    assert [line.split(maxsplit=3)[1:] for line in cli("logs", "-n", "2").lines] == [
+        ["Lois", "user", "Say something."],
+        ["Lois", "assistant", "One line."],
+    ]
+
+
+def test_the_log_shows_what_a_person_answered(client: Letta, cli: Cli, said: Said) -> None:
+    agent = client.agents.create(name="Ann", model="openai/test-model", memory_blocks=[], tools=["memory_insert"])
+    client.agents.tools.update_approval("memory_insert", agent_id=agent.id, body_requires_approval=True)
+    call = {"id": "call-1", "name": "memory_insert", "arguments": '{"label": "human", "new_string": "x"}'}
+    for answer in ({"approve": False, "reason": "not that"}, {"approve": True}):
+        said.next({"tool_calls": [call]}, {"content": "Done."})
+        client.agents.messages.create(agent.id, input="Note x.")
+        approval: Any = {"type": "approval", "approvals": [{"type": "approval", "tool_call_id": "call-1", **answer}]}
+        client.agents.messages.create(agent.id, messages=[approval])
+    told = [line.split(maxsplit=2)[2] for line in cli("logs", "Ann").lines if " approval_response " in line]
+    assert told == ["denied: not that", "approved"]
 
 
 def test_the_log_is_followed_until_an_interrupt(client: Letta, said: Said, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ export function AgentPlace({ agentId, route }) {
       <span class="end"><${IconButton} icon="copy" label="Make a template of this agent" onClick=${() => setCopying(true)} />
         <${IconButton} icon="trash" label="Delete this agent" onClick=${() => setDeleting(true)} /></span>
     </header>
-    ${!agent && html`<${Loading} />`}
+    ${!agent && html`<div class="page"><${Loading} /></div>`}
     ${agent && html`<${place[2]} agent=${agent} query=${route.query} />`}
     ${copying && agent && html`<${FormDialog} title="Make a template of this agent" act="Make" done=${template} close=${() => setCopying(false)}>
       <p class="small">It holds the agent's settings, memory and tools, and no messages. Where a block says <code>{{name}}</code>, each new agent gets a text of its own.</p>

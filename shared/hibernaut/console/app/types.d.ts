@@ -315,6 +315,13 @@ export interface Budget {
   [limit: string]: any;
 }
 
+export interface ArgumentCondition {
+  path: string;
+  matches: string[];
+  negate: boolean;
+  ignore_case: boolean;
+}
+
 export interface ToolPolicy {
   id: string;
   name: string;
@@ -322,8 +329,9 @@ export interface ToolPolicy {
   tools: string[];
   servers: string[] | null;
   agent_tags: string[] | null;
-  arguments: { path: string; matches: string[]; negate: boolean }[];
+  arguments: ArgumentCondition[];
   message: string | null;
+  waives_approval: boolean;
   rate: { calls: number; seconds: number; per: string } | null;
   enabled: boolean;
 }

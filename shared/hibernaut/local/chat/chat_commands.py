@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from hibernaut.local.profiles import CannotServe
 from hibernaut.local.remote.agent_server import ServerRefused
 from hibernaut.local.terminal import BOLD, harmless, one_line
 from hibernaut.schemas.immutable import immutable
@@ -39,6 +40,8 @@ def perform(chat: Chat, line: str) -> None:
         command.run(chat, rest.strip())
     except ServerRefused as refused:
         chat.tell(refused.detail)
+    except CannotServe as reason:
+        chat.tell(str(reason))
 
 
 def _help(chat: Chat, _: str) -> None:

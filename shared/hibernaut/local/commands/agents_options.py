@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hibernaut.local.commands.agent_records_options import RECORDS, add_records, run_records
-from hibernaut.local.commands.texts import key_of, read
+from hibernaut.local.commands.texts import address, key_of, read
 from hibernaut.schemas.base import JsonObject
 
 HOME = "http://127.0.0.1:8283"
@@ -53,7 +53,7 @@ def add_agents(commands: argparse._SubParsersAction[Parser]) -> None:
     move = actions.add_parser("move", help="copy an agent to another server, check the copy, and delete the agent")
     for one in (copy, move):
         one.add_argument("agent_id", metavar="AGENT-ID")
-        one.add_argument("--to", required=True, metavar="URL", help="address of the other server")
+        one.add_argument("--to", required=True, type=address, metavar="URL", help="address of the other server")
         one.add_argument("--to-key", default="", metavar="KEY", help=KEY)
         one.add_argument("--name", help="name of the copy (default: that of the agent)")
     move.add_argument(
@@ -77,7 +77,7 @@ def add_agents(commands: argparse._SubParsersAction[Parser]) -> None:
     for one in (export, load, copy, move):
         one.add_argument("--json", action="store_true", help="print JSON")
     for one in (*records, export, load, copy, move):
-        one.add_argument("--url", default=HOME, help="address of the server (default: %(default)s)")
+        one.add_argument("--url", default=HOME, type=address, help="address of the server (default: %(default)s)")
         one.add_argument("--key", default="", help=KEY)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hibernaut.local.commands.agents_options import HOME, KEY
-from hibernaut.local.commands.texts import key_of
+from hibernaut.local.commands.texts import address, key_of
 from hibernaut.local.remote.agent_server import AgentServer
 
 JSON = "print JSON"
@@ -14,7 +14,7 @@ JSON = "print JSON"
 def add_server(command: argparse.ArgumentParser, *, default: str | None = HOME) -> None:
     """Add --url and --key."""
     told = f"(default: {HOME})" if default else f"(default: {HOME}, or a server that is started for this command)"
-    command.add_argument("--url", default=default, help=f"address of the server {told}")
+    command.add_argument("--url", default=default, type=address, help=f"address of the server {told}")
     command.add_argument("--key", default="", metavar="KEY", help=KEY)
 
 

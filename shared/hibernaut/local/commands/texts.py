@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from pathlib import Path
 
 from hibernaut.wiring.configuration.variables import BadSetting
@@ -18,3 +20,10 @@ def read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}") from None
+
+
+def address(text: str) -> str:
+    """An address of a server. Raises: ArgumentTypeError for anything else."""
+    if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address: it begins with http:// or https://")
+    return text

@@ -102,7 +102,7 @@ def table(place: Home) -> Iterator[Result]:
 def waiting(records: Inspection) -> Iterator[Result]:
     """What waits for the index and for the sweep."""
     pointers, unfinished = records.waiting_pointers(), records.unfinished()
-    yield "ok", f"{pointers:,} pointers wait for the index; {unfinished:,} runs, files or approvals are unfinished"
+    yield "ok", f"pointers that wait for the index: {pointers:,}; unfinished runs, files, approvals and schedules: {unfinished:,}"
 
 
 def api_keys(records: Inspection) -> Iterator[Result]:

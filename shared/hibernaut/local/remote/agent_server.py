@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -107,7 +108,8 @@ class AgentServer:
             yield client
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        return Unreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}")
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+        return Unreachable(f"{self.url} cannot be reached: {reason}. hibernaut dev starts a server here, --url names another one")
 
     def _value(self, reply: Response) -> Json:
         if not reply.content:

@@ -20,7 +20,6 @@ from hibernaut.services.resting.idle_agents import IdleAgents
 from hibernaut.services.resting.old_messages import OldMessages
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.services.runs.workers import in_parallel
-from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.due_index import DueItem
 from hibernaut.store.identities.erasure_keys import ERASURE
 from hibernaut.store.runs.batch_keys import BATCH
@@ -34,7 +33,7 @@ PAGE = 100
 """The largest number of items of a shard that the sweep reads at a time."""
 POSTPONED_MS = 30_000
 """Milliseconds by which an item is postponed that nothing could be done about: less than the time between two sweeps."""
-SLOW = (keys.GONE, BUILD, BATCH, IMPORT, ERASURE)
+SLOW = (keys.GONE, keys.BUILD, BATCH, IMPORT, ERASURE)
 """The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, imports, and erasures of persons."""
 Act = Callable[[TenantSweep, DueItem], Took]
 TimeLeft = Callable[[], float]

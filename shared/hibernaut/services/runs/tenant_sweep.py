@@ -25,7 +25,6 @@ from hibernaut.services.records import records_over
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.caller_wake_up import CallerWakeUp
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.agents.agent_mark_keys import BUILD
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.groups.group_keys import is_sleeptime_work
 from hibernaut.store.identities.erasure_keys import ERASURE
@@ -130,7 +129,7 @@ class TenantSweep:
         conversation or agent has left, go on with a batch of messages or the migration of a template, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
-        if place.sk == BUILD:
+        if place.sk == keys.BUILD:
             self._marking.sweep()
         elif place.sk == BATCH:
             self._work.batches().go_on(identifier)
@@ -162,7 +161,7 @@ class TenantSweep:
             return self._sleeptime().take_up(place)
         if place.sk == keys.PENDING:
             return "left" if self._approvals.deny_overdue(run_id, early=timedelta()) is None else "started"
-        if _is_gone(place) or place.sk in (BATCH, BUILD, ERASURE, IMPORT, MIGRATION):
+        if _is_gone(place) or place.sk in (BATCH, keys.BUILD, ERASURE, IMPORT, MIGRATION):
             return "ended"
         state = self._stores.runs.get(run_id)
         if state is not None and state.ended:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from hibernaut.ports.storage.table import Key
+from hibernaut.store.table import keys
 from hibernaut.store.table.tenants import checked
 
-BUILD = "BUILD"
-"""The sort key of the record that says how far agents of older data are marked."""
 END = "\x1e"
 """The end of a text in a key. It sorts before every character of an escaped text, so a text sorts before its continuations."""
 _ESCAPE = "\x1f"
@@ -28,7 +27,7 @@ def agent_marks(facet: str, text: str) -> str:
 
 
 def agent_mark_build(tenant: str) -> Key:
-    return Key(f"{checked(tenant)}#AGENTSBY", BUILD)
+    return Key(f"{checked(tenant)}#AGENTSBY", keys.BUILD)
 
 
 def key_text(text: str) -> str:

@@ -17,7 +17,7 @@ def conversation_last_message(row: Key) -> Key:
 
 def conversations_placed(tenant: str) -> Key:
     """The key of the record that says how far conversations of older data have places among those of all agents."""
-    return Key(f"{checked(tenant)}#CONVSBY", "BUILD")
+    return Key(f"{checked(tenant)}#CONVSBY", keys.BUILD)
 
 
 def agent_messages(tenant: str, agent_id: str) -> str:

@@ -1,4 +1,4 @@
-/** The schedules of all agents: when they fire next, what became of their last times, run now, pause, delete. */
+/** The schedules of all agents: when they fire next, what became of their last times, run now, pause, change, delete. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, post } from "../api.js";
 import { useAction } from "../forms.js";
@@ -6,7 +6,7 @@ import { moment } from "../format.js";
 import { agentPlace, go } from "../router.js";
 import { useLoaded } from "../store.js";
 import { Confirm, Failure, Icon, IconButton, Loading, Time, say, useRepeated, useTitle } from "../ui.js";
-import { ScheduleForm } from "./schedule_form.js";
+import { ChangeSchedule, ScheduleForm } from "./schedule_form.js";
 import { AgentLink, elsewhere, outcomeWord, soon, timingOf, useNames, whatOf } from "./words.js";
 
 /** @typedef {import("./words.js").Schedule} Schedule */
@@ -57,6 +57,7 @@ export function Schedules({ making }) {
 function Card({ one, names, changed }) {
   const [open, setOpen] = useState(false);
   const [deleting, setDeleting] = useState(false);
+  const [changing, setChanging] = useState(false);
   const route = `agents/${one.agent_id}/schedule/${one.id}`;
   const doing = useAction(async (/** @type {string} */ what, /** @type {string} */ told) => {
     try {
@@ -81,9 +82,11 @@ function Card({ one, names, changed }) {
     <div class="row">
       <button type="button" disabled=${doing.busy} onClick=${() => doing.run("run", "It was started.")}>Run now</button>
       ${!over && html`<button type="button" disabled=${doing.busy} onClick=${() => (one.paused ? doing.run("resume", "The schedule goes on.") : doing.run("pause", "The schedule is paused."))}>${one.paused ? "Resume" : "Pause"}</button>`}
+      <button type="button" onClick=${() => setChanging(true)}>Change</button>
       <button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide outcomes" : "Show outcomes"}</button>
     </div>
     ${open && html`<${Outcomes} key=${`${one.outcomes[0]?.fired_at}-${one.outcomes[0]?.run_status}`} one=${one} route=${route} />`}
+    ${changing && html`<${ChangeSchedule} one=${one} names=${names} close=${() => setChanging(false)} made=${changed} />`}
     ${deleting && html`<${Confirm} title="Delete this schedule?" act="Delete" done=${remove} close=${() => setDeleting(false)} text=${`“${title}” is not done any more. The runs that it started stay. This cannot be undone.`} />`}
   </article></li>`;
 }
