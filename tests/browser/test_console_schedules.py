@@ -32,6 +32,50 @@ def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
         yield page
 
 
+def test_a_schedule_is_made_run_paused_and_deleted(chromium: Browser, served: Served) -> None:
+    agent = served.agent("Early bird")
+    with visiting(chromium, served.url, timezone_id="America/New_York") as visit:
+        page = visit.open("#/teams/schedules")
+        page.get_by_role("link", name="New schedule").click()
+        add_agent(page, "Agent", "Early bird")
+        page.get_by_role("textbox", name="Message").fill("What is still open?")
+        page.get_by_role("combobox", name="When").select_option("workdays")
+        page.get_by_label("At", exact=True).fill("07:30")
+        zone = page.get_by_role("combobox", name="Time zone")
+        expect(zone).to_have_value("America/New_York")
+        zone.fill("Nowhere/Town")
+        dialog_button(page, "Make").click()
+        expect(page.get_by_role("alert")).to_contain_text(f"POST /v1/agents/{agent}/schedule · status 422")
+        zone.fill("Europe/Oslo")
+        dialog_button(page, "Make").click()
+        card = page.get_by_role("article", name="Schedule: What is still open?")
+        expect(card).to_contain_text("by 30 7 * * 1-5 in Europe/Oslo")
+        expect(card).to_contain_text(re.compile(r"Next: .* [12]:30 AM.*in \d+ .*7:30 AM in Europe/Oslo"))
+        [made] = served.get(f"agents/{agent}/schedule")["scheduled_messages"]
+        assert made["message"]["messages"][0]["content"] == "What is still open?"
+        card.get_by_role("button", name="Show outcomes").click()
+        expect(card.get_by_text("It has not fired yet.")).to_be_visible()
+        card.get_by_role("button", name="Run now").click()
+        row = card.get_by_role("region", name="The last ten outcomes").get_by_role("row").nth(1)
+        expect(row).to_contain_text("run now")
+        expect(row).to_contain_text("completed")
+        assert [run["status"] for run in served.get(f"runs/?agent_id={agent}")] == ["completed"]
+        served.post(f"agents/{agent}/pause", {})
+        card.get_by_role("button", name="Run now").click()
+        expect(card.get_by_role("alert")).to_contain_text(f"POST /v1/agents/{agent}/schedule/{made['id']}/run · status 409")
+        card.get_by_role("button", name="Pause").click()
+        expect(card).to_contain_text("paused")
+        assert served.get(f"agents/{agent}/schedule/{made['id']}")["paused"] is True
+        card.get_by_role("button", name="Resume").click()
+        expect(card).to_contain_text("Next:")
+        expect(page.locator(".toast.hidden")).to_have_count(1)
+        picture(page, "schedules", height=540)
+        card.get_by_role("button", name="Delete this schedule").click()
+        dialog_button(page, "Delete").click()
+        expect(card).to_have_count(0)
+        assert served.get(f"agents/{agent}/schedule")["scheduled_messages"] == []
+
+
 TIMES: tuple[tuple[str, dict[str, str], dict[str, Any]], ...] = (
     ("once", {"Day and time, in your time zone": "2031-05-06T07:08"}, {"scheduled_at": 1935785280000}),
     ("daily", {"At": "06:05"}, {"cron_expression": "5 6 * * *", "timezone": "Asia/Tokyo"}),
@@ -98,50 +142,6 @@ def test_a_change_sends_what_was_changed_alone(visit: Visit, served: Served) -> 
     page.get_by_label("After", exact=True).fill("0")
     dialog_button(page, "Save").click()
     expect(page.get_by_role("dialog")).to_be_visible()
-
-
-def test_a_schedule_is_made_run_paused_and_deleted(chromium: Browser, served: Served) -> None:
-    agent = served.agent("Early bird")
-    with visiting(chromium, served.url, timezone_id="America/New_York") as visit:
-        page = visit.open("#/teams/schedules")
-        page.get_by_role("link", name="New schedule").click()
-        add_agent(page, "Agent", "Early bird")
-        page.get_by_role("textbox", name="Message").fill("What is still open?")
-        page.get_by_role("combobox", name="When").select_option("workdays")
-        page.get_by_label("At", exact=True).fill("07:30")
-        zone = page.get_by_role("combobox", name="Time zone")
-        expect(zone).to_have_value("America/New_York")
-        zone.fill("Nowhere/Town")
-        dialog_button(page, "Make").click()
-        expect(page.get_by_role("alert")).to_contain_text(f"POST /v1/agents/{agent}/schedule · status 422")
-        zone.fill("Europe/Oslo")
-        dialog_button(page, "Make").click()
-        card = page.get_by_role("article", name="Schedule: What is still open?")
-        expect(card).to_contain_text("by 30 7 * * 1-5 in Europe/Oslo")
-        expect(card).to_contain_text(re.compile(r"Next: .* [12]:30 AM.*in \d+ .*7:30 AM in Europe/Oslo"))
-        [made] = served.get(f"agents/{agent}/schedule")["scheduled_messages"]
-        assert made["message"]["messages"][0]["content"] == "What is still open?"
-        card.get_by_role("button", name="Show outcomes").click()
-        expect(card.get_by_text("It has not fired yet.")).to_be_visible()
-        card.get_by_role("button", name="Run now").click()
-        row = card.get_by_role("region", name="The last ten outcomes").get_by_role("row").nth(1)
-        expect(row).to_contain_text("run now")
-        expect(row).to_contain_text("completed")
-        assert [run["status"] for run in served.get(f"runs/?agent_id={agent}")] == ["completed"]
-        served.post(f"agents/{agent}/pause", {})
-        card.get_by_role("button", name="Run now").click()
-        expect(card.get_by_role("alert")).to_contain_text(f"POST /v1/agents/{agent}/schedule/{made['id']}/run · status 409")
-        card.get_by_role("button", name="Pause").click()
-        expect(card).to_contain_text("paused")
-        assert served.get(f"agents/{agent}/schedule/{made['id']}")["paused"] is True
-        card.get_by_role("button", name="Resume").click()
-        expect(card).to_contain_text("Next:")
-        expect(page.locator(".toast.hidden")).to_have_count(1)
-        picture(page, "schedules", height=540)
-        card.get_by_role("button", name="Delete this schedule").click()
-        dialog_button(page, "Delete").click()
-        expect(card).to_have_count(0)
-        assert served.get(f"agents/{agent}/schedule")["scheduled_messages"] == []
 
 
 def test_sleep_time_work_is_scheduled_for_an_agent_that_has_a_partner(visit: Visit, served: Served) -> None:

@@ -242,10 +242,10 @@ def test_a_tool_policy_is_made_changed_ordered_tested_and_deleted(visit: Visit, 
     expect(dialog.get_by_role("alert")).to_contain_text("POST /v1/tool-policies · status 422")
     dialog.get_by_role("textbox", name="Name", exact=True).fill("No other page")
     dialog.get_by_role("textbox", name="Tools").fill("fetch_webpage")
-    dialog.get_by_role("textbox", name="What the model reads").fill(HOSTILE)
+    dialog.get_by_role("textbox", name="What the model reads").fill("Read our wiki instead.")
     dialog.get_by_role("button", name="Make").click()
     other = page.get_by_role("article", name="Policy No other page")
-    expect(other).to_contain_text(HOSTILE)
+    expect(other).to_contain_text("The model reads: Read our wiki instead.")
     add.click()
     dialog.get_by_role("textbox", name="Name", exact=True).fill("Our wiki")
     dialog.get_by_role("radio", name="allows").check()
@@ -268,7 +268,8 @@ def test_a_tool_policy_is_made_changed_ordered_tested_and_deleted(visit: Visit, 
     page.get_by_role("button", name="Compare Our wiki earlier").click()
     expect(page.get_by_role("article").first).to_have_attribute("aria-label", "Policy Our wiki")
     assert policies(served) == [("Our wiki", True), ("No other page", True)]
-    picture(page, "policies", height=520)
+    expect(page.locator(".toast.hidden")).to_have_count(1)
+    picture(page, "policies", height=620)
     page.get_by_role("button", name="Test").click()
     dialog.get_by_role("textbox", name="Tool", exact=True).fill("fetch_webpage")
     dialog.get_by_role("textbox", name="Arguments").fill("{url")
@@ -295,7 +296,6 @@ def test_a_tool_policy_is_made_changed_ordered_tested_and_deleted(visit: Visit, 
     dialog.get_by_role("button", name="Delete").click()
     expect(wiki).to_have_count(0)
     assert policies(served) == [("No other page", False)]
-    assert page.evaluate("window.hacked") is None
 
 
 def test_an_mcp_server_is_changed_and_keeps_the_secrets_that_are_not_written_again(visit: Visit, served: Served) -> None:

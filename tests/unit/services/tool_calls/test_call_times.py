@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from hibernaut.ports.tool_runner import ToolJob, ToolOutcome
+from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from tests.protocol.staged import Died, settles
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in
