@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +12,19 @@ import anyio
 import httpx
 import pytest
 from letta_client import Letta
+from mcp_types import ImageContent
 
 from tests.compat.conftest import Make, Said, calls
 from tests.compat.replies import returns
 from tests.support.mcp_service import McpService
 from tests.support.page_programs import program_of
+from tests.support.pictures import encoded, png
+from tests.support.provider_servers import ScriptedOpenAI
 
 PATIENCE = 60.0
 """Seconds after which a call that should begin or end is stuck."""
 FLY = ("fly", {"height": 3})
+PHOTO = encoded(png(noise=random.Random(1).randbytes(600_000)))
 DENIED = "Nobody disturbs these birds."
 
 
@@ -33,6 +39,10 @@ class Nest:
         """Flies."""
         self.flown.append(height)
         return f"{height} m"
+
+    def photo(self) -> ImageContent:
+        """Takes a photo, whose body is too large for an item of a table."""
+        return ImageContent(type="image", data=PHOTO, mime_type="image/png")
 
     async def brood(self) -> str:
         """Broods without an end."""
@@ -55,6 +65,7 @@ def birds(nest: Nest) -> Iterator[McpService]:
     with McpService() as service:
         service.tool(nest.fly)
         service.tool(nest.brood)
+        service.tool(nest.photo)
         yield service
 
 
@@ -109,6 +120,21 @@ def test_cancelling_a_run_cancels_its_call_on_the_server(
     assert client.agents.messages.cancel(agent.id, run_ids=[run.id]) == {run.id: "cancelled"}
     assert nest.cancelled.wait(PATIENCE)
     assert client.runs.retrieve(run.id).status == "cancelled"
+
+
+@pytest.mark.manifest("mcp.calls")
+def test_a_photo_of_a_tool_is_shown_to_the_model_and_to_clients(
+    client: Letta, tools: dict[str, Any], new_agent: Make, said: Said, provider: ScriptedOpenAI
+) -> None:
+    agent = new_agent(tool_ids=[tools["photo"]], include_base_tools=False)
+    said.next(calls(("photo", {})), {"content": "A bird."})
+    client.agents.messages.create(agent.id, input="Take a photo.")
+    assert PHOTO in json.dumps(provider.requests[-1].body)
+    listed = client.agents.messages.list(agent.id, order="desc")
+    returned: Any = next(each for each in listed if each.message_type == "tool_return_message")
+    text, image = returned.tool_returns[0].tool_return
+    assert text.text.startswith("[image 1: image of the type image/png, 2 by 3 pixels")
+    assert image.source.data == PHOTO
 
 
 @pytest.mark.manifest("tool_policies.deny", "tool_policies.record")
