@@ -42,18 +42,26 @@ GROW = """async ([root, texts]) => {
   for (const text of texts) {
     const growing = new GrowingText();
     for (let end = 1; end <= text.length; end += 1) {
-      growing.grow(text.slice(0, end));
+      growing.grow(text.slice(0, end), true);
       const now = [...growing.groups.flat(), ...(growing.tail ? [growing.tail] : [])];
       if (JSON.stringify(now) !== JSON.stringify(pieces(text.slice(0, end)).map((one) => one.text))) wrong.push(text.slice(0, end));
     }
   }
   return wrong;
 }"""
+REPLACE = """async ([root, versions]) => {
+  const {GrowingText} = await import(`${root}app/markdown.js`);
+  const growing = new GrowingText();
+  return versions.map((text) => {
+    growing.grow(text, false);
+    return [...growing.groups.flat(), ...(growing.tail ? [growing.tail] : [])];
+  });
+}"""
 READ = """async ([root, deltas]) => {
   const {GrowingText} = await import(`${root}app/markdown.js`);
   const growing = new GrowingText();
   let text = "";
-  for (const delta of deltas) growing.grow((text += delta));
+  for (const delta of deltas) growing.grow((text += delta), true);
   return [growing.read, text.length];
 }"""
 WATCH = """() => {
@@ -97,6 +105,11 @@ def test_a_growing_text_has_the_pieces_of_the_whole_text(visit: Visit) -> None:
     chance = random.Random(7)
     texts = ["".join(chance.choices(FRAGMENTS, k=chance.randint(1, LONGEST))) for _ in range(TEXTS)]
     assert evaluated(visit.open(), GROW, texts) == []
+
+
+def test_a_text_that_is_replaced_has_its_own_pieces(visit: Visit) -> None:
+    versions = ["One\n\nTwo", "Two\n\nTwo", "Two", "Two\n\nTwo\n\nThree", ""]
+    assert evaluated(visit.open(), REPLACE, versions) == [["One", "Two"], ["Two", "Two"], ["Two"], ["Two", "Two", "Three"], []]
 
 
 def test_a_token_is_read_with_its_piece_alone(visit: Visit) -> None:

@@ -59,16 +59,23 @@ export class GrowingText {
     /** The piece that may still grow. */
     this.tail = "";
     this.text = "";
+    /** The text from the beginning of the tail. */
+    this.written = "";
     /** Where the tail begins. */
     this.from = 0;
     /** How many characters were read in all. */
     this.read = 0;
   }
 
-  /** The text as it is now. @param {string} text */
-  grow(text) {
-    if (text === this.text) return;
-    if (!text.startsWith(this.text)) Object.assign(this, { groups: [[]], from: 0 }); // Another text.
+  /**
+   * The text as it is now.
+   * @param {string} text
+   * @param {boolean} isLive  it is written: what was settled is as it was, and is not even compared
+   */
+  grow(text, isLive) {
+    const goesOn = isLive ? text.startsWith(this.written, this.from) : text.startsWith(this.text);
+    if (goesOn && text.length === this.text.length) return;
+    if (!goesOn) Object.assign(this, { groups: [[]], from: 0 }); // Another text.
     const found = pieces(text.slice(this.from));
     this.read += text.length - this.from;
     this.text = text;
@@ -76,6 +83,7 @@ export class GrowingText {
     this.tail = tail?.text ?? "";
     for (const piece of found) this.#settle(piece.text);
     this.from += tail?.start ?? 0;
+    this.written = text.slice(this.from);
   }
 
   /** @param {string} piece */

@@ -8,10 +8,10 @@ import { CopyButton } from "./ui.js";
 /** A tail of more characters is parsed again after it has grown by this factor; what came since is text meanwhile. */
 const [LONG, GROWTH] = [4000, 1.1];
 
-/** @param {{text: string}} props */
-export function Markdown({ text }) {
+/** @param {{text: string, live?: boolean}} props  `live`: the text is written, and only grows */
+export function Markdown({ text, live = false }) {
   const growing = useMemo(() => new GrowingText(), []);
-  growing.grow(text);
+  growing.grow(text, live);
   return html`<div class="prose" dir="auto">
     ${growing.groups.map((pieces, place) => html`<${Group} key=${place} pieces=${pieces} size=${pieces.length} />`)}
     ${growing.tail && html`<${Tail} key="tail" text=${growing.tail} />`}

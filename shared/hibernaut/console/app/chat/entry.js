@@ -37,7 +37,7 @@ function SaidView({ entry }) {
   const who = { user: "You", assistant: "Agent", system: "System" }[entry.who];
   return html`<article class=${`entry ${entry.who}`} data-id=${entry.id} aria-label=${`${who}: ${lineOf(entry.content).slice(0, 60)}`}>
     <p class="meta"><span>${entry.name || who}</span>${entry.date && html`<${Time} at=${entry.date} />`}${entry.live && html`<span class="pending-dot"><span class="sr">writing</span></span>`}</p>
-    ${entry.who === "assistant" ? html`<${Markdown} text=${text} />` : text && html`<div class="said" dir="auto">${text}</div>`}
+    ${entry.who === "assistant" ? html`<${Markdown} text=${text} live=${entry.live} />` : text && html`<div class="said" dir="auto">${text}</div>`}
     <${Pictures} content=${entry.content} />
   </article>`;
 }
