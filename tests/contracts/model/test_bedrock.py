@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,26 @@ def test_given_keys_sign_instead_of_those_of_the_process() -> None:
     settings = ProviderSettings("own", "bedrock", "", "their secret", region=REGION, access_key="AKIATHEIRS")
     assert checked(headers_of(settings)(ASKED), key="AKIATHEIRS", secret="their secret") is None
     assert checked(headers_of(replace(settings, key=None, access_key=None))(ASKED), key="testing", secret="testing") is None
+
+
+@pytest.mark.parametrize("variables", [True, False])
+def test_the_credentials_are_those_that_the_aws_command_line_would_use(
+    variables: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables come before a profile, as in botocore's own chain."""
+    file = tmp_path / "credentials"
+    file.write_text("[work]\naws_access_key_id = of-the-file\naws_secret_access_key = of-the-file\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    if variables:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-variables")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-variables")
+    wanted = "of-the-variables" if variables else "of-the-file"
+    assert (
+        checked(headers_of(ProviderSettings("bedrock", "bedrock", "", region=REGION))(ASKED), key=wanted, secret=wanted) is None
+    )
 
 
 def test_a_key_without_an_access_key_is_a_bedrock_api_key() -> None:
