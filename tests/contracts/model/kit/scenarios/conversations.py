@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.contracts.model.kit.plays import Think, ToolUse, reply, ring
+from hibernaut.domain.models.retries import TRIES
+from tests.contracts.model.kit.plays import Fault, Think, ToolUse, reply, ring
 from tests.contracts.model.kit.stage import Stage
 from tests.support.memory_reader import read_blocks, texts_of
 
@@ -123,12 +124,15 @@ def image_in_a_return(stage: Stage) -> None:
 
 
 def long_life(stage: Stage) -> None:
-    """Edits of memory, a rule, an approval, a compaction, a change of model and back, all in one conversation."""
+    """Three edits of memory, a rule, approvals, a compaction, a fallback to another family in the middle of a tool loop and back, and a
+    change of model and back, all in one conversation.
+    """
     rules = [
         {"type": "constrain_child_tools", "tool_name": "ring", "children": ["tell", "memory_insert"]},
         {"type": "requires_approval", "tool_name": "tell"},
     ]
-    stage.agent(tool_rules=rules, compaction_settings={"model": stage.provider.handle})
+    other = stage.other.provider.handle
+    stage.agent(tool_rules=rules, compaction_settings={"model": stage.provider.handle}, fallback_models=[other])
     for number in range(3):
         stage.plays(
             reply(Think(f"Run {number}."), "I ring.", ring(number)), reply(Think("Now I ask."), ToolUse("tell", {"x": "Bob"}))
@@ -139,10 +143,22 @@ def long_life(stage: Stage) -> None:
         stage.engine.edit_memory("human", f"Ann, who lives in town {number}")
     stage.plays(reply("They rang bells, and told Bob."))
     stage.engine.compact()
-    stage.engine.change_agent(model=stage.other.provider.handle)
+    _falls_back(stage)
+    stage.engine.change_agent(model=other)
     stage.other.plays(reply(Think("I am new."), ring(7)), reply(Think("Good."), "Rung too."))
     stage.ends_well(stage.send("Ring."), "Rung too.")
     stage.engine.change_agent(model=stage.provider.handle)
     stage.plays(reply(Think("Back."), ring(8)), reply(Think("Well."), "Rung again."))
     stage.ends_well(stage.send("Ring."), "Rung again.")
+    assert read_blocks(texts_of(stage.server.requests[-1].body))["human"] == "Ann, who lives in town 2\nLikes tea."
     stage.goes_on()
+
+
+def _falls_back(stage: Stage) -> None:
+    """A run whose second of four steps is that of the other family, which edits the memory; then the provider goes on."""
+    inserts = ToolUse("memory_insert", {"label": "human", "new_string": "Likes tea."})
+    stage.plays(reply(Think("Once more."), "I ring.", ring(5)), *[Fault("overloaded")] * TRIES)
+    stage.other.plays(reply(Think("I step in."), "I note that.", inserts))
+    stage.plays(reply(Think("I am back."), ring(6)), reply(Think("Done."), "Rung and noted."))
+    stage.ends_well(stage.send("Ring, and note that I like tea."), "Rung and noted.")
+    assert stage.other.left == 0
