@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from random import Random
 from typing import Any
 
 import httpx2
@@ -27,7 +29,8 @@ from tests.contracts.model.kit.bedrock import CONVERSES, ConverseServer
 from tests.contracts.model.kit.bedrock_rules import REGION, refusal
 from tests.contracts.model.kit.converse_rules import DEEPSEEK, LLAMA, NOVA
 from tests.contracts.model.kit.plays import reply, ring
-from tests.support.event_frames import event
+from tests.contracts.model.test_gemini_streams import shuffled
+from tests.support import event_frames
 from tests.support.provider_http import Recorded
 from tests.support.rows import MEMORY_INSERT, Rows, called, gave
 
@@ -70,8 +73,12 @@ def request(model: str = NOVA, *rows: Any, config: dict[str, Any] | None = None,
     return ModelRequest(config=made, messages=rows or (Rows().user("Hello."),), **asked)
 
 
-def frames(blocks: Sequence[Any], stop: str) -> list[bytes]:
-    """The events of a reply, one for each character."""
+def frames(blocks: Sequence[Any], stop: str, ordered: Callable[[Any], Any] = lambda content: content) -> list[bytes]:
+    """The events of a reply, one for each character. `ordered` puts the members of an event into another order."""
+
+    def event(kind: str, content: Any) -> bytes:
+        return event_frames.event(kind, ordered(content))
+
     sent = [event("messageStart", {"role": "assistant"})]
     for index, block in enumerate(blocks):
         place = {"contentBlockIndex": index}
@@ -121,7 +128,7 @@ def same(one: ModelReply, other: ModelReply) -> bool:
 
 @given(st.data(), REPLIES)
 def test_however_a_stream_arrives_it_is_the_whole_in_pieces(data: st.DataObject, said: Any) -> None:
-    raw = b"".join(frames(*said))
+    raw = b"".join(frames(*said, partial(shuffled, Random(data.draw(st.integers(0, 2**32))))))
     heard: list[Delta] = []
     found = read(raw, sorted(data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=12))), heard.append)
     assert same(found, at_once(*said))

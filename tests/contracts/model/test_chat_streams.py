@@ -15,6 +15,7 @@ from hibernaut.adapters.model.openai.openai_replies import ChatAsked, streamed, 
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
 from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
+from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection
 from hibernaut.schemas.usage import Usage
 
 COUNTS = {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}
@@ -203,3 +204,17 @@ def test_a_stream_is_the_same_however_its_bytes_arrive(data: st.DataObject) -> N
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=12)))
     pieces = [body[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
     assert heard([piece for piece in pieces if piece]) == wanted
+
+
+def test_a_stream_is_never_half_a_reply_at_whichever_byte_it_is_cut() -> None:
+    """The reason to finish comes behind the last piece: with it the reply is whole but for its usage, without it the connection broke."""
+    events = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in RECORDED]
+    raw, enough = b"".join(events), len(b"".join(events[:-1]).rstrip())
+    reply, _ = heard([raw])
+    for upto in range(len(raw)):
+        if upto >= enough:
+            found, _ = heard([raw[:upto]])
+            assert (found.text, found.reasoning, found.tool_calls) == (reply.text, reply.reasoning, reply.tool_calls)
+        else:
+            with pytest.raises((ModelConnection, InvalidModelResponse)):
+                heard([raw[:upto]])

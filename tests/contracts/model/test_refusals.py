@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from hibernaut.adapters.model.dialects import GROQ
-from hibernaut.adapters.model.provider_settings import ProviderSettings, key_advice, of_anthropic, of_bedrock, of_dialect
+from hibernaut.adapters.model.provider_settings import (
+    ProviderSettings,
+    key_advice,
+    of_anthropic,
+    of_bedrock,
+    of_dialect,
+    of_vertex,
+)
 from hibernaut.adapters.model.wire.provider_errors import model_error, read_refusal
 from hibernaut.adapters.model.wire.redacted import redacted
 from hibernaut.domain.redaction import Redaction
@@ -229,7 +236,8 @@ def test_an_error_names_the_provider_and_what_to_do(provider: str, status: int, 
         (of_dialect(GROQ, "gsk-a", None), "check GROQ_API_KEY"),
         (of_anthropic("sk-a", None), "check ANTHROPIC_API_KEY"),
         (of_dialect(GROQ, "gsk-a", None, "groq"), "check GROQ_API_KEY"),
-        (of_bedrock("eu-central-1"), ""),
+        (of_bedrock("eu-central-1"), "check the AWS credentials of this process: its variables, AWS_PROFILE, or its role"),
+        (of_vertex("project", "europe-west4"), "check GOOGLE_APPLICATION_CREDENTIALS"),
     ],
 )
 @pytest.mark.parametrize("own", [False, True])
@@ -239,7 +247,7 @@ def test_a_refused_key_is_put_right_where_it_was_set(settings: ProviderSettings 
     expected = "correct its api_key (a stored one by PATCH /v1/providers/{id})" if own else advice
     with pytest.raises(ModelAuthentication) as raised, redacted(Redaction(), key_advice(replace(settings, own=own))):
         raise model_error(read_refusal("groq", 401, {"error": {"message": "No."}}, {}))
-    assert raised.value.detail == "groq: the API key was refused (status 401)" + (f"; {expected}" if expected else "")
+    assert raised.value.detail == "groq: the API key was refused (status 401); " + expected
     with pytest.raises(ModelAuthentication) as raised, redacted(Redaction(), key_advice(settings)):
         raise ModelAuthentication("groq: the API key contains a line break; set it again without it")
     assert raised.value.detail.endswith("without it"), "what is not the provider's refusal says itself what to do"

@@ -63,9 +63,13 @@ OWN_KEY_ADVICE = "correct its api_key (a stored one by PATCH /v1/providers/{id})
 
 
 def key_advice(settings: ProviderSettings) -> str:
-    """What to do if the provider refuses the key; empty if its credentials are those of the process."""
+    """What to do if the provider refuses the key."""
     if settings.own:
         return OWN_KEY_ADVICE
+    if settings.kind == BEDROCK:
+        return "check the AWS credentials of this process: its variables, AWS_PROFILE, or its role"
+    if settings.kind == VERTEX:
+        return "check GOOGLE_APPLICATION_CREDENTIALS"
     if settings.kind == ANTHROPIC:
         return "check ANTHROPIC_API_KEY"
     return f"check {settings.dialect.key}" if settings.dialect else ""

@@ -159,6 +159,29 @@ def test_the_fallback_answers_when_the_agents_own_model_cannot(failure: ModelErr
     check_settled(world, agent_id)
 
 
+@pytest.mark.parametrize("pieces", [0, 2], ids=["before tokens", "between tokens"])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ModelTimeout("mine: no answer in time"),
+        ModelAuthentication("mine: the API key contains a line break"),
+        ModelNotFound("mine: this provider does not exist any more"),
+        InvalidModelResponse("mine: the answer is longer than 64 bytes"),
+    ],
+)
+def test_a_message_whose_model_fails_is_kept_with_the_reason(failure: ModelError, pieces: int, tmp_path: Path) -> None:
+    def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
+        return Streamed(in_pieces(says("Half of a reply"))[:pieces], failure) if number == 1 else says("Here I am.")
+
+    world, agent_id = opened(tmp_path, script, fallback=None)
+    run = world.run(streamed(world, agent_id, "Remember Oslo.")).run
+    assert (run.status, run.error and run.error.message) == (RunStatus.FAILED, str(failure))
+    assert [row.text() for row in world.log(agent_id) if row.role == "user"] == ["Remember Oslo."]
+    world.send(agent_id, "Where was I?")
+    assert [row.text() for row in world.log(agent_id)][-3:] == ["Remember Oslo.", "Where was I?", "Here I am."]
+    check_settled(world, agent_id)
+
+
 def test_the_record_of_a_step_names_the_model_that_answered_and_the_next_step_asks_the_agents_own_again(tmp_path: Path) -> None:
     def script(request: ModelRequest, number: int) -> ModelReply:
         if number <= 3:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from httpx2 import Response, Timeout
 
 CONNECT_SECONDS = 10.0
+LONGEST_REPLY = 64 * 1024 * 1024
+"""Bytes of a whole reply, and of one event of a stream: ten times what the longest replies of today's models have."""
+LONGEST_STREAM = 256 * 1024 * 1024
+"""Bytes of a stream, whose events repeat their frames with each token."""
 END_SECONDS = 0.25
 """Seconds to wait for the end of a stream after its last event, because a connection is reusable only after that end."""
 
@@ -76,7 +80,7 @@ class HttpAnswer:
 
         The connection may have broken inside the last event: if no empty line ends it, it counts only if it is whole.
         """
-        for data, ended in _data(self._lines()):
+        for data, ended in self._data():
             if data == "[DONE]" or not (ended or _is_whole(data)):
                 return
             yield _object(self.provider, data)
@@ -98,9 +102,13 @@ class HttpAnswer:
         read = bytearray()
         for chunk in self._chunks():
             read += chunk
-            if most is not None and len(read) > most:
-                raise InvalidModelResponse(f"{self.provider}: the answer is longer than {most:,} bytes")
+            self._check_length(len(read), LONGEST_REPLY if most is None else most)
         return bytes(read)
+
+    def _check_length(self, length: int, most: int) -> None:
+        """Refuse what would fill the memory of a process that many agents share."""
+        if length > most:
+            raise InvalidModelResponse(f"{self.provider}: the answer is longer than {most:,} bytes")
 
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError
@@ -113,18 +121,37 @@ class HttpAnswer:
                 pass
         patience.cancel()
 
+    def _data(self) -> Iterator[tuple[str, bool]]:
+        """The data of each event, and whether an empty line ended it."""
+        held: list[str] = []
+        length = 0
+        for line in self._lines():
+            if line.startswith("data:"):
+                held.append(line[5:].removeprefix(" "))
+                length += len(line)
+                self._check_length(length, LONGEST_REPLY)
+            elif not line and held:
+                yield "\n".join(held), True
+                held, length = [], 0
+        if held:
+            yield "\n".join(held), False
+
     def _lines(self) -> Iterator[str]:
-        rest = b""
+        rest = bytearray()
         for chunk in self._chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                yield line.rstrip(b"\r").decode(errors="replace")
+            rest += chunk
+            self._check_length(len(rest), LONGEST_REPLY)
+            if b"\n" in chunk:
+                *lines, rest = rest.split(b"\n")
+                for line in lines:
+                    yield line.rstrip(b"\r").decode(errors="replace")
         yield rest.decode(errors="replace")
 
     def _chunks(self) -> Iterator[bytes]:
         from httpx2 import DecodingError, TimeoutException, TransportError
 
         chunks = self._incoming = self.response.iter_bytes()
+        length = 0
         while True:
             try:
                 chunk = next(chunks, None)
@@ -134,22 +161,11 @@ class HttpAnswer:
                 raise ModelConnection(f"{self.provider}: the connection broke ({type(error).__name__})") from error
             if chunk is None:
                 return
+            length += len(chunk)
+            self._check_length(length, LONGEST_STREAM)
             yield chunk
             if time.monotonic() > self.deadline:
                 raise ModelTimeout(f"{self.provider}: the answer did not end in time")
-
-
-def _data(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
-    """The data of each event, and whether an empty line ended it."""
-    held: list[str] = []
-    for line in lines:
-        if line.startswith("data:"):
-            held.append(line[5:].removeprefix(" "))
-        elif not line and held:
-            yield "\n".join(held), True
-            held = []
-    if held:
-        yield "\n".join(held), False
 
 
 def _is_whole(data: str) -> bool:

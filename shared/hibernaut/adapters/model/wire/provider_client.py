@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from socket import gaierror
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from hibernaut.adapters.http_headers import sendable
 from hibernaut.adapters.model.wire.connections import Connections, Dial
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 USER_AGENT = "hibernaut"
 LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error response that are read."""
+_ADVICE = "; check that the provider serves there, and the scheme, host and port of its base URL"
 
 
 @immutable
@@ -67,12 +70,13 @@ class ProviderClient:
         self.url = base_url.rstrip("/")
         self._headers = headers
         self._lines = Connections(dial)
+        self._told = dial is dial_any
 
     @contextmanager
     def call(self) -> Iterator[ProviderCall]:
         """A connection for one call. It is reused only if the call succeeds. A ModelError leaves with the body that was sent."""
         with self._lines.call() as line:
-            call = ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers)
+            call = ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers, self._told)
             try:
                 yield call
             except ModelError as error:
@@ -82,7 +86,7 @@ class ProviderClient:
 
 @dataclass(slots=True)
 class ProviderCall:
-    """One call. `hang_up` aborts it from any thread; `sent` is the body of its request.
+    """One call. `hang_up` aborts it from any thread; `told`: errors say why there is no connection; `sent` is the body of its request.
 
     `post` and `get` return the unread response; `seconds` limits the whole call. Raises: ModelError, by the status, body and headers
     of an error response; ModelTimeout; ModelConnection.
@@ -93,6 +97,7 @@ class ProviderCall:
     client: Client
     hang_up: Callable[[], None]
     headers: Headers
+    told: bool
     sent: JsonObject = field(default_factory=dict)
 
     def post(self, path: str, body: JsonObject, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
@@ -119,7 +124,9 @@ class ProviderCall:
         except TimeoutException as error:
             raise ModelTimeout(f"{self.name}: no answer in time") from error
         except (HTTPError, InvalidURL) as error:
-            raise ModelConnection(f"{self.name}: no connection to {bare_address(self.url)} ({_cause(error)})") from error
+            raise ModelConnection(
+                f"{self.name}: no connection to {bare_address(self.url)} ({_cause(error, told=self.told)}){_ADVICE}"
+            ) from error
         answer = HttpAnswer(self.name, response, deadline, self.hang_up)
         if not response.is_success:
             with answer:
@@ -134,18 +141,48 @@ class ProviderCall:
             )
 
 
-def _cause(error: Exception) -> str:
-    """The kind of the failure; of an address that was refused the reason, which the door words for whoever may read it."""
+def _cause(error: Exception, *, told: bool) -> str:
+    """Why there is no connection, in a few words where the reason is known, else its kind. If not `told`, only the reason that the door words
+    for whoever may read it: all others would tell a remote client about our network.
+    """
+    from ssl import SSLCertVerificationError
+
     from hibernaut.adapters.pinned_transport import AddressRefused
 
-    return str(error) if isinstance(error, AddressRefused) else type(error).__name__
+    if isinstance(error, AddressRefused):
+        return str(error)
+    cause: BaseException | None = error if told else None
+    while cause is not None:
+        match cause:
+            case SSLCertVerificationError():
+                return f"its certificate is not trusted: {cause.verify_message}"
+            case gaierror():
+                return "its host is not known"
+            case ConnectionRefusedError():
+                return "nothing listens there"
+            case _:
+                cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
 
 
 def _refusal(answer: HttpAnswer, response: Response) -> Json:
-    """The body of an error response: JSON, or its text."""
+    """The body of an error response: JSON, or its text; of a redirect and of a web page, what they are."""
+    if response.has_redirect_location:
+        return f"the address redirects to {_origin(response.headers['location'])}, which is not followed; correct the base URL"
+    if "html" in response.headers.get("content-type", ""):
+        return "a web page instead of JSON; check the base URL if this stays so"
     said = answer.beginning(LONGEST_REFUSAL)
     try:
         read: Json = json.loads(said)
     except (ValueError, RecursionError):
-        return "" if "html" in response.headers.get("content-type", "") else said.decode(errors="replace")
+        return said.decode(errors="replace")
     return read
+
+
+def _origin(location: str) -> str:
+    """Scheme and host of a redirect: its path and query may hold secrets."""
+    try:
+        parts = urlsplit(location)
+        return f"{parts.scheme}://{parts.hostname}" if parts.hostname else "another path"
+    except ValueError:
+        return "another address"

@@ -26,7 +26,8 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.model_call import Exchange
 
 _LONGEST_MESSAGE = 300
-_LIKE_A_KEY = r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}"
+_LIKE_A_KEY = r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}|(?<=://)[^\s/:@\"]{0,100}:[^\s/@\"]{1,200}(?=@)"
+"""A key, or the name and the password in an address."""
 _TOO_LONG = (
     r"context[ _](?:length|window|size|limit)|maximum context|(?:maximum|longer than the|exceeds? max(?:imum)?) (?:prompt|model) length"
     r"|prompt (?:is|contains|exceeds|token count).*(?:too long|too large|max length|exceeds)|too many (?:input )?tokens|model token limit"
@@ -37,8 +38,11 @@ _TOO_LONG = (
 _PER_MINUTE = r"tokens per (?:minute|min|day)\b|\b(?:TPM|TPD|ITPM)\b|rate[ _]limit"
 _NO_CREDIT = (
     r"insufficient[ _](?:quota|credits?|balance|funds)|credit balance|exceeded your current quota|out of credits|credits are depleted"
-    r"|invalid_payment_instrument"
+    r"|invalid_payment_instrument|enable billing|billing to be enabled"
 )
+"""The last three are Bedrock's (a model of AWS Marketplace), and Google's for a project without billing
+(ai.google.dev/gemini-api/docs/troubleshooting, FAILED_PRECONDITION).
+"""
 _AGAIN_IN = r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s\b"
 """What tells a limit of the rate from an empty account, which Gemini names by the same words."""
 _BAD_KEY = r"(?:invalid|incorrect) api key|api key not valid"
@@ -176,10 +180,10 @@ def _credential(refusal: Refusal) -> str:
 
 def _advice(kind: type[ModelError], refusal: Refusal) -> str:
     """What a user can do about an error of this kind."""
-    if refusal.code == "AccessDeniedException":
-        return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelCredits:
         return "; add credit to the account at this provider, or choose a model of another one"
+    if refusal.code == "AccessDeniedException":
+        return "; allow bedrock:InvokeModel for this model in the caller's role, and the model in the account"
     if kind is ModelNotFound:
         return "; GET /v1/models/ lists the models that exist; if it lists none, check the provider's address"
     return ""

@@ -92,16 +92,27 @@ def change_of_model(stage: Stage) -> None:
     stage.goes_on()
 
 
+ADVICE: dict[Trouble, str] = {
+    "wrong_key": "; check ",
+    "no_credit": "; add credit to the account at this provider, or choose a model of another one",
+    "gone": "; GET /v1/models/ lists the models that exist",
+    "html": "; check the base URL",
+}
+"""What the error of each trouble tells the user to do."""
+
+
 def clear_errors(stage: Stage) -> None:
-    """A wrong key, no credit, a model that is gone, an address that answers HTML: the error names the provider, and the message is kept."""
+    """A wrong key, no credit, a model that is gone, an address that answers HTML: the error names the provider and what to do, and the
+    message is kept.
+    """
     stage.agent()
-    kinds: tuple[Trouble, ...] = ("wrong_key", "no_credit", "gone", "html")
-    for kind in kinds:
+    for kind, advice in ADVICE.items():
         stage.plays(Fault(kind))
         run = stage.send(f"Hello at {kind}.")
         stage.check_rules()
         assert run.error is not None, kind
-        assert stage.provider.handle.partition("/")[0] in run.error.message, run.error
+        assert run.error.message.startswith(f"{stage.provider.handle.partition('/')[0]}: "), run.error
+        assert advice in run.error.message, run.error
         assert "sk-" not in run.error.message
         assert f"Hello at {kind}." in stage.heard()
         stage.server.forget()
