@@ -1,9 +1,13 @@
-"""The table of Claude's models in docs/models.md, generated from their traits: `python -m tests.contracts.model.claude_table`."""
+"""The table of Claude's models in docs/models.md, generated from their traits: `python -m tests.contracts.model.claude_table`.
+
+Models whose end Anthropic has announced are left out: nobody should choose them any more.
+"""
 
 from __future__ import annotations
 
 from typing import get_args
 
+from anthropic.resources.messages.messages import DEPRECATED_MODELS
 from anthropic.types.model import Model
 
 from hibernaut.domain.models.anthropic_models import LEVELS, AnthropicTraits, traits_of
@@ -42,7 +46,7 @@ def table() -> str:
     """The whole table in Markdown. Models of one kind share a row."""
     groups: dict[AnthropicTraits, list[str]] = {}
     for name in NAMED:
-        if not name[-8:].isdigit():  # a dated name is another name of the same model
+        if name not in DEPRECATED_MODELS and not name[-8:].isdigit():  # a dated name is another name of the same model
             groups.setdefault(traits_of(name), []).append(name)
     rows = [HEADINGS, tuple("---" for _ in HEADINGS), *(row(names, traits) for traits, names in groups.items())]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
