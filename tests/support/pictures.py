@@ -11,7 +11,7 @@ def png(width: int = 2, height: int = 3, *, noise: bytes = b"") -> bytes:
     """A white image. `noise`: bytes of a chunk that no reader knows, which make it as large as wanted."""
     rows = (b"\0" + b"\xff" * width) * height
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"xxXx", noise), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    chunks = [(b"IHDR", header), *([(b"xxXx", noise)] if noise else []), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )

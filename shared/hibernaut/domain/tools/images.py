@@ -54,12 +54,13 @@ def _facts(data: bytes) -> ImageFacts | None:
 
 
 def _png(data: bytes) -> ImageFacts | None:
-    """A header, data and an end, all with sound checksums (RFC 2083, 3)."""
+    """A header, data and an end, with sound checksums. That of a chunk which a reader may pass over does not count, as for readers (RFC 2083, 3.3 and 10.1)."""
     at, kinds = len(_PNG), set[bytes]()
     while b"IEND" not in kinds:
         length, kind = _big(data, at, 4), data[at + 4 : at + 8]
         end = at + 8 + length
-        if _big(data, end, 4) != zlib.crc32(data[at + 4 : end]) or (not kinds and (kind, length) != (b"IHDR", 13)):
+        sound = _big(data, end, 4) == zlib.crc32(data[at + 4 : end]) or kind[:1].islower()
+        if not sound or (not kinds and (kind, length) != (b"IHDR", 13)):
             return None
         kinds.add(kind)
         at = end + 4

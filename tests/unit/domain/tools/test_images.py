@@ -40,6 +40,11 @@ def test_a_png_with_a_changed_byte_is_damaged() -> None:
     assert [at for at, each in enumerate(changed) if image_facts(each)] == []
 
 
+def test_a_wrong_checksum_of_what_readers_pass_over_is_no_damage() -> None:
+    whole = png(noise=b"a profile of colours")
+    assert image_facts(whole.replace(b"profile", b"Profile")) == ImageFacts("image/png", 2, 3)
+
+
 @given(st.sampled_from([*WHOLE.values(), b""]), st.binary(max_size=60), st.integers(0, 60))
 def test_no_bytes_break_the_reader(whole: bytes, noise: bytes, at: int) -> None:
     found = image_facts(whole[:at] + noise)
