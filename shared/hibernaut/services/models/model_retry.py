@@ -122,7 +122,8 @@ class ModelRetry:
                 eye.failed_calls.append(FailedCall(model=name, code=error.code, waited=wait))
                 if wait is None:
                     raise
-                logger.info("model call is tried again", extra={"code": error.code, "attempt": attempt, "seconds": wait})
+                told = {"model": name, "code": error.code, "attempt": attempt, "seconds": wait}
+                logger.info("model call is tried again", extra=told)
                 eye.rest(wait)
 
     def _attended(self, model: Model, request: ModelRequest, eye: CancellationWatch) -> ModelReply:

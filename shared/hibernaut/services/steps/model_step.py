@@ -107,7 +107,9 @@ class ModelStep:
                 reply = self._answered(work, turn, action, hearing, deadline)
                 note_reply(span, reply)
         except MODEL_CALL_ERRORS as error:
-            logger.warning("model call failed", extra={"run_id": turn.actor.run_id, "code": error.code})
+            asked = hearing.speaker or turn.actor.config
+            told = {"run_id": turn.actor.run_id, "model": asked.handle or asked.model, "code": error.code}
+            logger.warning("model call failed", extra=told)
             self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, error, self._clock.monotonic() - began))
             return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error, stamp.step_id)
         timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)

@@ -169,13 +169,17 @@ def test_the_fallback_answers_when_the_agents_own_model_cannot(failure: ModelErr
         InvalidModelResponse("mine: the answer is longer than 64 bytes"),
     ],
 )
-def test_a_message_whose_model_fails_is_kept_with_the_reason(failure: ModelError, pieces: int, tmp_path: Path) -> None:
+def test_a_message_whose_model_fails_is_kept_with_the_reason(
+    failure: ModelError, pieces: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
         return Streamed(in_pieces(says("Half of a reply"))[:pieces], failure) if number == 1 else says("Here I am.")
 
     world, agent_id = opened(tmp_path, script, fallback=None)
     run = world.run(streamed(world, agent_id, "Remember Oslo.")).run
     assert (run.status, run.error and run.error.message) == (RunStatus.FAILED, str(failure))
+    logged = [vars(record) for record in caplog.records if record.msg == "model call failed"]
+    assert [(fields["model"], fields["code"]) for fields in logged] == [(OWN, failure.code)]
     assert [row.text() for row in world.log(agent_id) if row.role == "user"] == ["Remember Oslo."]
     world.send(agent_id, "Where was I?")
     assert [row.text() for row in world.log(agent_id)][-3:] == ["Remember Oslo.", "Where was I?", "Here I am."]

@@ -180,7 +180,7 @@ def _parsed(provider: str, text: str | bytes) -> Json:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidModelResponse(f"{provider}: the answer is not JSON") from error
+        raise InvalidModelResponse(f"{provider}: the answer is not JSON; check the base URL if this stays so") from error
     return value
 
 
