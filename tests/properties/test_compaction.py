@@ -96,7 +96,7 @@ def test_a_compaction_always_gives_a_smaller_valid_window_or_none(
     run_id = rows[-1].run_id or "run-x"
     log = [row.model_copy(deep=True) for row in rows]
     next_answer = cycle(answers)
-    made = smaller(lambda: next(next_answer)).made(sight_of(rows, settings, trigger, again, run_id), unwatched())
+    made = smaller(lambda: next(next_answer)).reduce(sight_of(rows, settings, trigger, again, run_id), unwatched())
     assert rows == log, "the log is left alone"
     event("a summary" if made and made.summary else "dropped" if made else "nothing")
     if made is not None:
@@ -144,7 +144,7 @@ def test_compacting_again_and_again_comes_to_an_end(
     house = smaller(lambda: answers[next(calls) % len(answers)])
     window, log, stored = rows, rows, first_window(rows)
     for again in range(40):
-        made = house.made(sight_of(window, settings, trigger, min(again, 3), run_id), unwatched())
+        made = house.reduce(sight_of(window, settings, trigger, min(again, 3), run_id), unwatched())
         if made is None:
             return
         check_made(window, made, run_id)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.domain.search.index_documents import said
+from hibernaut.domain.search.index_documents import searchable_text
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.memory.search import SearchMode
 from hibernaut.schemas.memory.searches import AgentMessageSearch, MessageSearch
@@ -74,7 +74,7 @@ class Searched(Forks):
         return SearchApi(self.world.stores, SearchEngines(index, OneEmbedder()).search(self.world.stores))
 
     def agrees(self, conversation: str, index: MemoryIndex | None, mode: SearchMode) -> None:
-        shown = [row.id for row in self.world.stores.conversations.page(conversation) if said(row) is not None]
+        shown = [row.id for row in self.world.stores.conversations.page(conversation) if searchable_text(row) is not None]
         named = "default" if conversation == self.agent else conversation
         asked = {"query": "said", "conversation_id": named, "search_mode": mode, "limit": ALL}
         searches = self.searches(index)
@@ -97,7 +97,7 @@ class Searched(Forks):
 
     def finds_what_was_said_in_own_conversations(self) -> None:
         agents = [str(row["sk"]) for row in self.world.stores.agents.rows()]
-        shown = [row.id for agent in agents for row in self.world.log(agent) if said(row) is not None]
+        shown = [row.id for agent in agents for row in self.world.log(agent) if searchable_text(row) is not None]
         asked = MessageSearch.model_construct(query="said", conversation_id="default", limit=ALL)
         hits, _ = self.searches(self.index).messages(asked)
         assert sorted(hit.message_id for hit in hits) == sorted(shown)

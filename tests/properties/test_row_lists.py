@@ -106,7 +106,7 @@ def test_a_page_of_a_union_with_rows_beside_is_that_of_the_whole_list(table: Sql
         for letter in set(where) & {"a", "b"}:
             table.write(Put({"pk": pk, "sk": f"{letter.upper()}#{identifier}"}))
     beside = [{"pk": pk, "sk": identifier} for identifier, where in numbered if where == "c"]
-    rows = RowList(TenantTable(table, "t"), pk, "A#", "B#", beside=beside)
+    rows = RowList(TenantTable(table, "t"), pk, "A#", "B#", extra_rows=beside)
     everything = [identifier for identifier, where in numbered if where]
     expected = page(everything, asked, id_of=lambda one: one, place=lambda one: one)
     assert [rows.id_of(row) for row in rows.page(asked)] == expected

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hibernaut.domain.tools import tool_policy
 from hibernaut.domain.tools.tool_policy import JudgedCall, deciding, fits, hidden_from_code, mismatch
 from hibernaut.domain.turn.turn_machine import absorb, decide
-from hibernaut.domain.turn.turn_values import Asked, AwaitApproval, Replayed, Replied, RunTools, Turn
+from hibernaut.domain.turn.turn_values import AwaitApproval, CallsPending, Replayed, Replied, RunTools, Turn
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.tools.tool_policy import ArgumentCondition, CallRate, PolicyAction, ToolPolicy
 from tests.properties.test_turn_machine import NOW, stamp, turns
@@ -109,7 +109,7 @@ def test_a_denied_call_never_runs_and_an_asked_one_never_without_its_answer(
 ) -> None:
     plain = absorb_reply(turn, reply)
     after = absorb_reply(judged(turn, listed), reply)
-    if not isinstance(after.state, Asked) or not isinstance(plain.state, Asked):
+    if not isinstance(after.state, CallsPending) or not isinstance(plain.state, CallsPending):
         return
     wish = decide(after)
     for before, call in zip(plain.state.calls, after.state.calls, strict=True):
@@ -134,11 +134,11 @@ def test_a_repeated_step_decides_as_the_first_one_whatever_the_policies_are_now(
     turn: Turn, then: list[ToolPolicy], now: list[ToolPolicy], reply: object
 ) -> None:
     first = absorb_reply(judged(turn, then), reply)
-    if not isinstance(first.state, Asked) or not isinstance(decide(first), RunTools):
+    if not isinstance(first.state, CallsPending) or not isinstance(decide(first), RunTools):
         return
     kept = tuple(call.decision for call in first.state.calls if call.decision is not None)
     again = absorb(judged(turn, now), Replayed(first.state.reply, stamp(0), kept))
-    assert isinstance(again.state, Asked)
+    assert isinstance(again.state, CallsPending)
     assert again.state.calls == first.state.calls
 
 

@@ -21,10 +21,10 @@ from hibernaut.domain.turn.approvals import to_run
 from hibernaut.domain.turn.turn_machine import TRANSITIONS, absorb, decide
 from hibernaut.domain.turn.turn_values import (
     Action,
-    Asked,
     AwaitApproval,
     Awaited,
     CallModel,
+    CallsPending,
     Compact,
     Compacted,
     Failed,
@@ -178,7 +178,7 @@ ANSWERS: dict[type[Action], tuple[type[Outcome], ...]] = {
 """Which outcomes answer which action, told apart from the machine's own table."""
 FROM_OUTSIDE: dict[type[State], tuple[type[Outcome], ...]] = {
     Ready: (Replayed, Reopened),
-    Asked: (Interrupted,),
+    CallsPending: (Interrupted,),
     Resolving: (),
     Stepped: (),
 }
@@ -187,7 +187,7 @@ FROM_OUTSIDE: dict[type[State], tuple[type[Outcome], ...]] = {
 def outcomes_for(turn: Turn) -> list[Outcome]:
     """One outcome of each kind; those that hold results hold the ones that fit this turn."""
     calls: tuple[Call, ...] = ()
-    if isinstance(turn.state, Asked):
+    if isinstance(turn.state, CallsPending):
         calls = turn.state.calls
     elif isinstance(turn.state, Resolving):
         calls = to_run(turn.state.resolution)
@@ -225,7 +225,7 @@ def test_only_what_was_asked_for_is_absorbed_and_all_else_leaves_the_turn_unchan
 
 def test_the_table_names_every_state_and_outcome() -> None:
     """A kind that is added to the machine without a transition is found here."""
-    assert {state for state, _, _ in TRANSITIONS} == {Ready, Asked, Resolving}
+    assert {state for state, _, _ in TRANSITIONS} == {Ready, CallsPending, Resolving}
     assert {outcome for _, _, outcome in TRANSITIONS} == set(get_args(Outcome))
     assert {action for _, action, _ in TRANSITIONS if action} == set(get_args(Action))
 
@@ -238,7 +238,7 @@ def test_no_module_but_the_machine_makes_a_state() -> None:
         for file in root.rglob("*.py")
         if file.name not in {"turn_machine.py", "turn_values.py"}
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"Asked", "Resolving", "Stepped", "Ready"}
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"CallsPending", "Resolving", "Stepped", "Ready"}
     }
     assert made == set()
 
@@ -253,7 +253,7 @@ def test_results_in_another_order_than_the_calls_are_refused() -> None:
 def asked_for(calls: tuple[Call, ...]) -> Turn:
     config = LLMConfig(model="m", model_endpoint_type="openai", context_window=10**5)
     actor = Actor("agent-1", None, "run-1", spec_of(AgentType.LETTA_V1), config, (), (), frozenset(), "UTC")
-    return Turn(actor, (row("system"), row("user")), steps=0, max_steps=9, state=Asked(ModelReply(), stamp(0), calls))
+    return Turn(actor, (row("system"), row("user")), steps=0, max_steps=9, state=CallsPending(ModelReply(), stamp(0), calls))
 
 
 @pytest.mark.parametrize("outcome", ["a text", None, 7])

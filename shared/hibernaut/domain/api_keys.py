@@ -41,6 +41,6 @@ def _checksum(body: str) -> str:
 def _base62(number: int, length: int) -> str:
     digits = []
     for _ in range(length):
-        number, rest = divmod(number, len(_ALPHABET))
-        digits.append(_ALPHABET[rest])
+        number, remainder = divmod(number, len(_ALPHABET))
+        digits.append(_ALPHABET[remainder])
     return "".join(reversed(digits))

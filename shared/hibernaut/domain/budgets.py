@@ -63,7 +63,7 @@ class BudgetWindow:
 
 @immutable
 class BudgetStanding:
-    """A budget and what is used of it. `told`: the crossings that were reported in this window."""
+    """A budget and its usage. `told`: the crossings that were reported in this window."""
 
     budget: StoredBudget
     used: BudgetUse
@@ -71,16 +71,16 @@ class BudgetStanding:
 
     def after(self, spent: Spending) -> BudgetStanding:
         """The standing after a spending."""
-        used, cost = self.used, Decimal(spent.nanodollars) / NANO
+        usage, cost = self.used, Decimal(spent.nanodollars) / NANO
         more = {
-            "steps_per_day": used.steps_per_day + spent.steps,
-            "steps_per_month": used.steps_per_month + spent.steps,
-            "tokens_per_day": used.tokens_per_day + spent.tokens,
-            "tokens_per_month": used.tokens_per_month + spent.tokens,
-            "cost_per_day": used.cost_per_day + cost,
-            "cost_per_month": used.cost_per_month + cost,
+            "steps_per_day": usage.steps_per_day + spent.steps,
+            "steps_per_month": usage.steps_per_month + spent.steps,
+            "tokens_per_day": usage.tokens_per_day + spent.tokens,
+            "tokens_per_month": usage.tokens_per_month + spent.tokens,
+            "cost_per_day": usage.cost_per_day + cost,
+            "cost_per_month": usage.cost_per_month + cost,
         }
-        return BudgetStanding(self.budget, used.model_copy(update=more), self.told)
+        return BudgetStanding(self.budget, usage.model_copy(update=more), self.told)
 
 
 @immutable
@@ -100,20 +100,20 @@ class BudgetCrossing:
 
 
 def windowed(limits: BudgetLimits) -> Mapping[LimitName, int | Decimal]:
-    """The limits on what is used in a day or a month."""
+    """The limits on the usage of a day or a month."""
     return {name: limit for name, limit in limits.limits().items() if name not in (CONCURRENT_RUNS, REQUESTS_PER_SECOND)}
 
 
 def exhausted(standing: BudgetStanding) -> BudgetCrossing | None:
-    """The first limit of a day or a month that is reached; None: there is something left of all."""
+    """The first limit of a day or a month that is reached; None if no limit is reached."""
     return next((each for each in crossings(standing) if each.level == "limit"), None)
 
 
 def crossings(standing: BudgetStanding) -> Iterator[BudgetCrossing]:
     """The limits of a day or a month that are reached, and those of which the share `warn_at` is used."""
-    budget, used = standing.budget, standing.used
+    budget, usage = standing.budget, standing.used
     for name, limit in windowed(budget).items():
-        figure = used.of(name)
+        figure = usage.of(name)
         if figure >= limit:
             yield BudgetCrossing(budget.subject, name, "limit", limit, figure)
         if budget.warn_at is not None and figure >= limit * Decimal(repr(budget.warn_at)):

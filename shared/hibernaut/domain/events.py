@@ -1,4 +1,4 @@
-"""Events as values: their ids, the JSON that receivers get, who wants them, their signatures, and when a failed delivery is repeated. Pure.
+"""Events as values: their ids, the JSON that receivers get, their subscribers, their signatures, and when a failed delivery is repeated. Pure.
 
 The id of an event is derived from the token of the transaction that writes it, so that a transaction which is built again has the same events.
 """
@@ -66,9 +66,9 @@ class OutboundEvent:
 def events_of(facts: Sequence[Fact], *, tenant: str, token: str, now: datetime) -> list[OutboundEvent]:
     """The events of one transaction. `token`: the token of its writer, from which the ids are derived."""
     bits = int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "big") >> 9
-    made = int(now.timestamp() * 1000)
+    created_ms = int(now.timestamp() * 1000)
     return [
-        OutboundEvent(compose("evt", made, place, bits), fact.type, wire_time(now), tenant, asdict(fact))
+        OutboundEvent(compose("evt", created_ms, place, bits), fact.type, wire_time(now), tenant, asdict(fact))
         for place, fact in enumerate(facts)
     ]
 
@@ -98,20 +98,20 @@ def run_finished(run: StoredRun, now: datetime) -> RunFinished:
     )
 
 
-def approval_requested(asked: PendingApproval) -> ApprovalRequested:
+def approval_requested(pending: PendingApproval) -> ApprovalRequested:
     """The fact that a run waits for an answer."""
     return ApprovalRequested(
-        run_id=asked.run_id,
-        agent_id=asked.agent_id,
-        conversation_id=asked.conversation_id,
-        request_id=asked.request_id,
-        tools=tuple(call.name[:100] for call in asked.held[:MOST_TOOL_NAMES]),
-        deadline=wire_time(asked.deadline) if asked.deadline else None,
+        run_id=pending.run_id,
+        agent_id=pending.agent_id,
+        conversation_id=pending.conversation_id,
+        request_id=pending.request_id,
+        tools=tuple(call.name[:100] for call in pending.held[:MOST_TOOL_NAMES]),
+        deadline=wire_time(pending.deadline) if pending.deadline else None,
     )
 
 
-def wanted(facts: Iterable[Fact], types: Collection[str] | None) -> list[Fact]:
-    """The facts that somebody wants to hear. `types` None: nobody wants any."""
+def subscribed(facts: Iterable[Fact], types: Collection[str] | None) -> list[Fact]:
+    """The facts of the subscribed types. `types` None: there is no subscription."""
     return [fact for fact in facts if fact.type in types] if types else []
 
 
@@ -124,7 +124,7 @@ def matches(
     agents: Collection[str],
     tags: Collection[str],
 ) -> bool:
-    """Whether a webhook with these filters hears of the event. An empty filter admits everything.
+    """Whether a webhook with these filters receives the event. An empty filter admits everything.
 
     `agents`: the agents that the event concerns; `tags`: theirs. With a filter on agents, an event that concerns none is not heard.
     """

@@ -77,14 +77,14 @@ def scope_in(claims: JsonObject, rules: TokenRules) -> Scope:
     """The widest scope that the token grants. Raises: ScopeTooNarrow if it grants none."""
     found = claim(claims, rules.scope_claim)
     values = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
-    known: Mapping[str, Scope] = dict(rules.scopes)
-    granted = {known[value] for value in values if isinstance(value, str) and value in known}
+    scopes_by_value: Mapping[str, Scope] = dict(rules.scopes)
+    granted = {scopes_by_value[value] for value in values if isinstance(value, str) and value in scopes_by_value}
     for scope in Scope:  # the widest first
         if scope in granted:
             return scope
     if rules.default_scope is None:
         raise ScopeTooNarrow(
-            f"FORBIDDEN: The token grants no scope: its claim {rules.scope_claim} has none of the values {', '.join(sorted(known))}."
+            f"FORBIDDEN: The token grants no scope: its claim {rules.scope_claim} has none of the values {', '.join(sorted(scopes_by_value))}."
         )
     return rules.default_scope
 

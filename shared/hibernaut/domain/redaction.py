@@ -36,7 +36,7 @@ class Redaction:
         return self._walked(value) if self._may_occur(value) else value
 
     def _may_occur(self, value: Json) -> bool:
-        """Whether a secret may stand in the value: one search of its text per secret instead of one per string."""
+        """Whether the value may contain a secret: one search of its text per secret instead of one per string."""
         if not self._values:
             return False
         try:
@@ -61,7 +61,7 @@ _FORM = frozenset(
     {"finish_reason", "format", "id", "model", "name", "object", "role", "service_tier", "stop_reason", "tool_call_id", "tool_choice",
      "tool_use_id", "type"}
 )  # fmt: skip
-"""Members of a provider's bodies whose texts say what something is, not what somebody said."""
+"""Members of a provider's bodies whose texts are types and names, not contents of messages."""
 
 
 def without_words(value: Json, name: str = "") -> Json:
@@ -84,5 +84,5 @@ def bare_address(url: str) -> str:
 
 
 def _password(address: str) -> list[str]:
-    written = urlsplit(address).password
-    return [written, unquote(written)] if written else []
+    password = urlsplit(address).password
+    return [password, unquote(password)] if password else []

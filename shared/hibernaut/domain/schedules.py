@@ -79,13 +79,13 @@ def newest_until(timing: AnyTiming, first_ms: int, now_ms: int, anchor_ms: int) 
 
 def rate_minutes(rate: RateSchedule) -> int:
     """The minutes between two occurrences. Raises: Unprocessable."""
-    said = _RATE.fullmatch(rate.rate_expression.strip().lower())
-    if said is None:
+    match = _RATE.fullmatch(rate.rate_expression.strip().lower())
+    if match is None:
         shortest = " The shortest rate is one minute." if _SECONDS.fullmatch(rate.rate_expression.strip().lower()) else ""
         raise Unprocessable(
             f"The rate expression '{rate.rate_expression}' is not of the form '5 minutes', '2 hours' or '1 day'.{shortest}"
         )
-    minutes = int(said[1]) * _UNITS[said[2]]
+    minutes = int(match[1]) * _UNITS[match[2]]
     if not 1 <= minutes <= LONGEST_RATE:
         raise Unprocessable(f"The rate '{rate.rate_expression}' is not between one minute and 366 days.")
     return minutes
@@ -129,7 +129,7 @@ def _walk(timing: RecurringSchedule, from_ms: int, *, back: bool = False) -> Ite
             f"The cron expression '{expression}' does not have the five fields minute, hour, day, month and weekday. Seconds cannot be given."
         )
     start = datetime.fromtimestamp(from_ms / 1000, UTC).astimezone(zone(timing.timezone))
-    # The walk begins an hour or two away, because a local time says nothing about which side of a change of the clock it is on.
+    # The walk begins an hour or two away, because a local time does not determine the side of a change of the clock.
     margin = timedelta(hours=3) if timing.timezone != "UTC" else timedelta()
     start = (start.astimezone(UTC) + (margin if back else -margin)).astimezone(start.tzinfo)
     try:

@@ -43,16 +43,16 @@ class AgentMarking:
                 return
 
     def _slice(self, build: MarkBuild) -> MarkBuild:
-        """Mark the next slice. Returns how far that came. Two slices at a time do the same work twice, which does no harm."""
+        """Mark the next slice. Returns the progress. Two slices at a time do the same work twice, which does no harm."""
         rows = list(islice(self._agents.listed().walk(build.after or None, first=ROWS), ROWS))
         older = [place for place, row in enumerate(rows) if self._agents.is_older(row)][: AGENTS + 1]
-        seen = rows[: older[AGENTS]] if len(older) > AGENTS else rows
+        slice_rows = rows[: older[AGENTS]] if len(older) > AGENTS else rows
         for place in older[:AGENTS]:
             self._mark(rows[place])
-        over = len(seen) == len(rows) and len(rows) < ROWS
-        after = MarkBuild(build.complete or over, "" if over else str(seen[-1]["sk"]))
+        is_over = len(slice_rows) == len(rows) and len(rows) < ROWS
+        after = MarkBuild(build.complete or is_over, "" if is_over else str(slice_rows[-1]["sk"]))
         now_ms = int(self._records.clock.now().timestamp() * 1000)
-        self._records.writer.write(self._records.agent_marks.built(after, now_ms + (ROUND_MS if over else PAUSE_MS)))
+        self._records.writer.write(self._records.agent_marks.built(after, now_ms + (ROUND_MS if is_over else PAUSE_MS)))
         return after
 
     def _mark(self, row: Item) -> None:

@@ -135,12 +135,12 @@ class Records:
 
     def identities_there(self, identity_ids: Sequence[str]) -> list[str]:
         """The ids, each once, in their order. Raises: NotFound if an identity does not exist."""
-        wanted = list(dict.fromkeys(identity_ids))
-        found = self.identities.get_many([one for one in wanted if is_id(one, "identity")])
-        for identity_id in wanted:
+        ids = list(dict.fromkeys(identity_ids))
+        found = self.identities.get_many([one for one in ids if is_id(one, "identity")])
+        for identity_id in ids:
             if identity_id not in found:
                 raise no_identity(identity_id)
-        return wanted
+        return ids
 
     def blocks_of(self, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
@@ -163,7 +163,7 @@ class Records:
         user: str | None,
         edit: Edit = UNKNOWN,
     ) -> StoredAgent:
-        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction. `edit`: who changes it.
+        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction. `edit`: its author.
 
         Nothing is written if `decide` returns the same object and no further change. Raises: NotFound, Conflict, and what
         `decide` raises.
@@ -171,15 +171,15 @@ class Records:
 
         def attempt() -> StoredAgent:
             before = self.agent(agent_id)
-            after, beside = decide(before)
-            if after is before and not beside:
+            after, further = decide(before)
+            if after is before and not further:
                 return before
-            touched = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
-            after = after.model_copy(update=touched)
+            stamps = {"updated_at": self.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            after = after.model_copy(update=stamps)
             before = self.approach(before, after, edit)
             token = self.ids.token()
-            gained, lost = self.agent_marks.change(before, after)
-            self.write(beside, [*self.agents.change(before, after, token, edit), *gained, *lost], token)
+            gained_marks, lost_marks = self.agent_marks.change(before, after)
+            self.write(further, [*self.agents.change(before, after, token, edit), *gained_marks, *lost_marks], token)
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
@@ -191,8 +191,8 @@ class Records:
         """
         while (middle := self.agent_marks.between(before, after)) is not None:
             token = self.ids.token()
-            gained, lost = self.agent_marks.change(before, middle)
-            self.writer.write(*self.agents.change(before, middle, token, edit), *gained, *lost, token=token)
+            gained_marks, lost_marks = self.agent_marks.change(before, middle)
+            self.writer.write(*self.agents.change(before, middle, token, edit), *gained_marks, *lost_marks, token=token)
             expected, before = before.version + 1, self.agent(before.id)
             if before.version != expected:
                 raise ConditionFailed({})
@@ -213,8 +213,8 @@ class Records:
 
 def each_key_once(changes: Sequence[Change]) -> list[Change]:
     """The changes without repeated checks, and without checks of items that another change writes: a transaction names an item once."""
-    written = {change.key for change in changes if not isinstance(change, Check)}
-    checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written}
+    written_keys = {change.key for change in changes if not isinstance(change, Check)}
+    checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written_keys}
     return [*(change for change in changes if not isinstance(change, Check)), *checks.values()]
 
 

@@ -60,43 +60,43 @@ class BlobCollector:
         """
         key, now = keys.blob_collection(), self._clock.now()
         state: Item = self._table.get(key) or {"after": "", "began": 0}
-        after, began = str(state["after"]), int(state["began"])
+        after, started_at = str(state["after"]), int(state["began"])
         if not after:
-            if now.timestamp() < began + ROUND.total_seconds():
+            if now.timestamp() < started_at + ROUND.total_seconds():
                 return 0
-            began = int(now.timestamp())
+            started_at = int(now.timestamp())
         page = self._blobs.list(after, limit=PAGE)
         free = [*self._free(page, now), *self._packages.free(page, now)]
         for blob in free:
             self._blobs.delete(blob)
-        reached = page[-1].place if len(page) == PAGE else ""
-        self._table.write(Put({"pk": key.pk, "sk": key.sk, "after": reached, "began": began}))
+        next_after = page[-1].place if len(page) == PAGE else ""
+        self._table.write(Put({"pk": key.pk, "sk": key.sk, "after": next_after, "began": started_at}))
         return len(free)
 
     def purge(self, tenant: str, after: str, settled: datetime) -> TenantBlobPage:
         """Delete the blobs of one tenant in the next page that were written before `settled` and that no item names: leftovers of the erasure of a
         person do not wait for `collect`. Traces of existing steps stay.
 
-        Raises: OSError, TableError, StoreUnavailable. A repeated call deletes what is left.
+        Raises: OSError, TableError, StoreUnavailable. A repeated call deletes the rest.
         """
         now, page = self._clock.now(), self._blobs.list(after, limit=PAGE)
-        mine = [entry for entry in page if entry.key.startswith(blob_keys.blob_prefixes(tenant))]
-        free = set(self._free([entry for entry in mine if entry.at <= settled], now, timedelta()))
+        of_tenant = [entry for entry in page if entry.key.startswith(blob_keys.blob_prefixes(tenant))]
+        free = set(self._free([entry for entry in of_tenant if entry.at <= settled], now, timedelta()))
         traced = [blob for blob in free if blob.endswith(blob_keys.TRACE)]
         steps = {blob: owner for blob in traced if (owner := blob_keys.blob_owner(blob)) is not None}
-        there = self._table.get_many(list(steps.values())) if steps else {}
-        free -= {blob for blob, owner in steps.items() if owner in there}
-        young = {entry.key for entry in mine if entry.key in free and entry.at > now - WRITERS_LIFE}
+        existing = self._table.get_many(list(steps.values())) if steps else {}
+        free -= {blob for blob, owner in steps.items() if owner in existing}
+        young = {entry.key for entry in of_tenant if entry.key in free and entry.at > now - WRITERS_LIFE}
         for blob in free - young:
             self._blobs.delete(blob)
-        remaining = [entry.key for entry in mine if entry.key not in free - young]
+        remaining = [entry.key for entry in of_tenant if entry.key not in free - young]
         return TenantBlobPage(remaining, page[-1].place if len(page) == PAGE else "", bool(young))
 
     def _free(self, page: Sequence[BlobEntry], now: datetime, grace: timedelta = GRACE) -> list[str]:
         """The blobs of a page that no item names or will name. Blobs with keys of another layout are skipped."""
         owners = {entry.key: blob_keys.blob_owner(entry.key) for entry in page if entry.at < now - grace}
-        wanted = [owner for owner in owners.values() if owner is not None]
-        items = self._table.get_many(list(dict.fromkeys(wanted))) if wanted else {}
+        owner_keys = [owner for owner in owners.values() if owner is not None]
+        items = self._table.get_many(list(dict.fromkeys(owner_keys))) if owner_keys else {}
         return [blob for blob, owner in owners.items() if owner is not None and not self._is_named(blob, owner, items)]
 
     def _is_named(self, blob: str, owner: Key, items: Mapping[Key, Item]) -> bool:

@@ -92,13 +92,13 @@ class Deletion:
         return Delete(key, frees=str(item["blob"]) if item else "")
 
     def old_rows(self, head: Head, rows: Sequence[Item]) -> Head:
-        """Delete rows of a conversation's log that no window and no fork has, and count them. Returns the head afterwards.
+        """Delete rows of a conversation's log that belong to no window and no fork, and count them. Returns the head afterwards.
 
-        Raises: ConditionFailed if somebody writes to the conversation, or its head is not as read.
+        Raises: ConditionFailed if another request writes to the conversation, or its head is not as read.
         """
-        free = eq(owner="", pending="", waiting=0, version=head.version)
-        counted = Update(keys.head(self._tenant, head.id), add={"version": 1, "messages": -len(rows)}, when=free)
-        self._delete(rows, [counted, *self._forgotten(head.agent_id, head.id, rows)])
+        idle = eq(owner="", pending="", waiting=0, version=head.version)
+        count = Update(keys.head(self._tenant, head.id), add={"version": 1, "messages": -len(rows)}, when=idle)
+        self._delete(rows, [count, *self._forgotten(head.agent_id, head.id, rows)])
         return head.model_copy(update={"version": head.version + 1, "messages": head.messages - len(rows)})
 
     def log(self, agent_id: str, conversation: str) -> None:
@@ -115,9 +115,9 @@ class Deletion:
         after = tombstone.after if tombstone.log == conversation else ""
         for page in self._pages(keys.head(self._tenant, conversation).pk, MAX_CHANGES - 2, ("blob", "role"), after):
             shared = self._logs.shared(segments, page)
-            gone = [item for item in page if not _is_shared(str(item["sk"]), shared)]
-            reached = _reached(self._tenant, identifier, conversation, str(page[-1]["sk"]))
-            self._delete(gone, [*self._forgotten(tombstone.agent_id, conversation, gone), reached])
+            unshared = [item for item in page if not _is_shared(str(item["sk"]), shared)]
+            progress = _reached(self._tenant, identifier, conversation, str(page[-1]["sk"]))
+            self._delete(unshared, [*self._forgotten(tombstone.agent_id, conversation, unshared), progress])
 
     def reach(self, identifier: str, conversation: str) -> None:
         """Record that the logs before this one are deleted. Does nothing if another worker has removed the tombstone."""
@@ -140,30 +140,38 @@ class Deletion:
 
     def _runs(self, rows: Sequence[Item]) -> None:
         """Delete the runs of these list rows. Each row is deleted with or after the last part of its run."""
-        waiting: list[Item] = []
+        pending: list[Item] = []
         for row in rows:
             for page in self._pages(keys.run(self._tenant, keys.last_part(str(row["sk"]))).pk, MAX_CHANGES, ("blob",)):
-                waiting = self._delete_full([*waiting, *page])
-            waiting = self._delete_full([*waiting, row])
-        self._delete(waiting)
+                pending = self._delete_full([*pending, *page])
+            pending = self._delete_full([*pending, row])
+        self._delete(pending)
 
     def _schedules(self, rows: Sequence[Item]) -> None:
         """Delete the schedules of these list rows, with their rows in the list of the tenant."""
         for row in rows:
             schedule_id = keys.last_part(str(row["sk"]))
-            key, other = schedule_keys.schedule(self._tenant, schedule_id), schedule_keys.tenant_row(self._tenant, schedule_id)
-            own = [item for item in [self._table.get(key)] if item is not None]
-            self._delete([*own, row], [Delete(other)])
+            key, tenant_row = (
+                schedule_keys.schedule(self._tenant, schedule_id),
+                schedule_keys.tenant_row(self._tenant, schedule_id),
+            )
+            schedule_items = [item for item in [self._table.get(key)] if item is not None]
+            self._delete([*schedule_items, row], [Delete(tenant_row)])
 
     def budget(self, agent_id: str) -> Delete:
         """The change that deletes an agent's budget, in the transaction that deletes the agent."""
         return Delete(budget_keys.budget(self._tenant, agent_id))
 
-    def tombstone(self, identifier: str, left: DeletionTombstone, now: datetime) -> Put:
+    def tombstone(self, identifier: str, content: DeletionTombstone, now: datetime) -> Put:
         """The change that writes a tombstone, in the transaction that deletes the agent or the conversation."""
         key, due_ms = keys.gone(self._tenant, identifier), int(now.timestamp() * 1000) + TAKEN_UP_MS
-        named: dict[str, Value] = {"agent": left.agent_id, "logs": " ".join(left.logs), "log": left.log, "after": left.after}
-        return Put({"pk": key.pk, "sk": key.sk, **named, **keys.due(identifier, due_ms)})
+        attributes: dict[str, Value] = {
+            "agent": content.agent_id,
+            "logs": " ".join(content.logs),
+            "log": content.log,
+            "after": content.after,
+        }
+        return Put({"pk": key.pk, "sk": key.sk, **attributes, **keys.due(identifier, due_ms)})
 
     def left(self, identifier: str) -> DeletionTombstone | None:
         """The tombstone of a deleted agent or conversation; None: the deletion is complete."""
@@ -206,11 +214,11 @@ class Deletion:
         self._delete(items[:MAX_CHANGES])
         return items[MAX_CHANGES:]
 
-    def _delete(self, items: Sequence[Item], beside: Sequence[Change] = ()) -> None:
-        """Delete items in one transaction, and afterwards the blobs that they name. `beside`: further changes of the
+    def _delete(self, items: Sequence[Item], further: Sequence[Change] = ()) -> None:
+        """Delete items in one transaction, and afterwards the blobs that they name. `further`: further changes of the
         transaction.
         """
-        changes = [*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in items), *beside]
+        changes = [*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in items), *further]
         if changes:
             self._writer.write(*changes)
         self.forget_blobs(items)

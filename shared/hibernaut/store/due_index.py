@@ -40,13 +40,13 @@ class DueIndex:
         items of each shard. An item that moves behind `now_ms` meanwhile is not met again.
         """
         before = keys.due_before(now_ms) if now_ms is not None else None
-        asked = [Query(pk, index=Index.DUE, before=before, limit=size) for pk in keys.due_partitions()]
-        while asked:
-            found = self._table.query_many(asked)
+        queries = [Query(pk, index=Index.DUE, before=before, limit=size) for pk in keys.due_partitions()]
+        while queries:
+            found = self._table.query_many(queries)
             if any(found):
                 yield [[_due(item) for item in items] for items in found]
-            full = [(one, items) for one, items in zip(asked, found, strict=True) if len(items) == size]
-            asked = [replace(one, after=str(items[-1]["due_sk"])) for one, items in full]
+            full = [(one, items) for one, items in zip(queries, found, strict=True) if len(items) == size]
+            queries = [replace(one, after=str(items[-1]["due_sk"])) for one, items in full]
 
     def unfinished(self) -> list[Key]:
         """The keys of the items that something is to be done with: all but how far lists are built, which every folder has."""

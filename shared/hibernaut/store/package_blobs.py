@@ -1,7 +1,7 @@
 """Finds the packages of tools, among the blobs, that no tool uses any more. No item names them: any number of tools may have one set.
 
-A set goes when no tool of its tenant has it and its record was not written for `KEPT`; the builder writes the record again when it hands out the set. What
-was answered to a request goes after a day.
+A set is deleted when no tool of its tenant uses it and its record was not written for `KEPT`; the builder writes the record again when it hands out the set. The answer
+to a request is deleted after a day.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.bodies.codec import Codec
 
 KEPT = timedelta(days=30)
-"""The time for which a set that no tool uses is kept: far longer than a tool takes to be saved with it."""
+"""The time for which a set that no tool uses is retained: far longer than a tool takes to be saved with it."""
 ANSWERED = timedelta(days=1)
 AT_ONCE = 100
 """Tools that are read at a time."""
@@ -32,16 +32,16 @@ class PackageBlobs:
 
     def free(self, page: Sequence[BlobEntry], now: datetime) -> list[str]:
         """The blobs of a page that are no longer needed: of a set its record comes before its zip file. Raises: OSError, StoreUnavailable."""
-        mine = [entry for entry in page if entry.key.startswith(blob_keys.PACKAGES)]
-        used: dict[str, set[str]] = {}
+        entries = [entry for entry in page if entry.key.startswith(blob_keys.PACKAGES)]
+        used_digests: dict[str, set[str]] = {}
         found: list[str] = []
-        for entry in mine:
+        for entry in entries:
             tenant, name = blob_keys.of_package_blob(entry.key)
             digest, _, kind = name.partition(".")
             if kind == "json" and entry.at < now - KEPT:
-                if tenant not in used:
-                    used[tenant] = self._used(tenant)
-                if digest not in used[tenant]:
+                if tenant not in used_digests:
+                    used_digests[tenant] = self._used(tenant)
+                if digest not in used_digests[tenant]:
                     found += [entry.key, blob_keys.package_blob(tenant, f"{digest}.zip")]
             elif (kind == "zip" and entry.at < now - KEPT and not self._recorded(tenant, digest)) or (
                 not kind and entry.at < now - ANSWERED

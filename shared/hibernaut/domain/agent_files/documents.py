@@ -27,9 +27,9 @@ LISTS: Mapping[str, int] = {
 _WITHOUT_ID = ("skills",)
 
 
-def corrupted(why: str) -> InvalidArgument:
+def corrupted(reason: str) -> InvalidArgument:
     """The error for a file that cannot be imported."""
-    return InvalidArgument(f"Corrupted agent file format. {why}")
+    return InvalidArgument(f"Corrupted agent file format. {reason}")
 
 
 def checked_document(value: Json, notes: ImportNotes, *, without_agents: bool = False) -> JsonObject:
@@ -69,14 +69,14 @@ def _entries(value: JsonObject, name: str) -> list[JsonObject]:
 
 
 def _check_ids(entries: list[JsonObject], name: str) -> None:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for place, entry in enumerate(entries):
         identifier = entry.setdefault("id", f"{name}[{place}]")
         if not isinstance(identifier, str) or not identifier:
             raise corrupted(f"{name}[{place}].id is a text, not {kind_of(identifier)}.")
-        if identifier in seen:
+        if identifier in ids:
             raise corrupted(f"Two entries of `{name}` have the id {identifier[:100]!r}.")
-        seen.add(identifier)
+        ids.add(identifier)
 
 
 def _messages(agent: JsonObject) -> list[JsonObject]:

@@ -67,7 +67,7 @@ _NOT_IN_A_FILE: JsonObject = {
 
 
 class LocalIds:
-    """The ids of one kind within a file, numbered in the order in which they are asked for."""
+    """The ids of one kind within a file, numbered in the order of their first use."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -148,23 +148,23 @@ def exported_folder(folder: StoredFolder, local: str) -> JsonObject:
 
 def exported_file(file: StoredFile, local: str, folder: str, content: str) -> JsonObject:
     """A file with its text."""
-    shown = file.wire(None).model_dump(mode="json", exclude={"estimated_completion_at"})
+    fields = file.wire(None).model_dump(mode="json", exclude={"estimated_completion_at"})
     chunks = {
         "processing_status": FileStatus.COMPLETED,
         "error_message": None,
         "total_chunks": file.total,
         "chunks_embedded": file.total,
     }
-    return {**shown, **chunks, "id": local, "source_id": folder, "content": content}
+    return {**fields, **chunks, "id": local, "source_id": folder, "content": content}
 
 
 def exported_desk(agent: str, desk: Desk, files: Sequence[tuple[str, str, str, str]]) -> list[JsonObject]:
-    """Which files an agent has open. `files`: record id, local id, local id of the folder, and name."""
+    """The desk of an agent: its files, and which of them are open. `files`: record id, local id, local id of the folder, and name."""
     rows = []
     for number, (file_id, local, folder, name) in enumerate(files):
         window = desk.open.get(file_id)
-        part = window is not None and (window.start > 0 or window.length is not None)
-        seen = window.accessed if window else desk.seen.get(file_id)
+        is_partial = window is not None and (window.start > 0 or window.length is not None)
+        accessed_at = window.accessed if window else desk.seen.get(file_id)
         rows.append({
             "id": f"file_agent-{number}",
             "agent_id": agent,
@@ -173,8 +173,8 @@ def exported_desk(agent: str, desk: Desk, files: Sequence[tuple[str, str, str, s
             "file_name": name,
             "is_open": window is not None,
             "visible_content": None,
-            "last_accessed_at": wire_time(seen) if seen else None,
-            "start_line": window.start + 1 if window and part else None,
+            "last_accessed_at": wire_time(accessed_at) if accessed_at else None,
+            "start_line": window.start + 1 if window and is_partial else None,
             "end_line": window.start + window.length if window and window.length is not None else None,
         })  # fmt: skip
     return rows
@@ -205,5 +205,5 @@ def exported_message(row: Message, agent: str, messages: LocalIds) -> JsonObject
     }
 
 
-def _return(given: ToolReturn) -> JsonObject:
-    return given.model_dump(mode="json", exclude=None if given.images else {"images"})
+def _return(tool_return: ToolReturn) -> JsonObject:
+    return tool_return.model_dump(mode="json", exclude=None if tool_return.images else {"images"})

@@ -1,4 +1,4 @@
-"""What our own files have beside V1's: archives with their passages, identities, and further conversations, under the key `hibernaut`, which V1 ignores.
+"""The extension of V1's agent files: archives with their passages, identities, and further conversations, under the key `hibernaut`, which V1 ignores.
 
 Pure. `archives` and `identities` have local ids; `agents` names for each agent of the file the archives and identities that it has, and has its
 conversations.
@@ -23,13 +23,13 @@ _OF_A_CONVERSATION = {
 
 def checked_extension(document: JsonObject) -> JsonObject:
     """The extension of a document with all its lists; empty ones if it has none. Raises: InvalidArgument."""
-    given = document.get(KEY)
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
-        raise corrupted(f"`{KEY}` is an object, not {kind_of(given)}.")
+    extension = document.get(KEY)
+    if extension is None:
+        extension = {}
+    if not isinstance(extension, dict):
+        raise corrupted(f"`{KEY}` is an object, not {kind_of(extension)}.")
     archives, identities = (
-        _identified(given.get(name), f"{KEY}.{name}", f"{kind}-")
+        _identified(extension.get(name), f"{KEY}.{name}", f"{kind}-")
         for name, kind in (("archives", "archive"), ("identities", "identity"))
     )
     passages = 0
@@ -38,14 +38,14 @@ def checked_extension(document: JsonObject) -> JsonObject:
         passages += len(archive["passages"])
     if passages > MOST_FILE_PASSAGES:
         raise corrupted(f"It has {passages} passages, and at most {MOST_FILE_PASSAGES} are allowed.")
-    agents = given.get("agents") or {}
+    agents = extension.get("agents") or {}
     if not isinstance(agents, dict) or not all(isinstance(one, dict) for one in agents.values()):
         raise corrupted(f"`{KEY}.agents` is an object of objects.")
     messages = sum(len(agent["messages"]) for agent in document["agents"])
     for local, agent in agents.items():
         agent["conversations"] = _objects(agent.get("conversations"), f"{local[:100]}.conversations", MOST_PARTS)
-        for at, one in enumerate(agent["conversations"]):
-            one["messages"] = _objects(one.get("messages"), f"{local[:100]}.conversations[{at}].messages", MOST_MESSAGES)
+        for index, one in enumerate(agent["conversations"]):
+            one["messages"] = _objects(one.get("messages"), f"{local[:100]}.conversations[{index}].messages", MOST_MESSAGES)
             messages += len(one["messages"])
     if messages > MOST_MESSAGES:
         raise corrupted(f"It has {messages} messages, and at most {MOST_MESSAGES} are allowed.")
@@ -66,12 +66,12 @@ def _objects(value: Json, place: str, most: int) -> list[JsonObject]:
 
 def _identified(value: Json, place: str, prefix: str) -> list[JsonObject]:
     entries = _objects(value, place, MOST_PARTS)
-    seen = set[str]()
-    for at, entry in enumerate(entries):
-        identifier = entry.setdefault("id", f"{prefix}{at}")
-        if not isinstance(identifier, str) or not identifier or identifier in seen:
-            raise corrupted(f"{place}[{at}].id is a text of its own.")
-        seen.add(identifier)
+    ids = set[str]()
+    for index, entry in enumerate(entries):
+        identifier = entry.setdefault("id", f"{prefix}{index}")
+        if not isinstance(identifier, str) or not identifier or identifier in ids:
+            raise corrupted(f"{place}[{index}].id is a text of its own.")
+        ids.add(identifier)
     return entries
 
 

@@ -1,6 +1,6 @@
 """Agent files of the older form, with one agent at the top level, in the form of today (run-time digest 12.4).
 
-Blocks and tools stand within the agent, tags and variables are rows, and the window names its messages by their places.
+Blocks and tools are nested in the agent, tags and variables are rows, and the window names its messages by their places.
 """
 
 from __future__ import annotations

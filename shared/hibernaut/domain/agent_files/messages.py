@@ -36,7 +36,7 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 @dataclass(slots=True)
 class ReadLog:
-    """What is known of a log when all its rows are read. `ids`: the new ids by those of the file. `said`: the ids of conversational rows in order,
+    """The facts of a log after all its rows are read. `ids`: the new ids by those of the file. `said`: the ids of conversational rows in order,
     `all`: those of all rows. `closing`: the row that closes the calls of another one, by the id of the row before it.
     """
 
@@ -47,18 +47,18 @@ class ReadLog:
 
     def shown(self, in_context: Sequence[str]) -> list[str]:
         """The ids of the rows in the window behind the system message, for these messages of the file. A row that closes calls follows them."""
-        wanted = [self.ids[one] for one in in_context if one in self.ids]
-        return [row for one in wanted for row in (one, self.closing.get(one)) if row is not None]
+        row_ids = [self.ids[one] for one in in_context if one in self.ids]
+        return [row for one in row_ids for row in (one, self.closing.get(one)) if row is not None]
 
-    def window(self, system_id: str, shown: Sequence[str]) -> Window:
-        """The window that shows the system message and these rows in this order: the end of the log after a cut, and what stands before it."""
+    def window(self, system_id: str, visible: Sequence[str]) -> Window:
+        """The window that shows the system message and these rows in this order: the end of the log after a cut, and pinned rows before it."""
         tail = 0
-        while tail < min(len(shown), len(self.said)) and shown[-1 - tail] == self.said[-1 - tail]:
+        while tail < min(len(visible), len(self.said)) and visible[-1 - tail] == self.said[-1 - tail]:
             tail += 1
         if not tail:
-            return Window(pinned=[system_id, *shown], cut=self.all[-1] if self.all else system_id)
+            return Window(pinned=[system_id, *visible], cut=self.all[-1] if self.all else system_id)
         before = self.all.index(self.said[-tail])
-        return Window(pinned=[system_id, *shown[: len(shown) - tail]], cut=self.all[before - 1] if before else system_id)
+        return Window(pinned=[system_id, *visible[: len(visible) - tail]], cut=self.all[before - 1] if before else system_id)
 
 
 @immutable
@@ -102,8 +102,8 @@ class ImportedLog:
             if not isinstance(raw, dict):
                 self._left_out("message_unreadable", f"messages[{place}]", "Messages that are no objects.")
                 continue
-            given = raw.get("id")
-            identifier = given if isinstance(given, str) else f"messages[{place}]"
+            raw_id = raw.get("id")
+            identifier = raw_id if isinstance(raw_id, str) else f"messages[{place}]"
             if identifier in self.read.ids:
                 raise corrupted(f"Two messages have the id {identifier[:100]!r}.")
             if identifier == self._of.prompt:
@@ -166,12 +166,12 @@ class ImportedLog:
             return _PART.validate_python(part)
         except ValidationError:
             pass
-        given = {"type": "text", "text": part} if isinstance(part, str) else part
-        kind = given.get("type") if isinstance(given, dict) else None
+        raw_part = {"type": "text", "text": part} if isinstance(part, str) else part
+        kind = raw_part.get("type") if isinstance(raw_part, dict) else None
         empty = {"text": {"text": ""}, "reasoning": {"reasoning": ""}, "redacted_reasoning": {"data": ""}}.get(str(kind))
         if empty is not None:
             try:
-                repaired = _PART.validate_python({**empty, **{name: one for name, one in given.items() if one is not None}})
+                repaired = _PART.validate_python({**empty, **{name: one for name, one in raw_part.items() if one is not None}})
             except ValidationError:
                 repaired = None
             if repaired is not None:
@@ -203,38 +203,38 @@ class ImportedLog:
 
     def _returns(self, row: Message, raw: JsonObject, place: str) -> bool:
         """Add the returns of calls that are open. Returns whether there are any."""
-        given = raw.get("tool_returns")
-        listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-        returns = [self._return(one, row) for one in listed or [{}]]
-        waiting = {call.id for call in self._open}
-        kept = [one for one in returns if one["tool_call_id"] in waiting]
-        if len(kept) < len(returns):
+        raw_returns = raw.get("tool_returns")
+        entries = [one for one in raw_returns if isinstance(one, dict)] if isinstance(raw_returns, list) else []
+        returns = [self._return(one, row) for one in entries or [{}]]
+        open_ids = {call.id for call in self._open}
+        matching = [one for one in returns if one["tool_call_id"] in open_ids]
+        if len(matching) < len(returns):
             self._left_out("return_without_call", place, "Returns of calls that are not in the file.")
-        if not kept:
+        if not matching:
             return False
-        row.tool_call_id = row.tool_call_id if row.tool_call_id in waiting else kept[0]["tool_call_id"]
+        row.tool_call_id = row.tool_call_id if row.tool_call_id in open_ids else matching[0]["tool_call_id"]
         if row.name is None:
             row.name = next(call.name for call in self._open if call.id == row.tool_call_id)
         try:
-            row.tool_returns = _RETURNS.validate_python(kept)
+            row.tool_returns = _RETURNS.validate_python(matching)
         except ValidationError:
-            row.tool_returns = _RETURNS.validate_python([{**one, "images": []} for one in kept])
+            row.tool_returns = _RETURNS.validate_python([{**one, "images": []} for one in matching])
             self._left_out("image_unreadable", place, "Images of returns that are of no known form.")
         return True
 
-    def _return(self, given: JsonObject, row: Message) -> JsonObject:
-        alone = self._open[0].id if len(self._open) == 1 else None
-        response = given.get("func_response", row.text())
+    def _return(self, raw_return: JsonObject, row: Message) -> JsonObject:
+        only_call = self._open[0].id if len(self._open) == 1 else None
+        response = raw_return.get("func_response", row.text())
         if response is not None and not isinstance(response, str):
             response = json.dumps(response, ensure_ascii=False)
-        status = given.get("status") or (json_object(row.text()) or {}).get("status")
+        status = raw_return.get("status") or (json_object(row.text()) or {}).get("status")
         return {
-            "tool_call_id": given.get("tool_call_id") or row.tool_call_id or alone,
+            "tool_call_id": raw_return.get("tool_call_id") or row.tool_call_id or only_call,
             "status": "error" if status in ("error", "Failed", "failed") else "success",
             "func_response": response,
-            "stdout": _output(given.get("stdout")),
-            "stderr": _output(given.get("stderr")),
-            "images": given.get("images") or [],
+            "stdout": _output(raw_return.get("stdout")),
+            "stderr": _output(raw_return.get("stderr")),
+            "images": raw_return.get("images") or [],
         }
 
     def _approval(self, row: Message, raw: JsonObject) -> None:

@@ -17,9 +17,9 @@ class ImportNotes:
 
     def add(self, kind: NoteKind, code: str, place: str, detail: str) -> None:
         """Add a note about a place of the file, such as `agent-0` or `message-3`."""
-        known = self._notes.get((code, detail))
-        if known is not None:
-            known.count += 1
+        earlier = self._notes.get((code, detail))
+        if earlier is not None:
+            earlier.count += 1
         elif len(self._notes) < MOST_NOTES:
             self._notes[code, detail] = ImportNote(kind=kind, code=code, place=place[:200], detail=detail)
         else:

@@ -47,8 +47,8 @@ def read_as(model: type[M], value: JsonObject, place: str) -> M:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in (place[:100], *first["loc"]))
-        raise corrupted(f"{where}: {first['msg']}.") from None
+        location = ".".join(str(part) for part in (place[:100], *first["loc"]))
+        raise corrupted(f"{location}: {first['msg']}.") from None
 
 
 def tool_rules(value: Json, place: str, notes: ImportNotes) -> list[ToolRule]:
@@ -62,13 +62,17 @@ def tool_rules(value: Json, place: str, notes: ImportNotes) -> list[ToolRule]:
     return rules
 
 
-def block(raw: JsonObject, place: str, taken: Collection[str], notes: ImportNotes) -> CreateBlock:
+def block(raw: JsonObject, place: str, labels: Collection[str], notes: ImportNotes) -> CreateBlock:
     """A block with a label that is valid and not taken, and with a limit that its value keeps. Raises: InvalidArgument."""
-    given = raw.get("label")
-    label = _label(given if isinstance(given, str) else "")
-    if label != given:
+    raw_label = raw.get("label")
+    label = _label(raw_label if isinstance(raw_label, str) else "")
+    if label != raw_label:
         notes.add("repaired", "block_label", place, "Labels of blocks that are missing or not allowed were replaced.")
-    free = label if label not in taken else next(new for at in range(2, len(taken) + 3) if (new := f"{label}_{at}") not in taken)
+    free = (
+        label
+        if label not in labels
+        else next(new for number in range(2, len(labels) + 3) if (new := f"{label}_{number}") not in labels)
+    )
     if free != label:
         notes.add("repaired", "block_label_twice", place, "Of blocks of one agent with one label, the later ones were numbered.")
     fields = {name: one for name, one in raw.items() if name in CreateBlock.model_fields and one is not None}
@@ -77,15 +81,15 @@ def block(raw: JsonObject, place: str, taken: Collection[str], notes: ImportNote
         raise corrupted(f"{place[:100]}.value has {len(value)} characters, and at most {LONGEST_TEXT} are allowed.")
     metadata = raw.get("metadata", raw.get("metadata_"))
     fields["metadata"] = metadata if isinstance(metadata, dict) else {}
-    made = read_as(CreateBlock, {**fields, "label": free}, place)
-    if len(value) > made.limit:
-        made.limit = len(value)
+    created = read_as(CreateBlock, {**fields, "label": free}, place)
+    if len(value) > created.limit:
+        created.limit = len(value)
         notes.add("repaired", "block_limit", place, "Limits of blocks that are shorter than their values were raised to them.")
-    return made
+    return created
 
 
-def _label(given: str) -> str:
-    plain = "".join(one if is_plain(one) else "-" for one in given)[:LONGEST_LABEL]
+def _label(raw_label: str) -> str:
+    plain = "".join(one if is_plain(one) else "-" for one in raw_label)[:LONGEST_LABEL]
     return plain if plain and label_fault(plain) is None else f"block_{plain}"
 
 
@@ -146,29 +150,29 @@ def _custom_schema(raw: JsonObject, schema: JsonObject | None, name: str, place:
 
 def _stored_tool(raw: JsonObject, name: str, kind: ToolType, schema: JsonObject) -> Tool:
     limit = raw.get("return_char_limit")
-    made = Tool(id="", tool_type=kind, name=name, json_schema=schema)
-    made.return_char_limit = limit if isinstance(limit, int) and 1 <= limit <= 1_000_000 else DEFAULT_RETURN_LIMIT
+    stored = Tool(id="", tool_type=kind, name=name, json_schema=schema)
+    stored.return_char_limit = limit if isinstance(limit, int) and 1 <= limit <= 1_000_000 else DEFAULT_RETURN_LIMIT
     for field in ("description", "source_type", "source_code"):
         if isinstance(value := raw.get(field), str):
-            setattr(made, field, value)
-    made.tags = [tag for tag in raw.get("tags") or [] if isinstance(tag, str)]
-    made.enable_parallel_execution = bool(raw.get("enable_parallel_execution"))
+            setattr(stored, field, value)
+    stored.tags = [tag for tag in raw.get("tags") or [] if isinstance(tag, str)]
+    stored.enable_parallel_execution = bool(raw.get("enable_parallel_execution"))
     if isinstance(raw.get("default_requires_approval"), bool):
-        made.default_requires_approval = raw["default_requires_approval"]
+        stored.default_requires_approval = raw["default_requires_approval"]
     if isinstance(raw.get("args_json_schema"), dict):
-        made.args_json_schema = raw["args_json_schema"]
+        stored.args_json_schema = raw["args_json_schema"]
     if isinstance(metadata := raw.get("metadata_", raw.get("metadata")), dict):
-        made.metadata_ = metadata
+        stored.metadata_ = metadata
     if kind is ToolType.EXTERNAL_MCP:
         # The server of this name here, if there is one, is another record than that of the file.
-        facts = facts_of(made)
-        made.metadata_ = {**(made.metadata_ or {}), **McpFacts("", facts.server_name, facts.tool_name).metadata()}
+        facts = facts_of(stored)
+        stored.metadata_ = {**(stored.metadata_ or {}), **McpFacts("", facts.server_name, facts.tool_name).metadata()}
     try:
-        wanted = {one: raw.get(one) for one in ("pip_requirements", "npm_requirements")}
-        read = Tool.model_validate({"id": "", **wanted})
+        requirements = {one: raw.get(one) for one in ("pip_requirements", "npm_requirements")}
+        read = Tool.model_validate({"id": "", **requirements})
     except ValidationError:
-        return made
-    return made.model_copy(update={one: getattr(read, one) for one in wanted})
+        return stored
+    return stored.model_copy(update={one: getattr(read, one) for one in requirements})
 
 
 def skills(raw: Sequence[JsonObject], notes: ImportNotes) -> list[AgentFileSkill]:

@@ -1,4 +1,4 @@
-"""Calls from agent to agent: names, limits, texts, what a run's metadata says of its callers, and the search for circles. Pure.
+"""Calls from agent to agent: names, limits, texts, the callers in a run's metadata, and the search for circles. Pure.
 
 Names, the form of a reply and the text before a message are Letta's (run-time digest 5.6), because clients and models parse them.
 """
@@ -37,7 +37,7 @@ AT_ONCE = 10
 MOST_WALKED = 200
 """The largest number of runs that the search for a circle reads."""
 NO_RESPONSE = "<no response>"
-"""The reply of an agent that said nothing."""
+"""The reply of an agent that returned no text."""
 IN_A_CIRCLE = (
     "This agent waits for you already, directly or through other agents, so its reply could never come. Nothing was sent. "
     "Go on without it; your own answer reaches it at the end."
@@ -55,8 +55,8 @@ def calling_runs(run: StoredRun) -> list[str]:
 
 def awaited_by(run: StoredRun) -> str | None:
     """The id of the run that waits for the end of this run; None if none does."""
-    waiting = (run.metadata or {}).get("awaited_by")
-    return str(waiting) if waiting else None
+    caller_id = (run.metadata or {}).get("awaited_by")
+    return str(caller_id) if caller_id else None
 
 
 def group_of(run: StoredRun) -> str | None:
@@ -76,23 +76,23 @@ def links(caller: StoredRun, *, waits: bool) -> JsonObject:
 def message_text(sender: str, message: str, *, waits: bool) -> str:
     """The message as the other agent reads it."""
     if waits:
-        how = "your response will be delivered to the sender"
+        delivery = "your response will be delivered to the sender"
     else:
-        how = "one-way: your response is not delivered to the sender. To answer, use a tool that sends messages to agents"
-    return f"[Incoming message from agent with ID '{sender}' - {how}] {message}"
+        delivery = "one-way: your response is not delivered to the sender. To answer, use a tool that sends messages to agents"
+    return f"[Incoming message from agent with ID '{sender}' - {delivery}] {message}"
 
 
 def message_otid(run_id: str, step: int, call_id: str, agent_id: str) -> str:
     """The otid of the message of one call to one agent, in the form of a UUID. A repeated call has the same one."""
-    named = "\n".join((run_id, str(step), call_id, agent_id))
-    digits = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+    identity = "\n".join((run_id, str(step), call_id, agent_id))
+    digits = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 
 
 def reply_of(agent_id: str, texts: Sequence[str]) -> JsonObject:
     """The reply of an agent in the form that tools return."""
-    said: list[Json] = [*texts] or [NO_RESPONSE]
-    return {"agent_id": agent_id, "response": said}
+    response: list[Json] = [*texts] or [NO_RESPONSE]
+    return {"agent_id": agent_id, "response": response}
 
 
 def failure_of(agent_id: str, error: str) -> JsonObject:
@@ -105,16 +105,16 @@ def walk(origin: str, first: Iterable[str], waits_for: Callable[[str], Iterable[
 
     `waits_for` returns the runs that a run waits for; it is asked for at most `most` runs, and for each once.
     """
-    seen: set[str] = set()
+    visited: set[str] = set()
     ahead = list(first)
     while ahead:
         run_id = ahead.pop()
         if run_id == origin:
             return "circle"
-        if run_id in seen:
+        if run_id in visited:
             continue
-        if len(seen) == most:
+        if len(visited) == most:
             return "too many"
-        seen.add(run_id)
+        visited.add(run_id)
         ahead += waits_for(run_id)
     return "free"

@@ -143,15 +143,15 @@ _NEEDS_NO_RULES = ("claude-4-sonnet", "claude-3-5-sonnet", "gpt-5", "gemini-2.5-
 
 
 def default_rules(
-    agent_type: AgentType, attached: Sequence[str], model: str, include: bool | None, given: bool
+    agent_type: AgentType, attached: Sequence[str], model: str, include: bool | None, has_own_rules: bool
 ) -> list[ToolRule]:
     """The default rules for the attached tools (digest 1.2).
 
-    `model` is the model's name, `include` the request's `include_base_tool_rules`; `given` says that the request has rules of its
+    `model` is the model's name, `include` the request's `include_base_tool_rules`; `has_own_rules`: whether the request has rules of its
     own.
     """
     if include is None:
-        include = _wants_rules(agent_type, model, given)
+        include = _wants_rules(agent_type, model, has_own_rules)
     if not include:
         return []
     return [rule for name in attached if (rule := _rule(name)) is not None]
@@ -163,8 +163,8 @@ def _rule(tool: str) -> ToolRule | None:
     return ContinueToolRule(tool_name=tool) if tool in _CONTINUING else None
 
 
-def _wants_rules(agent_type: AgentType, model: str, given: bool) -> bool:
-    if agent_type is AgentType.LETTA_V1 and not given:
+def _wants_rules(agent_type: AgentType, model: str, has_own_rules: bool) -> bool:
+    if agent_type is AgentType.LETTA_V1 and not has_own_rules:
         return False
     strong = "-mini" not in model and any(name in model for name in _NEEDS_NO_RULES)
     return agent_type is AgentType.SLEEPTIME or not strong

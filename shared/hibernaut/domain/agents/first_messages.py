@@ -42,9 +42,9 @@ class Opening:
 def boot_sequence(opening: Opening) -> list[Message]:
     """Three rows: a first call of `send_message`, its return, and the user's login event."""
     ids = iter(opening.ids)
-    spoken = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
+    greeting = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
     arrival = _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])
-    return [*spoken, arrival.model_copy(update={"wrapped": True})]
+    return [*greeting, arrival.model_copy(update={"wrapped": True})]
 
 
 def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
@@ -79,18 +79,18 @@ def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list
 
 
 def _spoken(opening: Opening, ids: Iterator[str], words: str, *, thought: str | None, returned: Json) -> list[Message]:
-    asked = _row(opening, ids, "assistant", [TextContent(text=thought)] if thought else [])
-    call_id = f"call_{asked.id[-36:].replace('-', '')[-24:]}"
+    call_row = _row(opening, ids, "assistant", [TextContent(text=thought)] if thought else [])
+    call_id = f"call_{call_row.id[-36:].replace('-', '')[-24:]}"
     function = FunctionCall(name="send_message", arguments=json.dumps({"message": words}, ensure_ascii=False))
-    packed = pack("success", returned, opening.now, opening.timezone)
-    answered = _row(opening, ids, "tool", [TextContent(text=packed)]).model_copy(
+    packed_return = pack("success", returned, opening.now, opening.timezone)
+    return_row = _row(opening, ids, "tool", [TextContent(text=packed_return)]).model_copy(
         update={
             "name": "send_message",
             "tool_call_id": call_id,
-            "tool_returns": [ToolReturn(tool_call_id=call_id, status="success", func_response=packed)],
+            "tool_returns": [ToolReturn(tool_call_id=call_id, status="success", func_response=packed_return)],
         }
     )
-    return [asked.model_copy(update={"tool_calls": [ToolCall(id=call_id, function=function)]}), answered]
+    return [call_row.model_copy(update={"tool_calls": [ToolCall(id=call_id, function=function)]}), return_row]
 
 
 def _row(opening: Opening, ids: Iterator[str], role: Role, content: list[Part]) -> Message:

@@ -1,7 +1,7 @@
-"""The turns of a group's agents: who speaks next, what an agent is told, and what the log of the group says (run-time digest 9.4). Pure.
+"""The turns of a group's agents: the next speaker, the messages to an agent, and the log of the group (run-time digest 9.4). Pure.
 
-A group has a conversation of its own under its own id. No model is asked in it: `next_reply` decides each step from the log, and a step is a
-call of `group_turn`, whose return holds what the agent has said. The call's id names the agent and the purpose of the turn.
+A group has a conversation of its own under its own id. No model is called in it: `next_reply` decides each step from the log, and a step is a
+call of `group_turn`, whose return holds the sayings of the agent. The call's id names the agent and the purpose of the turn.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from hibernaut.schemas.tools.tool import DEFAULT_RETURN_LIMIT, Tool, ToolType
 from hibernaut.schemas.usage import CalledUsage
 
 Purpose = Literal["speak", "choose", "supervise"]
-"""What an agent's turn is for: it answers; it names the next speaker; or it answers after it has asked the others."""
+"""The purpose of an agent's turn: to answer; to name the next speaker; or to answer after messages to the others."""
 MOST_TURNS = 200
 """The largest number of turns that a group takes for one message."""
 MOST_APART = 20
-"""The number of messages that an agent is told one by one. Earlier ones are told in one message."""
+"""The number of messages that an agent receives one by one. Earlier ones are combined in one message."""
 LONGEST_DIGEST = 60_000
 """The largest number of characters of that message."""
 MOST_NAMED = 20
-"""The number of agents that a supervisor is told by name."""
+"""The number of agents that the message to a supervisor names."""
 NOBODY = "The manager named no agent of the group, so nobody speaks."
 AGAIN = "It is your turn again."
 
 
 @immutable
 class Saying:
-    """A text that an agent has said in a group. `failed`: the text says why the agent did not answer. `name` None: the agent is deleted."""
+    """A text that an agent has said in a group. `failed`: the text is the reason why the agent did not answer. `name` None: the agent is deleted."""
 
     agent_id: str
     name: str | None
@@ -50,7 +50,7 @@ class Saying:
 
     @property
     def line(self) -> str:
-        """The text as others are told it."""
+        """The text as other agents receive it."""
         return f"{self.name or self.agent_id}{' could not answer' if self.failed else ''}: {self.text}"
 
     def packed(self) -> JsonObject:
@@ -64,7 +64,7 @@ class Saying:
 
 @immutable
 class GroupTurn:
-    """A turn: of which agent, for what, what it is told of that (`note`), and what was said. `said` is empty until the turn is over, and if the agent
+    """A turn: its agent, its purpose, the note to the agent, and the sayings. `said` is empty until the turn is over, and if the agent
     said nothing.
     """
 
@@ -94,8 +94,8 @@ def tool_of_turns() -> Tool:
 
 def tool_of_supervisor() -> Tool:
     """The tool that a supervisor has in its turn."""
-    what = "Sends a message to all agents of your group, and returns the reply of each of them."
-    return _tool(TO_GROUP, what, {"message": "The message to all agents of the group."})
+    description = "Sends a message to all agents of your group, and returns the reply of each of them."
+    return _tool(TO_GROUP, description, {"message": "The message to all agents of the group."})
 
 
 def _tool(name: str, description: str, arguments: Mapping[str, str]) -> Tool:
@@ -118,11 +118,11 @@ def calls_group(run: StoredRun) -> bool:
 
 
 def used_by(runs: Iterable[StoredRun]) -> CalledUsage:
-    """What these runs of a group's agents have used, with what answered their own calls of the group."""
-    used = CalledUsage()
+    """The usage of these runs of a group's agents, with the runs that answered their own calls of the group."""
+    total = CalledUsage()
     for run in runs:
-        used = used.plus(CalledUsage(steps=run.steps, usage=run.usage)).plus(run.called)
-    return used
+        total = total.plus(CalledUsage(steps=run.steps, usage=run.usage)).plus(run.called)
+    return total
 
 
 def shown_usage(run: StoredRun) -> CalledUsage:
@@ -131,7 +131,7 @@ def shown_usage(run: StoredRun) -> CalledUsage:
     return own.plus(run.called) if is_group(run.agent_id) else own
 
 
-# who speaks next
+# the next speaker
 
 
 def turns_of(rows: Sequence[Message], run_id: str) -> list[GroupTurn]:
@@ -140,8 +140,8 @@ def turns_of(rows: Sequence[Message], run_id: str) -> list[GroupTurn]:
     for row in rows:
         if row.run_id != run_id:
             continue
-        if (asked := asked_in(row)) is not None:
-            turns.append(asked)
+        if (turn_begun := asked_in(row)) is not None:
+            turns.append(turn_begun)
         elif row.role == "tool" and turns:
             turns[-1] = replace(turns[-1], said=said_in(row))
     return turns
@@ -150,13 +150,13 @@ def turns_of(rows: Sequence[Message], run_id: str) -> list[GroupTurn]:
 def asked_in(row: Message) -> GroupTurn | None:
     """The turn that a row of the group's log begins; None for other rows."""
     for call in row.tool_calls or ():
-        given = json_object(call.function.arguments) or {}
-        return turn_of(given)
+        arguments = json_object(call.function.arguments) or {}
+        return turn_of(arguments)
     return None
 
 
 def turn_of(arguments: JsonObject) -> GroupTurn:
-    """The turn that a call of `group_turn` asks for."""
+    """The turn that a call of `group_turn` requests."""
     purpose = cast("Purpose", arguments.get("purpose", "speak"))
     return GroupTurn(str(arguments.get("agent_id", "")), purpose, str(arguments.get("note", "")))
 
@@ -166,13 +166,13 @@ def next_reply(group: StoredGroup, names: Mapping[str, str], rows: Sequence[Mess
 
     `names`: the names of the group's agents by id. `rows`: the window of the group's log.
     """
-    taken = turns_of(rows, run_id)
-    turn = _next(group, names, taken)
+    earlier_turns = turns_of(rows, run_id)
+    turn = _next(group, names, earlier_turns)
     if isinstance(turn, str):
         return ModelReply(text=turn)
     arguments = json.dumps({"agent_id": turn.agent_id, "purpose": turn.purpose, "note": turn.note}, ensure_ascii=False)
     return ModelReply(
-        tool_calls=(ModelToolCall(f"{turn.agent_id}.{turn.purpose}.{len(taken)}", GROUP_TURN, arguments),),
+        tool_calls=(ModelToolCall(f"{turn.agent_id}.{turn.purpose}.{len(earlier_turns)}", GROUP_TURN, arguments),),
         finish_reason="tool_calls",
     )
 
@@ -182,26 +182,26 @@ def most_turns(group: StoredGroup) -> int:
     return group.max_turns or len(group.agent_ids)
 
 
-def _next(group: StoredGroup, names: Mapping[str, str], taken: Sequence[GroupTurn]) -> GroupTurn | str:
+def _next(group: StoredGroup, names: Mapping[str, str], earlier_turns: Sequence[GroupTurn]) -> GroupTurn | str:
     """The next turn, or the last words of the group, which may be empty."""
     manager = group.manager_agent_id or ""
     if not group.agent_ids:  # all were taken out while the run was under way
         return ""
     if group.manager_type is ManagerType.SUPERVISOR:
-        return "" if taken else GroupTurn(manager, "supervise", _for_supervisor(group, names))
-    spoken = sum(turn.purpose == "speak" for turn in taken)
-    if spoken >= most_turns(group):
+        return "" if earlier_turns else GroupTurn(manager, "supervise", _for_supervisor(group, names))
+    speak_turns = sum(turn.purpose == "speak" for turn in earlier_turns)
+    if speak_turns >= most_turns(group):
         return ""
     if group.manager_type is not ManagerType.DYNAMIC:
-        return GroupTurn(group.agent_ids[spoken % len(group.agent_ids)])
-    if not taken or taken[-1].purpose == "speak":
+        return GroupTurn(group.agent_ids[speak_turns % len(group.agent_ids)])
+    if not earlier_turns or earlier_turns[-1].purpose == "speak":
         return GroupTurn(manager, "choose", _for_manager(group, names))
-    answer = "\n".join(one.text for one in taken[-1].said)
-    if taken[-1].failed or (group.termination_token and group.termination_token in answer):
+    answer = "\n".join(one.text for one in earlier_turns[-1].said)
+    if earlier_turns[-1].failed or (group.termination_token and group.termination_token in answer):
         return ""
-    if chosen := named_in(answer, {agent_id: names.get(agent_id, agent_id) for agent_id in group.agent_ids}):
-        return GroupTurn(chosen)
-    asked_twice = len(taken) > 1 and taken[-2].purpose == "choose"
+    if next_speaker := named_in(answer, {agent_id: names.get(agent_id, agent_id) for agent_id in group.agent_ids}):
+        return GroupTurn(next_speaker)
+    asked_twice = len(earlier_turns) > 1 and earlier_turns[-2].purpose == "choose"
     return NOBODY if asked_twice else GroupTurn(manager, "choose", _for_manager(group, names))
 
 
@@ -210,17 +210,17 @@ def named_in(answer: str, names: Mapping[str, str]) -> str | None:
     found: list[tuple[int, int, str]] = []
     for agent_id, name in names.items():
         for text in (name, agent_id):
-            met = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer)
-            if met:
-                found.append((met.start(), -len(text), agent_id))
+            match = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer)
+            if match:
+                found.append((match.start(), -len(text), agent_id))
     return min(found)[2] if found else None
 
 
-# what an agent is told
+# the messages to an agent
 
 
-def told(group_id: str, turn: GroupTurn, rows: Sequence[Message]) -> list[MessageCreate]:
-    """The messages of a turn: what was said in the group since the agent's turn before, and what its turn is for. The same log and turn give the same
+def turn_messages(group_id: str, turn: GroupTurn, rows: Sequence[Message]) -> list[MessageCreate]:
+    """The messages of a turn: the sayings in the group since the agent's turn before, and the purpose of its turn. The same log and turn give the same
     messages, however often the call is repeated.
     """
     news = _news(group_id, turn.agent_id, rows)
@@ -242,8 +242,8 @@ def _news(group_id: str, agent_id: str, rows: Sequence[Message]) -> list[Message
     news: list[MessageCreate] = []
     own = False
     for row in rows[1:]:  # the first one is the system message
-        if (asked := asked_in(row)) is not None:
-            own = asked.agent_id == agent_id
+        if (turn_begun := asked_in(row)) is not None:
+            own = turn_begun.agent_id == agent_id
         elif row.role == "tool":
             news = [] if own else [*news, *(_saying(group_id, one) for one in shown_in(row))]
         elif row.role in ("user", "summary", "system"):
@@ -253,8 +253,8 @@ def _news(group_id: str, agent_id: str, rows: Sequence[Message]) -> list[Message
     return news
 
 
-def _saying(group_id: str, said: Saying) -> MessageCreate:
-    return MessageCreate(role="system", content=said.line, name=said.name, sender_id=said.agent_id, group_id=group_id)
+def _saying(group_id: str, saying: Saying) -> MessageCreate:
+    return MessageCreate(role="system", content=saying.line, name=saying.name, sender_id=saying.agent_id, group_id=group_id)
 
 
 def _note(group_id: str, text: str) -> MessageCreate:
@@ -268,59 +268,59 @@ def _text(message: MessageCreate) -> str:
 
 
 def _for_supervisor(group: StoredGroup, names: Mapping[str, str]) -> str:
-    known = [names.get(agent_id, agent_id) for agent_id in group.agent_ids]
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    all_names = [names.get(agent_id, agent_id) for agent_id in group.agent_ids]
+    more = f" and {len(all_names) - MOST_NAMED} more" if len(all_names) > MOST_NAMED else ""
     return (
-        f"You supervise a group of agents: {', '.join(known[:MOST_NAMED])}{more}. The tool {TO_GROUP} sends all of them a message and returns "
+        f"You supervise a group of agents: {', '.join(all_names[:MOST_NAMED])}{more}. The tool {TO_GROUP} sends all of them a message and returns "
         "their replies. What you answer at the end is the answer of the group."
     )
 
 
 def _for_manager(group: StoredGroup, names: Mapping[str, str]) -> str:
-    known = ", ".join(names.get(agent_id, agent_id) for agent_id in group.agent_ids)
-    over = f" If nobody needs to speak any more, answer {group.termination_token}." if group.termination_token else ""
-    return f"You lead a conversation of these agents: {known}. Who speaks next? Answer with one of these names and nothing else.{over}"
+    agent_names = ", ".join(names.get(agent_id, agent_id) for agent_id in group.agent_ids)
+    ending = f" If nobody needs to speak any more, answer {group.termination_token}." if group.termination_token else ""
+    return f"You lead a conversation of these agents: {agent_names}. Who speaks next? Answer with one of these names and nothing else.{ending}"
 
 
-# what was said
+# sayings
 
 
 def said_in(row: Message) -> tuple[Saying, ...]:
-    """What was said in the turn whose return is this row."""
-    return tuple(one for answer in row.tool_returns for one in _said(answer))
+    """The sayings of the turn whose return is this row."""
+    return tuple(one for answer in row.tool_returns for one in _sayings_in(answer))
 
 
 def shown_in(row: Message) -> tuple[Saying, ...]:
-    """What the log of the group shows of the turn whose return is this row: what was said, but not the choice of the next speaker."""
+    """The sayings that the log of the group shows of the turn whose return is this row: all but the choice of the next speaker."""
     if any(answer.tool_call_id.split(".")[1:2] == ["choose"] for answer in row.tool_returns):
         return tuple(one for one in said_in(row) if one.failed)
     return said_in(row)
 
 
-def _said(answer: ToolReturn) -> list[Saying]:
-    packed = (json_object(answer.func_response or "") or {}).get("message")
-    said = packed.get("said") if isinstance(packed, dict) else None
-    if not isinstance(said, list):
+def _sayings_in(answer: ToolReturn) -> list[Saying]:
+    packed_return = (json_object(answer.func_response or "") or {}).get("message")
+    sayings = packed_return.get("said") if isinstance(packed_return, dict) else None
+    if not isinstance(sayings, list):
         text = unpack(answer.func_response or "")  # a call that was refused or broken off, or a text that was erased
         return [Saying(answer.tool_call_id.partition(".")[0], None, text, failed=answer.status == "error")]
     return [
         Saying(str(one["agent_id"]), str(one["name"]) if one.get("name") else None, str(one["text"]), bool(one.get("failed")))
-        for one in said
+        for one in sayings
         if isinstance(one, dict)
     ]
 
 
-def return_of(said: Sequence[Saying]) -> JsonObject:
+def return_of(sayings: Sequence[Saying]) -> JsonObject:
     """The return of a turn."""
-    packed: list[Json] = [one.packed() for one in said]
-    return {"said": packed}
+    packed_sayings: list[Json] = [one.packed() for one in sayings]
+    return {"said": packed_sayings}
 
 
 def replies_in(rows: Sequence[Message]) -> list[Saying]:
-    """What the agents have said to their supervisor, from the rows of its run."""
-    said: list[Saying] = []
+    """The replies of the agents to their supervisor, from the rows of its run."""
+    sayings: list[Saying] = []
     for answer in (answer for row in rows if row.name == TO_GROUP or len(row.tool_returns) > 1 for answer in row.tool_returns):
-        packed = (json_object(answer.func_response or "") or {}).get("message")
-        if isinstance(packed, dict) and "said" in packed:
-            said += _said(answer)
-    return said
+        packed_return = (json_object(answer.func_response or "") or {}).get("message")
+        if isinstance(packed_return, dict) and "said" in packed_return:
+            sayings += _sayings_in(answer)
+    return sayings

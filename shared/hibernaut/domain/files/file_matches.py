@@ -48,8 +48,8 @@ def include_pattern(glob: str) -> str:
 
 
 def grep_text(
-    found: GrepResult,
-    shown: Sequence[tuple[Match, Sequence[str], int]],
+    result: GrepResult,
+    excerpts: Sequence[tuple[Match, Sequence[str], int]],
     *,
     pattern: str,
     include: str = "",
@@ -57,16 +57,16 @@ def grep_text(
     offset: int = 0,
 ) -> str:
     """The answer of `grep_files`: each match with the lines around it and the number of the first of these lines."""
-    total = len(found.matches)
-    notes = [f"Not searched, because of its size or because there are enough matches: {name}" for name in found.skipped]
+    total = len(result.matches)
+    notes = [f"Not searched, because of its size or because there are enough matches: {name}" for name in result.skipped]
     if not total:
         return "\n".join([f"No matches found for pattern: '{pattern}'", *notes])
-    counts = Counter(match.name for match in found.matches)
+    counts = Counter(match.name for match in result.matches)
     last = min(offset + PAGE, total)
-    many = f"{total}+" if found.cut else str(total)
+    many = f"{total}+" if result.cut else str(total)
     head = f"Found {many} total matches across {len(counts)} files (showing matches {min(offset + 1, total)}-{last} of {many})"
     parts = [head, RULE, *(f"{name}: {count} matches" for name, count in counts.items()), *notes, ""]
-    for match, lines, first in shown:
+    for match, lines, first in excerpts:
         parts.append(f"=== {match.name}:{match.line} ===")
         parts += [
             f"{'>' if number == match.line else ' '} {number}: {line[:LONGEST_SHOWN]}" for number, line in enumerate(lines, first)
@@ -80,11 +80,15 @@ def grep_text(
 
 def searched_text(query: str, hits: Sequence[tuple[str, Passage, float]], notes: Sequence[str]) -> str:
     """The answer of `semantic_search_files`; `hits` are (file name, passage, score), best first."""
-    said = [f"Note: {note}" for note in notes]
+    note_lines = [f"Note: {note}" for note in notes]
     if not hits:
-        return "\n".join([f"No semantic matches found for query: '{query}'", *said])
+        return "\n".join([f"No semantic matches found for query: '{query}'", *note_lines])
     files = len({name for name, _, _ in hits})
-    parts = [f"Found {len(hits)} semantic matches in {files} file{'' if files == 1 else 's'} for query: '{query}'", *said, RULE]
+    parts = [
+        f"Found {len(hits)} semantic matches in {files} file{'' if files == 1 else 's'} for query: '{query}'",
+        *note_lines,
+        RULE,
+    ]
     for name, piece, score in hits:
         index = (piece.metadata or {}).get("index", 0)
         lines = piece.text.split("\n")

@@ -196,9 +196,9 @@ _UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def plain_name(given: str) -> str:
+def plain_name(path: str) -> str:
     """The name without its path. Raises: InvalidArgument if no name is left."""
-    name = re.split(r"[/\\]", given)[-1].strip()
+    name = re.split(r"[/\\]", path)[-1].strip()
     if name in ("", ".", "..") or _CONTROL.search(name) or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
         raise InvalidArgument(
             f"INVALID_ARGUMENT: A file needs a name of 1 to {LONGEST_NAME} bytes without control characters; a path is cut to its last part."
@@ -208,36 +208,36 @@ def plain_name(given: str) -> str:
 
 def kind_of(name: str, content_type: str | None) -> tuple[FileKind, str]:
     """(parser, media type) of a file, determined by its extension or else by `content_type`. Raises: UnsupportedMedia."""
-    said = (content_type or "").split(";")[0].strip().lower()
+    declared_type = (content_type or "").split(";")[0].strip().lower()
     extension = name.rpartition(".")[2].lower()
     kind = _BINARY_EXTENSIONS.get(extension)
-    if kind is None and (extension in _TEXT_EXTENSIONS or said.startswith("text/") or said in _TEXT_TYPES):
-        kind = _KINDS.get(said, FileKind.TEXT)
-    kind = kind or _KINDS.get(said)
+    if kind is None and (extension in _TEXT_EXTENSIONS or declared_type.startswith("text/") or declared_type in _TEXT_TYPES):
+        kind = _KINDS.get(declared_type, FileKind.TEXT)
+    kind = kind or _KINDS.get(declared_type)
     if kind is None:
         raise UnsupportedMedia(
-            f"Files of this type cannot be read: {name} ({said or 'no type given'}). "
+            f"Files of this type cannot be read: {name} ({declared_type or 'no type given'}). "
             "Supported are text, Markdown, code, JSON, CSV, HTML, PDF and DOCX."
         )
-    return kind, _MEDIA_TYPES.get(extension) or (said if said not in _UNTOLD else "text/plain")
+    return kind, _MEDIA_TYPES.get(extension) or (declared_type if declared_type not in _UNTOLD else "text/plain")
 
 
-def free_name(name: str, taken: Container[str]) -> str:
+def free_name(name: str, names: Container[str]) -> str:
     """The name, or the first of `name_(1).ext`, `name_(2).ext`, … that is free."""
-    if name not in taken:
+    if name not in names:
         return name
     stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
     number = 1
     while True:
         end = f"_({number}){dot}{extension}"
-        kept = stem.encode()[: max(1, LONGEST_NAME - len(end.encode()))].decode("utf-8", "ignore")
-        if (free := f"{kept}{end}") not in taken:
+        shortened = stem.encode()[: max(1, LONGEST_NAME - len(end.encode()))].decode("utf-8", "ignore")
+        if (free := f"{shortened}{end}") not in names:
             return free
         number += 1
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, however long: their numbers are those that every other program gives them."""
+    """The lines of a text, however long. They are numbered as in other programs."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -33,7 +33,7 @@ class Cleared:
     """A desk after files were opened, and the files that were closed: by request, or to make room."""
 
     desk: Desk
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
 
 
@@ -71,42 +71,44 @@ def view_of(lines: Sequence[str], *, start: int, total: int, limit: int, whole: 
     if len(text) <= limit:
         return FileWindow(text, start + 1 if lines else 0, last if lines else 0)
     note = f"{TRUNCATED}\n{CUT}"
-    kept = text[: max(len(header), limit - len(note))]
-    return FileWindow(kept + note, start + 1 if lines else 0, start + max(1, kept.count("\n")))
+    visible = text[: max(len(header), limit - len(note))]
+    return FileWindow(visible + note, start + 1 if lines else 0, start + max(1, visible.count("\n")))
 
 
-def opened(desk: Desk, wanted: Mapping[str, OpenFile], *, most: int, there: Collection[str], alone: bool = False) -> Cleared:
-    """The desk with the wanted files open, at most `most` files in all; the least recently used files are closed.
+def opened(
+    desk: Desk, windows: Mapping[str, OpenFile], *, most: int, attached: Collection[str], close_others: bool = False
+) -> Cleared:
+    """The desk with these files open, at most `most` files in all; the least recently used files are closed.
 
-    `there`: the files that are attached to the agent; others leave the desk silently. `alone`: all other files are closed. The
+    `attached`: the files that are attached to the agent; others leave the desk silently. `close_others`: all other files are closed. The
     caller refuses requests for more than `most` files.
     """
-    others = {file_id: file for file_id, file in desk.open.items() if file_id in there and file_id not in wanted}
-    asked = tuple(others) if alone else ()
-    kept = {} if alone else dict(others)
+    other_open = {file_id: file for file_id, file in desk.open.items() if file_id in attached and file_id not in windows}
+    closed_others = tuple(other_open) if close_others else ()
+    remaining = {} if close_others else dict(other_open)
     evicted = []
-    while kept and len(kept) + len(wanted) > most:
-        oldest = min(kept, key=lambda file_id: (kept[file_id].accessed, file_id))
+    while remaining and len(remaining) + len(windows) > most:
+        oldest = min(remaining, key=lambda file_id: (remaining[file_id].accessed, file_id))
         evicted.append(oldest)
-        del kept[oldest]
-    closed = {file_id: others[file_id].accessed for file_id in (*asked, *evicted)}
-    seen = {file_id: at for file_id, at in desk.seen.items() if file_id in there and file_id not in wanted}
-    return Cleared(_desk(desk, {**kept, **wanted}, {**seen, **closed}), asked, tuple(evicted))
+        del remaining[oldest]
+    closed = {file_id: other_open[file_id].accessed for file_id in (*closed_others, *evicted)}
+    last_seen = {file_id: time for file_id, time in desk.seen.items() if file_id in attached and file_id not in windows}
+    return Cleared(_desk(desk, {**remaining, **windows}, {**last_seen, **closed}), closed_others, tuple(evicted))
 
 
-def filled(desk: Desk, files: Sequence[str], *, most: int, there: Collection[str], now: datetime) -> Desk:
-    """The desk with as many of the files opened, from their beginning, as there is room for beside the open ones."""
-    here = {file_id: file for file_id, file in desk.open.items() if file_id in there}
-    free = max(0, most - len(here))
-    fresh = [file_id for file_id in files if file_id not in here][:free]
-    return _desk(desk, {**here, **{file_id: OpenFile(accessed=now) for file_id in fresh}}, desk.seen)
+def filled(desk: Desk, files: Sequence[str], *, most: int, attached: Collection[str], now: datetime) -> Desk:
+    """The desk with as many of the files opened, from their beginning, as fit with the open ones."""
+    open_files = {file_id: file for file_id, file in desk.open.items() if file_id in attached}
+    free = max(0, most - len(open_files))
+    fresh = [file_id for file_id in files if file_id not in open_files][:free]
+    return _desk(desk, {**open_files, **{file_id: OpenFile(accessed=now) for file_id in fresh}}, desk.seen)
 
 
 def closed(desk: Desk, file_ids: Collection[str]) -> Desk:
     """The desk without these files."""
-    left = {file_id: file for file_id, file in desk.open.items() if file_id not in file_ids}
+    remaining = {file_id: file for file_id, file in desk.open.items() if file_id not in file_ids}
     seen = {file_id: file.accessed for file_id, file in desk.open.items() if file_id in file_ids}
-    return _desk(desk, left, {**desk.seen, **seen})
+    return _desk(desk, remaining, {**desk.seen, **seen})
 
 
 def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
@@ -117,9 +119,9 @@ def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
     return _desk(desk, touched, {**desk.seen, **{file_id: now for file_id in file_ids if file_id not in desk.open}})
 
 
-def _desk(before: Desk, open: Mapping[str, OpenFile], seen: Mapping[str, datetime]) -> Desk:
-    newest = sorted(seen.items(), key=lambda each: each[1], reverse=True)[:MOST_SEEN]
-    return Desk(open=dict(open), seen={file_id: at for file_id, at in newest if file_id not in open}, version=before.version)
+def _desk(before: Desk, open: Mapping[str, OpenFile], last_seen: Mapping[str, datetime]) -> Desk:
+    newest = sorted(last_seen.items(), key=lambda each: each[1], reverse=True)[:MOST_SEEN]
+    return Desk(open=dict(open), seen={file_id: time for file_id, time in newest if file_id not in open}, version=before.version)
 
 
 def directories(folders: Sequence[ShownFolder], *, most: int, limit: int, labels: Sequence[str | None] = ()) -> str | None:

@@ -19,7 +19,7 @@ ENCODINGS = (
     "koi8_r", "iso8859_2", "cp874",
 )  # fmt: skip
 MULTI_BYTE = frozenset({"cp932", "gb18030", "big5", "euc_jp", "cp949"})
-"""The encodings that a text without a mark may have beside UTF-8, the likeliest first."""
+"""The encodings that a text without a byte order mark may have, other than UTF-8, the likeliest first."""
 SAME_COHERENCE = 0.03
 """Two encodings whose texts are equally much like a language, within this share, are as likely as their places in ENCODINGS."""
 _BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")

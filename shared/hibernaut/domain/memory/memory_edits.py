@@ -121,11 +121,11 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
 def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResult:
     """The changes by a custom tool's copy of core memory (label -> value): all, or none if one is refused. Unknown labels are ignored."""
     changes: tuple[BlockChange, ...] = ()
-    held = {block.label: block for block in blocks}
+    by_label = {block.label: block for block in blocks}
     try:
         for label, value in values.items():
             text = storable(value).replace("\x00", "")
-            if label in held and text != held[label].value:
+            if label in by_label and text != by_label[label].value:
                 changes += _edit(_writable(blocks, label), text)[1]
     except Refused as refusal:
         return EditResult("error", str(refusal), ())
@@ -171,17 +171,17 @@ def _memory_finish_edits(_args: JsonObject, _blocks: Sequence[Block]) -> _Outcom
 
 def _memory_apply_patch(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
     patch = _passage(args, "patch")
-    several = sections(patch)
-    if not several:
+    patch_sections = sections(patch)
+    if not patch_sections:
         block = _writable(blocks, _text(args, "label"))
         return _edit(block, patched(block.value, patch))
-    done: list[str] = []
+    lines: list[str] = []
     changes: tuple[BlockChange, ...] = ()
-    for section in several:
-        more = _patch_section(section, changed(blocks, changes))
-        changes += more
-        done += [f"- {_summary(change)}" for change in more] or [f"- left `{section.label}` as it was"]
-    return "Patched:\n" + "\n".join(done), changes
+    for section in patch_sections:
+        section_changes = _patch_section(section, changed(blocks, changes))
+        changes += section_changes
+        lines += [f"- {_summary(change)}" for change in section_changes] or [f"- left `{section.label}` as it was"]
+    return "Patched:\n" + "\n".join(lines), changes
 
 
 def _patch_section(section: Section, blocks: Sequence[Block]) -> tuple[BlockChange, ...]:
@@ -224,7 +224,7 @@ def _memory(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
 
 def _memory_create(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
     text = _passage(args, "file_text") if args.get("file_text") is not None else ""
-    return _told(_create(_path(args, "path"), text, _text(args, "description"), blocks))
+    return _done(_create(_path(args, "path"), text, _text(args, "description"), blocks))
 
 
 def _memory_str_replace(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
@@ -236,14 +236,14 @@ def _memory_insert_command(args: JsonObject, blocks: Sequence[Block]) -> _Outcom
 
 
 def _memory_delete(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
-    return _told((BlockDetached(_named(_writable(blocks, _path(args, "path")))),))
+    return _done((BlockDetached(_named(_writable(blocks, _path(args, "path")))),))
 
 
 def _memory_rename(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
     block = _writable(blocks, _path(args, "path" if args.get("old_path") is None else "old_path"))
     if args.get("new_path") is None:
-        return _told((BlockDescribed(_named(block), _text(args, "description")),))
-    return _told((_rename(block, _path(args, "new_path"), blocks),))
+        return _done((BlockDescribed(_named(block), _text(args, "description")),))
+    return _done((_rename(block, _path(args, "new_path"), blocks),))
 
 
 def _memory_view(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
@@ -257,9 +257,9 @@ def _listed(block: Block) -> str:
     return f"- {block.label} ({len(block.value)} of {block.limit} characters{locked}): {block.description or 'no description'}"
 
 
-def _told(changes: tuple[BlockChange, ...]) -> _Outcome:
-    done = ", ".join(_summary(change) for change in changes)
-    return f"Done: {done}. Your system prompt shows it from your next turn on.", changes
+def _done(changes: tuple[BlockChange, ...]) -> _Outcome:
+    summaries_text = ", ".join(_summary(change) for change in changes)
+    return f"Done: {summaries_text}. Your system prompt shows it from your next turn on.", changes
 
 
 def _replace(label: str, args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
@@ -318,8 +318,8 @@ def _found(blocks: Sequence[Block], label: str) -> Block:
     for block in blocks:
         if block.label == label:
             return block
-    known = ", ".join(f"`{block.label}`" for block in blocks if block.label)
-    raise Refused(f"There is no block `{label}`. " + (f"Your blocks are: {known}." if known else "You have no blocks."))
+    labels = ", ".join(f"`{block.label}`" for block in blocks if block.label)
+    raise Refused(f"There is no block `{label}`. " + (f"Your blocks are: {labels}." if labels else "You have no blocks."))
 
 
 def _named(block: Block) -> str:

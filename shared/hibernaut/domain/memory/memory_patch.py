@@ -141,9 +141,9 @@ def _applied(value: str, hunk: Sequence[_Line], number: int) -> str:
         old = [text for mark, text in candidate if mark != "+"]
         places = [at for at in range(len(lines) - len(old) + 1) if lines[at : at + len(old)] == old]
         if len(places) > 1:
-            shown = ", ".join(str(at + 1) for at in places)
+            line_numbers = ", ".join(str(at + 1) for at in places)
             raise Refused(
-                f"Not patched: hunk {number} fits at each of the lines {shown}. Add context lines until it fits only once."
+                f"Not patched: hunk {number} fits at each of the lines {line_numbers}. Add context lines until it fits only once."
             )
         if places:
             new = [text for mark, text in candidate if mark != "-"]

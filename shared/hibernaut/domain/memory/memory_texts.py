@@ -91,5 +91,5 @@ def quoted(value: str) -> str:
     """A sentence that quotes the current value of a block up to a limit."""
     if not value:
         return "The block is empty."
-    rest = f" (and {len(value) - SHOWN} characters more)" if len(value) > SHOWN else ""
-    return f"The block now reads:\n{value[:SHOWN]}{rest}"
+    remainder = f" (and {len(value) - SHOWN} characters more)" if len(value) > SHOWN else ""
+    return f"The block now reads:\n{value[:SHOWN]}{remainder}"

@@ -1,6 +1,6 @@
-"""What changed in an agent's memory since its model was last told, as a section that a newer message carries.
+"""The changes of an agent's memory since its model last received it, as a section that a newer message carries.
 
-The system message stays frozen for a window, because providers cache what a prompt begins with and bind signed thinking to it. An
+The system message stays frozen for a window, because providers cache the beginning of a prompt and bind signed thinking to it. An
 update names each changed part with its whole new value, so the newest value that a model finds is the current one. Pure; knows neither
 log nor store.
 """
@@ -46,8 +46,8 @@ _FILES = re.compile(r'(<file status="\w+" name="([^"]*)">\n)(.*?)(\n</file>)', r
 
 @immutable
 class UpdatePlace:
-    """Where an update can be told. `message_id`: the newest row that no request has contained; None: there is none that can carry it.
-    `at`: the time of that row, so that a second attempt at a step tells the same. `window_tokens`: the size of the window.
+    """The place of an update. `message_id`: the newest row that no request has contained; None: there is none that can carry it.
+    `at`: the time of that row, so that a second attempt at a step has the same text. `window_tokens`: the size of the window.
     """
 
     message_id: str | None
@@ -56,12 +56,12 @@ class UpdatePlace:
 
 
 def frozen_prompt(inputs: PromptInputs) -> FrozenPrompt:
-    """A system message that was compiled just now: the model is told all of it."""
+    """A system message that was compiled just now: the model receives all of it."""
     return FrozenPrompt(basis=_basis(inputs), shown=_hashes(inputs))
 
 
 def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) -> FrozenPrompt | None:
-    """The frozen system message with one more update, if anything changed that the model is told of.
+    """The frozen system message with one more update, if anything changed that the model receives.
 
     None: it must be frozen anew, because something else than memory changed, because no message can carry the update, or because the
     updates would become too many.
@@ -80,18 +80,18 @@ def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) ->
     return before.model_copy(update={"shown": now, "updates": [*before.updates, update]})
 
 
-def update_text(shown: Mapping[str, str], inputs: PromptInputs) -> str | None:
-    """The section that tells what differs from what the model was `shown`; None if nothing does."""
-    now = _hashes(inputs)
-    changed = {key for key in {*shown, *now} if shown.get(key) != now.get(key)}
-    if not changed:
+def update_text(known_hashes: Mapping[str, str], inputs: PromptInputs) -> str | None:
+    """The section with the differences from the parts with `known_hashes`, which the model has received; None if there is none."""
+    current_hashes = _hashes(inputs)
+    changed_keys = {key for key in {*known_hashes, *current_hashes} if known_hashes.get(key) != current_hashes.get(key)}
+    if not changed_keys:
         return None
     sections = [
-        _blocks(inputs, changed),
-        _removed(shown, now),
-        (inputs.rules_section or tagged("tool_usage_rules", _NO_RULES)) if _RULES in changed else "",
-        _directories(inputs, changed) if _DIRECTORIES in changed else "",
-        _metadata(inputs, told_archival=_ARCHIVAL in changed),
+        _blocks(inputs, changed_keys),
+        _removed(known_hashes, current_hashes),
+        (inputs.rules_section or tagged("tool_usage_rules", _NO_RULES)) if _RULES in changed_keys else "",
+        _directories(inputs, changed_keys) if _DIRECTORIES in changed_keys else "",
+        _metadata(inputs, told_archival=_ARCHIVAL in changed_keys),
     ]
     return tagged(UPDATE, "\n\n".join([_ABOUT, *(section for section in sections if section)]))
 
@@ -127,26 +127,26 @@ def _hashes(inputs: PromptInputs) -> dict[str, str]:
     return {key: _hash(text) for key, text in parts.items()}
 
 
-def _blocks(inputs: PromptInputs, changed: set[str]) -> str:
-    told = [section for tag, section in block_sections(inputs) if f"{_BLOCK}{tag}" in changed]
-    return tagged("memory_blocks", "\n\n".join(told)) if told else ""
+def _blocks(inputs: PromptInputs, changed_keys: set[str]) -> str:
+    changed_sections = [section for tag, section in block_sections(inputs) if f"{_BLOCK}{tag}" in changed_keys]
+    return tagged("memory_blocks", "\n\n".join(changed_sections)) if changed_sections else ""
 
 
-def _removed(shown: Mapping[str, str], now: Mapping[str, str]) -> str:
-    gone = [key.removeprefix(_BLOCK) for key in shown if key.startswith(_BLOCK) and key not in now]
-    return tagged("removed_blocks", "\n".join(f"- {tag}" for tag in gone)) if gone else ""
+def _removed(known_hashes: Mapping[str, str], current_hashes: Mapping[str, str]) -> str:
+    removed_tags = [key.removeprefix(_BLOCK) for key in known_hashes if key.startswith(_BLOCK) and key not in current_hashes]
+    return tagged("removed_blocks", "\n".join(f"- {tag}" for tag in removed_tags)) if removed_tags else ""
 
 
-def _directories(inputs: PromptInputs, changed: set[str]) -> str:
-    """The section of the folders. What an open file shows is repeated only if it changed."""
+def _directories(inputs: PromptInputs, changed_keys: set[str]) -> str:
+    """The section of the folders. The text of an open file is repeated only if it changed."""
     if inputs.directories is None:
         return tagged("directories", _NO_DIRECTORIES)
 
-    def told(file: re.Match[str]) -> str:
+    def shortened(file: re.Match[str]) -> str:
         opening, name, body, closing = file.groups()
-        return f"{opening}{body if f'{_FILE}{name}' in changed else '(unchanged)'}{closing}"
+        return f"{opening}{body if f'{_FILE}{name}' in changed_keys else '(unchanged)'}{closing}"
 
-    return _FILES.sub(told, inputs.directories)
+    return _FILES.sub(shortened, inputs.directories)
 
 
 def _metadata(inputs: PromptInputs, *, told_archival: bool) -> str:

@@ -99,7 +99,7 @@ def block_sections(inputs: PromptInputs) -> list[tuple[str, str]]:
     if not inputs.shows_memory:
         return []
     labels = [block.label for block in inputs.blocks]
-    return [(tag_of(block.label), _block(block, labels, numbered=inputs.numbers_lines)) for block in inputs.blocks]
+    return [(tag_of(block.label), _block(block, labels, with_numbers=inputs.numbers_lines)) for block in inputs.blocks]
 
 
 def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] = ()) -> str:
@@ -109,8 +109,8 @@ def skills_section(skills: Sequence[ClientSkill], labels: Sequence[str | None] =
     """
     if not skills:
         return ""
-    listed = "\n".join(f"- {skill.name} ({skill.location}): {skill.description}" for skill in skills)
-    return tagged("available_skills", f"{_ABOUT_SKILLS}\n{escaped(listed, labels)}")
+    lines = "\n".join(f"- {skill.name} ({skill.location}): {skill.description}" for skill in skills)
+    return tagged("available_skills", f"{_ABOUT_SKILLS}\n{escaped(lines, labels)}")
 
 
 def tagged(tag: str, body: str) -> str:
@@ -118,13 +118,13 @@ def tagged(tag: str, body: str) -> str:
     return f"<{tag}>\n{body}\n</{tag}>"
 
 
-def _block(block: Block, labels: Sequence[str | None], *, numbered: bool) -> str:
+def _block(block: Block, labels: Sequence[str | None], *, with_numbers: bool) -> str:
     facts = [f"- chars_current={len(block.value)}", f"- chars_limit={block.limit}"]
     if block.read_only:
         facts.insert(0, "- read_only=true")
     parts = [tagged("description", escaped(block.description or "", labels)), tagged("metadata", "\n".join(facts))]
     value = escaped(block.value, labels)
-    if numbered:
+    if with_numbers:
         value = "\n".join(f"{number}→ {line}" for number, line in enumerate(value.split("\n"), start=1))
         parts.append(tagged("warning", LINE_NUMBER_WARNING))
     parts.append(tagged("value", value))

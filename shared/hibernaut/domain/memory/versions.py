@@ -1,8 +1,8 @@
 """The arithmetic of versions: digests, the chain of hashes, differences, and the numbers that a run wrote. Pure.
 
 Each version names the hash of the version before it, so a version that is changed, exchanged or taken out of the middle shows. The hash
-covers the JSON as it is stored: a later release that knows more fields computes the same hash for a version of this one. It is not keyed: whoever may
-write the whole table can compute a new chain, and only a hash that was noted elsewhere tells.
+covers the JSON as it is stored: a later release that knows more fields computes the same hash for a version of this one. It is not keyed: a process that may
+write the whole table can compute a new chain, and only a hash that was noted elsewhere reveals it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import FieldDiff
 
 KNOWN = frozenset({"id", "version"})
-"""Fields of a record that a version does not repeat: its place says them."""
+"""Fields of a record that a version does not repeat: they follow from its place."""
 UNCOUNTED = KNOWN | {"created_at", "updated_at", "last_updated_by_id"}
 """Fields of a record that a digest leaves out: they follow from the change itself."""
 MOST_LINES = 20_000
@@ -53,12 +53,12 @@ def digest(content: Mapping[str, Json]) -> str:
     return hashed({name: value for name, value in content.items() if name not in UNCOUNTED})
 
 
-def link_hash(subject: str, stored: Mapping[str, Json], before: Mapping[str, Json] | None) -> str:
+def link_hash(subject: str, version: Mapping[str, Json], before: Mapping[str, Json] | None) -> str:
     """The hash of a version: of its JSON, which names the hash of the version before it, and of the record before it (None: it creates the record).
     `subject`: the id of the record.
     """
-    counted = {name: value for name, value in stored.items() if name != "hash"}
-    return hashed([subject, counted, digest(before) if before is not None else ""])
+    hashed_fields = {name: value for name, value in version.items() if name != "hash"}
+    return hashed([subject, hashed_fields, digest(before) if before is not None else ""])
 
 
 def changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
@@ -88,18 +88,18 @@ def _lines(before: str, after: str) -> list[str] | None:
 
 def with_number(ranges: Ranges, number: int) -> list[list[int]]:
     """The numbers with a further one, which is greater than all of them."""
-    kept = [list(each) for each in ranges]
-    if kept and kept[-1][1] + 1 == number:
-        kept[-1][1] = number
+    extended = [list(each) for each in ranges]
+    if extended and extended[-1][1] + 1 == number:
+        extended[-1][1] = number
     else:
-        kept.append([number, number])
-    return kept
+        extended.append([number, number])
+    return extended
 
 
-def merged(ranges: Mapping[str, Ranges], written: Iterable[tuple[str, int]]) -> dict[str, list[list[int]]]:
+def merged(ranges: Mapping[str, Ranges], new_versions: Iterable[tuple[str, int]]) -> dict[str, list[list[int]]]:
     """The versions that a run has written, by record, with further ones."""
-    found = {subject: [list(each) for each in kept] for subject, kept in ranges.items()}
-    for subject, number in written:
+    found = {subject: [list(each) for each in numbers] for subject, numbers in ranges.items()}
+    for subject, number in new_versions:
         found[subject] = with_number(found.get(subject, ()), number)
     return found
 
@@ -107,7 +107,7 @@ def merged(ranges: Mapping[str, Ranges], written: Iterable[tuple[str, int]]) -> 
 class ChainCheck:
     """Checks the chain of one record, version by version in ascending order, in constant memory.
 
-    The oldest version that is kept is not compared with the one before it, which has expired, or was written by a release without versions.
+    The oldest retained version is not compared with the one before it, which has expired, or was written by a release without versions.
     """
 
     def __init__(self, subject: str) -> None:
@@ -128,20 +128,24 @@ class ChainCheck:
         fault = _own_fault(self.subject, link) or (_link_fault(before, link) if before else None)
         return f"version {link.number}: {fault}" if fault else None
 
-    def end(self, named: tuple[int, str], number: int, current: JsonObject | None) -> str | None:
-        """Why the chain does not end with the record; None: it does. `named`: the number and the hash that the record names; `number`: its own version;
+    def end(self, named_head: tuple[int, str], number: int, current: JsonObject | None) -> str | None:
+        """The reason why the chain does not end with the record; None if it does. `named_head`: the number and the hash that the record names; `number`: its own version;
         `current`: its JSON, None if it is deleted.
         """
         if self._last is None:
-            return None if current is None or named == (0, "") else f"version {named[0]}: the record names it, and it is missing"
+            return (
+                None
+                if current is None or named_head == (0, "")
+                else f"version {named_head[0]}: the record names it, and it is missing"
+            )
         last = self._last
         deleted = last.stored["change"] == "deleted"
         if current is None:
             return None if deleted else f"version {last.number}: the record is gone without a deletion"
         if deleted:
             return f"version {last.number}: the record was deleted, but it is there"
-        if named != self.head:
-            return f"version {named[0]}: the record names a version that the chain does not end with"
+        if named_head != self.head:
+            return f"version {named_head[0]}: the record names a version that the chain does not end with"
         if number != last.number:
             return f"version {number}: it is not recorded; the chain ends with version {last.number}"
         return None if digest(current) == last.stored.get("after") else f"version {last.number}: the record is not what it left"

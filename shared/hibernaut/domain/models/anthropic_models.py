@@ -1,4 +1,4 @@
-"""What each of Anthropic's models takes and refuses: a table, for models of which a provider's list tells nothing.
+"""The parameters that each of Anthropic's models accepts: a table, for models that a provider's list does not describe.
 
 Sources: vendor's pages "What's new" and "Migration guide" of each model, "Effort" and "Preserved thinking" (platform.claude.com),
 read in November 2026; `ModelParam`, `ThinkingTypes`, `EffortCapability` of anthropic 2.12.0. Knows no wire format.
@@ -22,7 +22,7 @@ _WITHOUT_THINKING: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 
 @immutable
 class AnthropicTraits:
-    """What a model takes.
+    """The parameters that a model accepts.
 
     `thinking`: the accepted values of `thinking.type`; empty: the parameter is not sent. `structured`: schemas for replies, and strict
     tools. `sampling`: a temperature other than the default. `forced`: a forced tool choice while it does not think. `bound`: its thinking
@@ -44,16 +44,16 @@ class AnthropicTraits:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model can be asked to think."""
+        """Whether thinking can be enabled for the model."""
         return not self.thinking.isdisjoint(("adaptive", "enabled"))
 
-    def effort(self, wanted: ThinkingEffort | None, *, thinks: bool) -> ThinkingEffort | None:
-        """The highest effort that the model takes and that is not above the one wanted; None: none is sent."""
-        if wanted is None:
+    def effort(self, requested: ThinkingEffort | None, *, thinks: bool) -> ThinkingEffort | None:
+        """The highest accepted effort that is not above the requested one; None: none is sent."""
+        if requested is None:
             return None
-        taken = self.efforts if thinks else self.efforts.intersection(_WITHOUT_THINKING)
-        fitting = [level for level in LEVELS[: LEVELS.index(wanted) + 1] if level in taken]
-        return fitting[-1] if fitting else None
+        accepted = self.efforts if thinks else self.efforts.intersection(_WITHOUT_THINKING)
+        levels = [level for level in LEVELS[: LEVELS.index(requested) + 1] if level in accepted]
+        return levels[-1] if levels else None
 
 
 PLAIN = AnthropicTraits()
@@ -109,8 +109,8 @@ _TABLE: dict[str, AnthropicTraits] = {
 def _row(model: str) -> str | None:
     """The longest name of the table that is part of the model's, as in `us.anthropic.claude-opus-4-6-v1:0`, `anthropic/claude-opus-4.6`."""
     name = model.lower().replace(".", "-")
-    fitting = [row for row in _TABLE if (at := name.find(row)) >= 0 and not name[at + len(row) :][:1].isdigit()]
-    return max(fitting, key=len, default=None)
+    names = [row for row in _TABLE if (start := name.find(row)) >= 0 and not name[start + len(row) :][:1].isdigit()]
+    return max(names, key=len, default=None)
 
 
 def traits_of(model: str) -> AnthropicTraits:

@@ -1,6 +1,6 @@
 """Facts about embedding models, by name: the dimension of their vectors and the length of their input.
 
-This is the only source of these facts; the pages that they are from stand beside them. A model that is not listed
+This is the only source of these facts; the source pages are noted next to them. A model that is not listed
 needs a configuration with a dimension.
 """
 
@@ -139,7 +139,7 @@ def own_space(tenant: str, provider: str, model: str, dimension: int) -> str:
     """The space of a model at a provider of a tenant's own.
 
     A model that is known by its name is the same model everywhere and has one space for all tenants: a search selects the documents of its
-    tenant, and an index for each tenant would cost shards. Any other name says nothing beyond its provider: such a model has a space of
+    tenant, and an index for each tenant would cost shards. Any other name has a meaning at its provider only: such a model has a space of
     its own, which is named by a hash of the tenant, the provider and the model.
     """
     if known(model) is not None:

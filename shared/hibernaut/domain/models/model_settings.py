@@ -118,10 +118,10 @@ def settings_of(config: LLMConfig) -> ModelSettings:
             return _PLAIN[other](**common, response_format=config.response_format)
         case other:
             reasoning = OpenAIReasoning(reasoning_effort=config.reasoning_effort or "minimal")
-            rest: JsonObject = {"reasoning": reasoning, "response_format": config.response_format, "strict": config.strict}
+            further: JsonObject = {"reasoning": reasoning, "response_format": config.response_format, "strict": config.strict}
             if other == "sglang":
-                return SGLangSettings(**common, **rest, tool_call_parser=config.tool_call_parser)
-            return OpenAISettings(**common, **rest)
+                return SGLangSettings(**common, **further, tool_call_parser=config.tool_call_parser)
+            return OpenAISettings(**common, **further)
 
 
 def with_settings(config: LLMConfig, settings: ModelSettings) -> LLMConfig:

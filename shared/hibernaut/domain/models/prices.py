@@ -76,14 +76,14 @@ class ModelPrices:
         """The cost of one call in USD. Parts that exceed their whole are taken as the whole: the cost is never negative."""
         prompt, completion = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
         cached = _within(usage.cached_input_tokens, prompt)
-        written = _within(usage.cache_write_tokens, prompt - cached)
-        hour = _within(usage.hour_cache_write_tokens, written)
+        cache_writes = _within(usage.cache_write_tokens, prompt - cached)
+        hour = _within(usage.hour_cache_write_tokens, cache_writes)
         reasoning = _within(usage.reasoning_tokens, completion)
         brief = self.written or self.input
         parts = (
-            (self.input, prompt - cached - written),
+            (self.input, prompt - cached - cache_writes),
             (self.cached or self.input, cached),
-            (brief, written - hour),
+            (brief, cache_writes - hour),
             (self.written_for_an_hour or brief, hour),
             (self.output, completion - reasoning),
             (self.reasoning or self.output, reasoning),
@@ -121,8 +121,8 @@ class PriceList:
         """The list's name of a provider. Its address decides if there is one, because many servers speak one wire format."""
         if address and re.match("https?://", address):
             return next((each for each, rules in self._providers.items() if re.match(rules["address"], address)), None)
-        known = ALIASES.get(name or "", name or "")
-        return known if known in self._providers else None
+        canonical = ALIASES.get(name or "", name or "")
+        return canonical if canonical in self._providers else None
 
     def prices(self, provider: str, model: str, moment: datetime) -> ModelPrices | None:
         """The prices of a model at a moment; None if the list has none for this model at this provider."""
@@ -165,9 +165,9 @@ def _period(row: JsonObject) -> PricePeriod:
     optional = {name: _rate(row[name]) for name in _OPTIONAL if name in row}
     requests = Decimal(str(row.get("requests", 0)))
     prices = ModelPrices(_rate(row["input"]), _rate(row["output"]), **optional, requests=requests)
-    since = date.fromisoformat(row["from"]) if "from" in row else None
+    start = date.fromisoformat(row["from"]) if "from" in row else None
     begin, end = (time.fromisoformat(each) for each in row.get("hours", ("00:00", "00:00")))
-    return PricePeriod(prices, since, (begin, end) if "hours" in row else None)
+    return PricePeriod(prices, start, (begin, end) if "hours" in row else None)
 
 
 def _rate(value: Json) -> Rate:

@@ -31,11 +31,11 @@ def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
     """
     if attempt >= TRIES or not error.retryable:
         return None
-    asked = error.retry_after or 0.0
-    if asked > LONGEST_RETRY_AFTER:
+    demanded = error.retry_after or 0.0
+    if demanded > LONGEST_RETRY_AFTER:
         return None
     backoff = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** (attempt - 1) * (1 + jitter))
-    return max(backoff, asked)
+    return max(backoff, demanded)
 
 
 def failure_code(error: HibernautError) -> str:

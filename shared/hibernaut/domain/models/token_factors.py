@@ -49,8 +49,8 @@ def factors_of(model: str) -> Mapping[TextKind, float]:
     name = model.lower()
     if "claude" in name:
         version = _CLAUDE_VERSION.search(name)
-        known = version is not None and (int(version[1]), int(version[2] or 0)) <= (4, 6)
-        return CLAUDE_TO_46 if known else CLAUDE_FROM_47
+        is_measured = version is not None and (int(version[1]), int(version[2] or 0)) <= (4, 6)
+        return CLAUDE_TO_46 if is_measured else CLAUDE_FROM_47
     if re.search(r"llama-?v?3", name):
         return LLAMA_3
     return DEEPSEEK if "deepseek" in name and "qwen" not in name else LIKE_O200K

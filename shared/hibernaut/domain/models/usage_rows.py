@@ -53,17 +53,17 @@ def _sum(amounts: Sequence[Decimal]) -> Decimal | None:
     return sum(amounts, Decimal()) if amounts else None
 
 
-def _add(to: UsageTotal, more: UsageTotal) -> None:
-    to.steps += more.steps
-    to.unpriced_steps += more.unpriced_steps
-    to.prompt_tokens += more.prompt_tokens
-    to.completion_tokens += more.completion_tokens
-    to.total_tokens += more.total_tokens
-    to.cached_input_tokens += more.cached_input_tokens
-    to.cache_write_tokens += more.cache_write_tokens
-    to.reasoning_tokens += more.reasoning_tokens
-    if more.cost is not None:
-        to.cost = more.cost if to.cost is None else to.cost + more.cost
-    if more.aws_cost is not None:
-        to.aws_cost = more.aws_cost if to.aws_cost is None else to.aws_cost + more.aws_cost
-    to.price_list_date = max(filter(None, (to.price_list_date, more.price_list_date)), default=None)
+def _add(total: UsageTotal, part: UsageTotal) -> None:
+    total.steps += part.steps
+    total.unpriced_steps += part.unpriced_steps
+    total.prompt_tokens += part.prompt_tokens
+    total.completion_tokens += part.completion_tokens
+    total.total_tokens += part.total_tokens
+    total.cached_input_tokens += part.cached_input_tokens
+    total.cache_write_tokens += part.cache_write_tokens
+    total.reasoning_tokens += part.reasoning_tokens
+    if part.cost is not None:
+        total.cost = part.cost if total.cost is None else total.cost + part.cost
+    if part.aws_cost is not None:
+        total.aws_cost = part.aws_cost if total.aws_cost is None else total.aws_cost + part.aws_cost
+    total.price_list_date = max(filter(None, (total.price_list_date, part.price_list_date)), default=None)

@@ -29,10 +29,10 @@ def rarity(texts: int, holding: int) -> float:
     return math.log1p((max(texts, holding) - holding + 0.5) / (holding + 0.5))
 
 
-def rarities(wanted: Sequence[str], *counts: WordCounts) -> dict[str, float]:
+def rarities(query_terms: Sequence[str], *counts: WordCounts) -> dict[str, float]:
     """The rarity of each term in all these texts together."""
     texts = sum(each.texts for each in counts)
-    return {term: rarity(texts, sum(each.holding.get(term, 0) for each in counts)) for term in wanted}
+    return {term: rarity(texts, sum(each.holding.get(term, 0) for each in counts)) for term in query_terms}
 
 
 def saturation(frequency: int, length: int) -> float:
@@ -42,7 +42,7 @@ def saturation(frequency: int, length: int) -> float:
 
 @immutable
 class Scan(Generic[Found]):
-    """What a query's terms meet in some texts: those that hold any of them, with their length and the terms' frequencies."""
+    """The occurrences of a query's terms in some texts: the texts with any of them, with their length and the terms' frequencies."""
 
     counts: WordCounts
     holders: Sequence[tuple[Found, int, Mapping[str, int]]]
@@ -56,12 +56,12 @@ class Scan(Generic[Found]):
         return sorted(starmap(score, self.holders), key=lambda hit: -hit[1])
 
 
-class _Wanted(dict[str, str | None]):
+class _TermLookup(dict[str, str | None]):
     """A word's term, or None where the query does not ask for it: each word is stemmed once."""
 
-    def __init__(self, wanted: Sequence[str]) -> None:
+    def __init__(self, query_terms: Sequence[str]) -> None:
         super().__init__()
-        self._terms = frozenset(wanted)
+        self._terms = frozenset(query_terms)
 
     def __missing__(self, word: str) -> str | None:
         term = stem(word)
@@ -69,9 +69,9 @@ class _Wanted(dict[str, str | None]):
         return found
 
 
-def scan(wanted: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan[Found]:
-    """Read (thing, text) pairs once. `wanted`: the query's terms."""
-    lookup = _Wanted(wanted).__getitem__
+def scan(query_terms: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan[Found]:
+    """Read (thing, text) pairs once. `query_terms`: the query's terms."""
+    lookup = _TermLookup(query_terms).__getitem__
     count, holding = 0, Counter[str]()
     holders: list[tuple[Found, int, Mapping[str, int]]] = []
     for thing, text in texts:
@@ -86,10 +86,10 @@ def scan(wanted: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan[Foun
 
 def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tuple[Found, float]]:
     """The `limit` best of (thing, text) pairs, best first, with scores of 0 to 1: of these texts alone, as if they were all there are."""
-    wanted = terms(query)
-    scanned = scan(wanted, texts)
-    weights = rarities(wanted, scanned.counts)
-    return shares(scanned.scored(weights), sum(weights.values()))[:limit]
+    query_terms = terms(query)
+    result = scan(query_terms, texts)
+    weights = rarities(query_terms, result.counts)
+    return shares(result.scored(weights), sum(weights.values()))[:limit]
 
 
 def shares(scored: Sequence[tuple[Found, float]], ceiling: float) -> list[tuple[Found, float]]:

@@ -1,6 +1,6 @@
 """A text in pieces that an embedder can read whole, cut where the text itself pauses.
 
-Pure: the same text gives the same pieces. How large a piece is, a counter of tokens says; it is asked once or twice for each piece, about
+Pure: the same text gives the same pieces. A counter of tokens measures a piece; it is called once or twice for each piece, on
 that piece only, so that megabytes take as long as counting them. Knows no embedder.
 """
 
@@ -33,7 +33,7 @@ class Chunk:
 def chunks(
     text: str, limit: int, count: Callable[[str], int], overlap: int = 0, *, after: Chunk | None = None
 ) -> Iterator[Chunk]:
-    """The pieces in order, cut as they are asked for, each of at most `limit` tokens; every character that is not white space is in one.
+    """The pieces in order, cut lazily, each of at most `limit` tokens; every character that is not white space is in one.
 
     `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. `after`: the last piece that was cut
     before, by whatever limit and counter; these go on behind it. A single character that is more than `limit` tokens is a piece
@@ -41,18 +41,18 @@ def chunks(
     """
     if limit < 1:
         raise ValueError("a piece must have room for one token")
-    at, done, rate = 0, 0, FIRST_RATE
+    position, covered, rate = 0, 0, FIRST_RATE
     if after is not None:
-        at, done = _again(text, after, int(min(overlap, limit // 2) * rate)), after.end
-    while (ink := _INK.search(text, at)) is not None:
+        position, covered = _again(text, after, int(min(overlap, limit // 2) * rate)), after.end
+    while (ink := _INK.search(text, position)) is not None:
         piece, tokens = _next(text, ink.start(), limit, count, rate)
-        if piece.end <= done:
-            at = done  # what is repeated filled the piece: the next one begins anew
+        if piece.end <= covered:
+            position = covered  # The repeated text filled the piece: the next one begins without it.
             continue
         yield piece
-        done = piece.end
+        covered = piece.end
         rate = _rate(len(piece.text), tokens)
-        at = _again(text, piece, int(min(overlap, limit // 2) * rate))
+        position = _again(text, piece, int(min(overlap, limit // 2) * rate))
 
 
 def _next(text: str, start: int, limit: int, count: Callable[[str], int], rate: float) -> tuple[Chunk, int]:

@@ -18,7 +18,7 @@ Scored = Sequence[tuple[str, float]]
 
 @immutable
 class Ranked:
-    """A hit, its fused score (0 to 1), and where it stood in each list, counted from 1; None where a list did not hold it."""
+    """A hit, its fused score (0 to 1), and its place in each list, counted from 1; None if a list did not contain it."""
 
     id: str
     score: float
@@ -39,8 +39,8 @@ def spread(scored: Scored) -> list[tuple[str, float]]:
 def fused(lexical: Scored, vector: Scored, limit: int, unseen: Collection[str] = ()) -> list[Ranked]:
     """The best `limit` ids of both lists, best first. Scores are 0 to 1; an id counts by its first place in a list.
 
-    Where one list is empty, the other's scores stand. `unseen`: ids without a vector, which therefore are not in the list by meaning:
-    words count wholly for them, for being new is no fault. Among equals the one that stands higher in the lexical list comes first.
+    Where one list is empty, the other's scores are used. `unseen`: ids without a vector, which therefore are not in the list by meaning:
+    words count wholly for them, for being new is no fault. Among equals the one with the higher place in the lexical list comes first.
     """
     by_words, by_meaning = _places(lexical), _places(vector)
     weight = 1.0 if not vector else WORDS_WEIGHT if lexical else 0.0

@@ -1,6 +1,6 @@
-"""What an index is given of messages and passages, and the names that its documents bear. Pure.
+"""The index documents of messages and passages, and their names. Pure.
 
-A document's name says where its record lies: "<log>/<message>", "<archive>/<passage>", "<file>/<passage>".
+A document's name contains the place of its record: "<log>/<message>", "<archive>/<passage>", "<file>/<passage>".
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from hibernaut.schemas.messages.message import Message
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
 OF_WHAT_STANDS_BEFORE = 0.25
-"""The weight of the vector of the text before, beside a text's own."""
+"""The weight of the vector of the text before, relative to a text's own."""
 SPEAKING = "send_message"
 _NOT_SAID = ("conversation_search",)
 
 
 OWN_CONVERSATIONS = Reach(stretches=(Stretch(after="agent-", upto="agent-~"),))
-"""What lies in agents' own logs, which bear their ids: of all messages, those that were said in no other conversation."""
+"""The logs of agents' default conversations, which have the agents' ids."""
 
 
-def name_of(within: str, record_id: str) -> str:
-    return f"{within}/{record_id}"
+def name_of(container: str, record_id: str) -> str:
+    return f"{container}/{record_id}"
 
 
 def place_of(name: str) -> tuple[str, str]:
-    """Where a document's record lies, and its id."""
-    within, _, record_id = name.partition("/")
-    return within, record_id
+    """The container of a document's record, and the record's id."""
+    container, _, record_id = name.partition("/")
+    return container, record_id
 
 
-def said(row: Message) -> str | None:
-    """What recall finds a row by; None for what is no part of what was said: prompts, notices, tools' returns, searches themselves
+def searchable_text(row: Message) -> str | None:
+    """The searchable text of a row; None for rows that are no part of the conversation: prompts, notices, tools' returns, searches themselves
     (they would nest: run-time digest 7.5)."""
     if row.role == "user" and row.step_id is None:
         return _typed(row) or None
     if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):
         return None
-    spoken = [row.text()]
+    texts = [row.text()]
     for call in row.tool_calls or ():
         if call.function.name == SPEAKING:
-            spoken.append(as_text((json_object(call.function.arguments) or {}).get("message", "")))
-    return "\n".join(text for text in spoken if text) or None
+            texts.append(as_text((json_object(call.function.arguments) or {}).get("message", "")))
+    return "\n".join(text for text in texts if text) or None
 
 
 def _typed(row: Message) -> str:
-    """What the user wrote, out of the envelope in which the messages that an agent begins with are kept; a login is not written."""
+    """The text of a user, without the envelope of an agent's first messages; empty for a login event."""
     envelope = json_object(row.text()) if row.wrapped else None
     return "" if envelope is not None and envelope.get("type") == "login" else unwrapped(row)
 
 
 def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:
     """The document of a row, without a vector; None where recall does not look for it. `log`: where the row lies."""
-    text = said(row)
+    text = searchable_text(row)
     if text is None:
         return None
     return IndexDocument(
@@ -75,7 +75,7 @@ def of_message(tenant: str, log: str, row: Message) -> IndexDocument | None:
 
 
 def reach_of(head: Head) -> Reach:
-    """The documents of a conversation's rows, wherever these stand: what was said in it, and for a fork its parts of other logs."""
+    """The documents of a conversation's rows, wherever these lie: its own rows, and for a fork its parts of other logs."""
     shared = [
         Stretch(
             conversation=one.conversation,
@@ -89,10 +89,10 @@ def reach_of(head: Head) -> Reach:
     return Reach(stretches=(Stretch(conversation=head.id), *shared), ids=tuple(ids))
 
 
-def of_passage(tenant: str, place: str, within: str, passage: Passage) -> IndexDocument:
-    """The document of a passage, without a vector. `place`: its archive or folder; `within`: its archive or file."""
+def of_passage(tenant: str, place: str, container: str, passage: Passage) -> IndexDocument:
+    """The document of a passage, without a vector. `place`: its archive or folder; `container`: its archive or file."""
     return IndexDocument(
-        id=name_of(within, passage.id),
+        id=name_of(container, passage.id),
         kind="file" if passage.file_id else "passage",
         tenant=tenant,
         place=place,
@@ -109,9 +109,9 @@ def embedded(document: IndexDocument, vector: tuple[float, ...]) -> IndexDocumen
 
 
 def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> IndexDocument:
-    """An embedded document with a little of the meaning of what stands before it. `before`: the vector of that text, of unit norm.
+    """An embedded document with a little of the meaning of the text before it. `before`: the vector of that text, of unit norm.
 
-    A question often names what the line before the answer says. Figures: `benchmarks/README.md`, "Finding memory again".
+    A question often contains words of the line before the answer. Figures: `benchmarks/README.md`, "Finding memory again".
     """
     if document.vector is None or before is None:
         return document
@@ -120,5 +120,5 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
     return document.model_copy(update={"vector": tuple(number / length for number in mixed)})
 
 
-def gone(tenant: str, within: str, ids: Collection[str]) -> list[Tombstone]:
-    return [Tombstone(id=name_of(within, record_id), tenant=tenant, version=GONE) for record_id in ids]
+def gone(tenant: str, container: str, ids: Collection[str]) -> list[Tombstone]:
+    return [Tombstone(id=name_of(container, record_id), tenant=tenant, version=GONE) for record_id in ids]

@@ -19,7 +19,7 @@ _REMEMBERED_STEMS = 50_000
 _CJK = re.compile(
     "[\u1100-\u11ff\u3005\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
 )
-# English words that say nothing of what is looked for, and what an apostrophe leaves behind.
+# English words without meaning for a search, and the remnants of an apostrophe.
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -38,7 +38,7 @@ _PLAIN = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ
 """Letters that no decomposition makes plain."""
 _NOT_PLAIN = re.compile(f"[{''.join(_PLAIN)}]")
 _TYPOGRAPHY = re.compile("[\u00b7\u2010-\u2027\u2030-\u205e\u20ac\u2122\u2190-\u21ff]")
-"""Dashes, quotes, ellipses, arrows: they part words, and stand in texts that are plain otherwise."""
+"""Dashes, quotes, ellipses, arrows: they separate words, and occur in texts that are otherwise plain."""
 
 
 def terms(query: str) -> list[str]:
@@ -54,7 +54,7 @@ def analysed(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """All words and pairs of a text, in order, without accents. What is longer than 255 characters is no word."""
+    """All words and pairs of a text, in order, without accents. A sequence of more than 255 characters is no word."""
     if not text.isascii():
         text = _TYPOGRAPHY.sub(" ", text)
     if text.isascii():

@@ -118,17 +118,17 @@ class ArgumentReader:
         return at
 
     def _in_rest(self, text: str, at: int) -> int:
-        end, ended = self._scan.end_of_value(text, at)
+        end, is_complete = self._scan.end_of_value(text, at)
         self._tell(REST, text[at:end])
-        if ended:
+        if is_complete:
             self._take = self._between
         return end
 
     def _in_other(self, text: str, at: int) -> int:
         """A member whose value is not a string is reported when it is complete."""
-        end, ended = self._scan.end_of_value(text, at)
+        end, is_complete = self._scan.end_of_value(text, at)
         self._raw.append(text[at:end])
-        if ended:
+        if is_complete:
             self._take = self._between
             value = _decoded("".join(self._raw))
             if value is not None:

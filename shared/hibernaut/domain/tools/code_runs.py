@@ -117,5 +117,5 @@ SCHEMA: JsonObject = {
 
 def code_return(results: Sequence[Json], stdout: Sequence[str], stderr: Sequence[str], error: Json = None) -> str:
     """The return of a run, in V1's form: JSON with `results`, `logs`, and `error` if there was one."""
-    said: JsonObject = {"results": list(results), "logs": {"stdout": list(stdout), "stderr": list(stderr)}}
-    return json.dumps(said if error is None else {**said, "error": error}, ensure_ascii=False)
+    body: JsonObject = {"results": list(results), "logs": {"stdout": list(stdout), "stderr": list(stderr)}}
+    return json.dumps(body if error is None else {**body, "error": error}, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""The Python packages that a tool asks for, as requirements of PEP 508 and versions of PEP 440. Knows no index.
+"""The Python packages that a tool requires, as requirements of PEP 508 and versions of PEP 440. Knows no index.
 
-What is not a name with a version is refused: an address, a path or an option in their place would choose what is installed past the configured index.
+Only a name with a version is accepted: an address, a path or an option would install packages from outside the configured index.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _SHOWN = 100
 """Characters of a wrong name or version that its refusal repeats."""
 
 
-def requirement_lines(wanted: Sequence[PipRequirement]) -> tuple[str, ...]:
+def requirement_lines(requirements: Sequence[PipRequirement]) -> tuple[str, ...]:
     """The requirements in their normal form, like `requests[socks]>=2,<3`, sorted and each once. Raises: PackagesRefused."""
-    if len(wanted) > MOST_REQUIREMENTS:
-        raise PackagesRefused(f"A tool may require at most {MOST_REQUIREMENTS} packages by name, not {len(wanted)}.")
-    return tuple(sorted({_line(each) for each in wanted}))
+    if len(requirements) > MOST_REQUIREMENTS:
+        raise PackagesRefused(f"A tool may require at most {MOST_REQUIREMENTS} packages by name, not {len(requirements)}.")
+    return tuple(sorted({_line(each) for each in requirements}))
 
 
-def _line(wanted: PipRequirement) -> str:
+def _line(requirement: PipRequirement) -> str:
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    name = wanted.name.strip()
+    name = requirement.name.strip()
     try:
         found = Requirement(name)
     except InvalidRequirement:
@@ -36,7 +36,7 @@ def _line(wanted: PipRequirement) -> str:
             f"pip_requirements: {name[:_SHOWN]!r} is not the name of a package. Give names like requests or fastapi[standard]; addresses, paths, "
             "options and conditions are not taken."
         )
-    version, specifier = (wanted.version or "").strip(), str(found.specifier)
+    version, specifier = (requirement.version or "").strip(), str(found.specifier)
     if version and specifier:
         raise PackagesRefused(
             f"pip_requirements: {name[:_SHOWN]!r} has a version in its name and another one beside it. Give one."

@@ -50,8 +50,8 @@ def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget 
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(parameters, dict) or not isinstance(properties, dict):
         return dict(args)
-    named = {name: args[name] for name in properties if name in args}
-    return _fitted(named, parameters, parameters, budget or StepBudget(MOST_STEPS))
+    known_arguments = {name: args[name] for name in properties if name in args}
+    return _fitted(known_arguments, parameters, parameters, budget or StepBudget(MOST_STEPS))
 
 
 def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
@@ -61,12 +61,12 @@ def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObjec
     """
     parameters = (json_schema or {}).get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    known: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
-    if unknown := [name for name in args if name not in known]:
+    properties_by_name: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
+    if unknown := [name for name in args if name not in properties_by_name]:
         raise InvalidArgument(f"a tool rule fills in arguments that the tool does not have: {_shown(', '.join(unknown))}")
     # The model provides the other required arguments, so they do not count as missing.
-    filled_in = {"properties": {name: known[name] for name in args}, "required": list(args)}
-    return _fitted(args, filled_in, parameters or {}, StepBudget(MOST_STEPS))
+    schema_of_args = {"properties": {name: properties_by_name[name] for name in args}, "required": list(args)}
+    return _fitted(args, schema_of_args, parameters or {}, StepBudget(MOST_STEPS))
 
 
 @immutable
@@ -111,15 +111,19 @@ class _Fitting:
         optional property.
         """
         properties = schema.get("properties")
-        named: JsonObject = properties if isinstance(properties, dict) else {}
-        asked = schema.get("required")
-        required = [field for field in asked if isinstance(field, str)] if isinstance(asked, list) else []
+        known_properties: JsonObject = properties if isinstance(properties, dict) else {}
+        raw_required = schema.get("required")
+        required = [field for field in raw_required if isinstance(field, str)] if isinstance(raw_required, list) else []
         self._budget.spend(len(required) // _PER_STEP)
         if missing := tuple(field for field in required if field not in values):
             return _Misfit("", missing=missing)
-        needed, fitted = frozenset(required), {}
+        required_names, fitted = frozenset(required), {}
         for field, value in values.items():
-            outcome = value if value is None and field not in needed else self._fit(value, named.get(field), depth + 1)
+            outcome = (
+                value
+                if value is None and field not in required_names
+                else self._fit(value, known_properties.get(field), depth + 1)
+            )
             if isinstance(outcome, _Misfit):
                 return outcome.below(f".{field}")
             fitted[field] = outcome
@@ -128,8 +132,8 @@ class _Fitting:
     def _fit(self, value: Json, schema: Json, depth: int) -> Json | _Misfit:
         if not isinstance(schema, dict):
             return value
-        if met := self._met.get((id(schema), id(value))):
-            return met[2]
+        if cached := self._met.get((id(schema), id(value))):
+            return cached[2]
         if depth > _DEEPEST:
             return _Misfit("nested too deeply")
         self._budget.spend()
@@ -174,11 +178,11 @@ class _Fitting:
             return _Misfit(f"expected at least {least} items, not {len(values)}")
         if isinstance(most, int) and len(values) > most:
             return _Misfit(f"expected at most {most} items, not {len(values)}")
-        prefix, rest = schema.get("prefixItems"), schema.get("items")
+        prefix, item_schema = schema.get("prefixItems"), schema.get("items")
         schemas = prefix if isinstance(prefix, list) else []
         fitted = []
         for index, value in enumerate(values):
-            outcome = self._fit(value, schemas[index] if index < len(schemas) else rest, depth + 1)
+            outcome = self._fit(value, schemas[index] if index < len(schemas) else item_schema, depth + 1)
             if isinstance(outcome, _Misfit):
                 return outcome.below(f"[{index}]")
             fitted.append(outcome)
@@ -189,7 +193,7 @@ def _first(value: Json, outcomes: Iterable[Json | _Misfit]) -> Json | _Misfit:
     """The result for a value with several alternatives: the unchanged value if one alternative accepts it, else the first coerced
     value.
     """
-    made: list[Json] = []
+    coerced: list[Json] = []
     misfit: _Misfit | None = None
     for outcome in outcomes:
         if isinstance(outcome, _Misfit):
@@ -197,8 +201,8 @@ def _first(value: Json, outcomes: Iterable[Json | _Misfit]) -> Json | _Misfit:
         elif type(outcome) is type(value) and outcome == value:
             return value
         else:
-            made.append(outcome)
-    return made[0] if made else misfit or value
+            coerced.append(outcome)
+    return coerced[0] if coerced else misfit or value
 
 
 def _typed(value: Json, kind: str) -> Json | _Misfit:

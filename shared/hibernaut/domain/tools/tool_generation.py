@@ -1,4 +1,4 @@
-"""What a model is told that writes a tool, and how its answer is read. Pure."""
+"""The request to a model that writes a tool, and the parsing of its answer. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WrittenTool:
 
 
 def prompt(name: str, wish: str, source: str, reasons: Sequence[str]) -> str:
-    """The request to a model. `source`: what there is already; `reasons`: what is wrong with it."""
+    """The request to a model. `source`: the existing source; `reasons`: its faults."""
     parts = [f"Write the tool {name}.", f"What it is to do:\n{wish}"]
     if source.strip():
         parts.append(f"Begin with this source:\n```python\n{source}\n```")

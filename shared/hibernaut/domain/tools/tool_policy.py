@@ -69,13 +69,13 @@ def decided_by(policy: ToolPolicy, call_id: str) -> CallDecision:
 
 
 def mismatch(policy: ToolPolicy, call: JudgedCall) -> str | None:
-    """Why the policy does not decide the call; None: it does."""
-    named = _unnamed(policy, call)
-    if named is not None:
-        return named
-    every = policy.action == "allow"
-    unmet = next((condition for condition in policy.arguments if not _holds(condition, call.args, every=every)), None)
-    return f"The arguments at `{unmet.path}` do not fit." if unmet is not None else None
+    """The reason why the policy does not decide the call; None if it does."""
+    name_mismatch = _unnamed(policy, call)
+    if name_mismatch is not None:
+        return name_mismatch
+    match_all = policy.action == "allow"
+    failing = next((condition for condition in policy.arguments if not _holds(condition, call.args, match_all=match_all)), None)
+    return f"The arguments at `{failing.path}` do not fit." if failing is not None else None
 
 
 def hidden_from_code(policies: Sequence[ToolPolicy], call: JudgedCall) -> bool:
@@ -100,10 +100,10 @@ def denial(decided: CallDecision) -> str:
 
 def fits(pattern: str, text: str) -> bool:
     """Whether a text matches a pattern, in which `*` stands for any characters."""
-    first, *others = pattern.split("*")
-    if not others:
+    first, *further = pattern.split("*")
+    if not further:
         return text == first
-    *middle, last = others
+    *middle, last = further
     end = len(text) - len(last)
     if not text.startswith(first) or not text.endswith(last) or end < len(first):
         return False
@@ -133,30 +133,30 @@ def _one_fits(patterns: Sequence[str], texts: Sequence[str]) -> bool:
     return any(fits(pattern, text) for pattern in patterns for text in texts)
 
 
-def _holds(condition: ArgumentCondition, args: JsonObject, *, every: bool) -> bool:
-    """Whether the values at the condition's path meet it: all of them (`every`), or one. Where there is no value, a negated condition is met unless all
+def _holds(condition: ArgumentCondition, args: JsonObject, *, match_all: bool) -> bool:
+    """Whether the values at the condition's path meet it: all of them (`match_all`), or one. Where there is no value, a negated condition is met unless all
     must meet it.
     """
     steps = condition.path.split(".") if condition.path else []
     patterns = [pattern.casefold() for pattern in condition.matches] if condition.ignore_case else condition.matches
-    met = [_one_fits(patterns, [text]) is not condition.negate for text in _texts(args, steps, folded=condition.ignore_case)]
-    if not met:
-        return condition.negate and not every
-    return all(met) if every else any(met)
+    matches = [_one_fits(patterns, [text]) is not condition.negate for text in _texts(args, steps, folded=condition.ignore_case)]
+    if not matches:
+        return condition.negate and not match_all
+    return all(matches) if match_all else any(matches)
 
 
 def _texts(args: JsonObject, steps: Sequence[str], *, folded: bool) -> Iterator[str]:
     """The values at a path as texts. The walk is iterative: arguments may be nested deeply."""
-    left: list[tuple[Json, int]] = [(args, 0)]
-    while left:
-        value, depth = left.pop()
+    pending: list[tuple[Json, int]] = [(args, 0)]
+    while pending:
+        value, depth = pending.pop()
         if isinstance(value, list):
-            left.extend((each, depth) for each in reversed(value))
+            pending.extend((each, depth) for each in reversed(value))
         elif isinstance(value, dict) and depth < len(steps):
             if steps[depth] in value:
-                left.append((value[steps[depth]], depth + 1))
+                pending.append((value[steps[depth]], depth + 1))
         elif isinstance(value, dict):
-            left.extend((each, depth) for each in reversed(value.values()))
+            pending.extend((each, depth) for each in reversed(value.values()))
         elif depth == len(steps):
             text = value if isinstance(value, str) else json.dumps(value)
             yield text.casefold() if folded else text

@@ -166,8 +166,8 @@ def _decoded(raw: str) -> Json:
     if not text:
         return {}
     value, end = _LENIENT.raw_decode(text)
-    rest = text[end:].lstrip()
-    return value if not rest or rest.startswith("{") else None
+    trailing = text[end:].lstrip()
+    return value if not trailing or trailing.startswith("{") else None
 
 
 def _truth(flag: Json) -> bool:

@@ -81,9 +81,9 @@ def _chosen(rule: ConditionalToolRule, returned: str | None) -> list[str] | None
     """The child that the return selects; [] if a strict rule maps no child to it, None if any tool is allowed."""
     if returned is not None:
         # An exact match comes first, so that a key "1.0" wins over a key "1" if both are mapped.
-        for same in (_same_text, _same_value):
+        for equal in (_same_text, _same_value):
             for key, child in rule.child_output_mapping.items():
-                if same(key, returned):
+                if equal(key, returned):
                     return [child]
     if rule.require_output_mapping:
         return []
@@ -122,13 +122,13 @@ def prefilled(rules: Sequence[ToolRule], history: Sequence[str]) -> dict[str, Js
     """The arguments that the rules prefill for the next call, by tool; they override the model's. Of two rules the later one
     wins.
     """
-    filled: dict[str, JsonObject] = {}
+    arguments: dict[str, JsonObject] = {}
     for rule in rules:
         if isinstance(rule, InitToolRule) and not history and rule.args:
-            filled[rule.tool_name] = dict(rule.args)
+            arguments[rule.tool_name] = dict(rule.args)
         if isinstance(rule, ChildToolRule) and history and history[-1] == rule.tool_name:
-            filled.update({node.name: dict(node.args) for node in rule.child_arg_nodes or () if node.args})
-    return filled
+            arguments.update({node.name: dict(node.args) for node in rule.child_arg_nodes or () if node.args})
+    return arguments
 
 
 def uncalled_required(rules: Sequence[ToolRule], history: Sequence[str], available: Sequence[str]) -> list[str]:
@@ -162,10 +162,10 @@ def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
 def violation(name: str, allowed: Sequence[str], rules: Sequence[ToolRule], history: Sequence[str]) -> str:
     """The error text for the model after a call that the rules forbid (digest 2.4)."""
     text = f"[ToolConstraintError] Cannot call {name}, valid tools include: {list(allowed)}."
-    broken = list(dict.fromkeys(hint for rule in rules if (hint := _hint(rule, name, history))))
-    if not broken:
+    hints = list(dict.fromkeys(hint for rule in rules if (hint := _hint(rule, name, history))))
+    if not hints:
         return text
-    return "\n".join([f"{text}\n** Hint: Possible rules that were violated:", *(f"- {hint}" for hint in broken)])
+    return "\n".join([f"{text}\n** Hint: Possible rules that were violated:", *(f"- {hint}" for hint in hints)])
 
 
 def _hint(rule: ToolRule, name: str, history: Sequence[str]) -> str | None:
@@ -214,8 +214,8 @@ def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ())
     sentences = list(dict.fromkeys(sentence for rule in rules if (sentence := _sentence(rule))))
     if not sentences:
         return None
-    stated = (f"<tool_rule>\n{escaped(sentence, labels)}\n</tool_rule>" for sentence in sentences)
-    return "\n".join(["<tool_usage_rules>", _PROMPT_OPENING, *stated, "</tool_usage_rules>"])
+    elements = (f"<tool_rule>\n{escaped(sentence, labels)}\n</tool_rule>" for sentence in sentences)
+    return "\n".join(["<tool_usage_rules>", _PROMPT_OPENING, *elements, "</tool_usage_rules>"])
 
 
 def check(rules: Sequence[ToolRule], model: str) -> None:

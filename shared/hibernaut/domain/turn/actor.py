@@ -39,7 +39,7 @@ class Actor:
     policies: tuple[ToolPolicy, ...] = ()
     tags: tuple[str, ...] = ()
     specifications: dict[int, ToolSpec] = field(init=False, default_factory=dict, repr=False, compare=False)
-    """What `model_requests.specification` has made of the tools, by their identity: a step asks for each several times."""
+    """The results of `model_requests.specification`, by the identity of the tool: a step needs each several times."""
 
     @property
     def names(self) -> list[str]:

@@ -33,7 +33,7 @@ NO_RESULT = "This tool is run by the client, and the client sent no result of it
 
 def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tuple[PendingCall, ...]:
     """The pending calls of a reply: first those that need an answer, then the others."""
-    made = [
+    pending = [
         PendingCall(
             id=call.id,
             name=call.name,
@@ -45,7 +45,7 @@ def pending_calls(actor: Actor, reply: ModelReply, calls: Sequence[Call]) -> tup
         )
         for call, raw in zip(calls, reply.tool_calls, strict=False)
     ]
-    return (*(call for call in made if call.held), *(call for call in made if not call.held))
+    return (*(call for call in pending if call.held), *(call for call in pending if not call.held))
 
 
 def _arguments(call: Call, raw: str) -> str:
@@ -68,23 +68,27 @@ def to_run(resolution: Resolution) -> tuple[Call, ...]:
     return tuple(call_of(verdict.call) for verdict in resolution.verdicts if verdict.decision == "run")
 
 
-def results_of(resolution: Resolution, ran: Sequence[CallResult]) -> tuple[CallResult, ...]:
-    """One result for each verdict, in the order of the verdicts; `ran` are the results of `to_run`."""
-    waiting = iter(ran)
-    return tuple(next(waiting) if verdict.decision == "run" else _result(verdict) for verdict in resolution.verdicts)
+def results_of(resolution: Resolution, executed: Sequence[CallResult]) -> tuple[CallResult, ...]:
+    """One result for each verdict, in the order of the verdicts; `executed` are the results of `to_run`."""
+    executed_results = iter(executed)
+    return tuple(next(executed_results) if verdict.decision == "run" else _result(verdict) for verdict in resolution.verdicts)
 
 
 def _result(verdict: Verdict) -> CallResult:
-    call, given = call_of(verdict.call), verdict.given
-    if given is None:
+    call, client_return = call_of(verdict.call), verdict.given
+    if client_return is None:
         text = denial(verdict.reason)
         return CallResult(call, "error", text, text)
-    parts = given.tool_return
+    parts = client_return.tool_return
     if isinstance(parts, str):
-        return CallResult(call, given.status, parts, parts, tuple(given.stdout or ()), tuple(given.stderr or ()))
+        return CallResult(
+            call, client_return.status, parts, parts, tuple(client_return.stdout or ()), tuple(client_return.stderr or ())
+        )
     text = "\n".join(part.text for part in parts if isinstance(part, TextContent))
     images = tuple(part for part in parts if isinstance(part, ImageContent))
-    return CallResult(call, given.status, text, text, tuple(given.stdout or ()), tuple(given.stderr or ()), images)
+    return CallResult(
+        call, client_return.status, text, text, tuple(client_return.stdout or ()), tuple(client_return.stderr or ()), images
+    )
 
 
 def denial(reason: str | None) -> str:
@@ -93,42 +97,42 @@ def denial(reason: str | None) -> str:
 
 
 def denied(pending: PendingApproval, reason: str) -> Resolution:
-    """The resolution that denies every call with this reason, also those that wait without needing an answer."""
+    """The resolution that denies every call with this reason, also those that wait without an approval request of their own."""
     verdicts = [
         Verdict(call=call, decision="run" if call.refusal is not None else "deny", reason=reason) for call in pending.calls
     ]
     return Resolution(step_id=pending.step_id, verdicts=verdicts)
 
 
-def answered(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> Resolution:
+def resolution_of(pending: PendingApproval, answer: ApprovalCreate | ToolReturnCreate) -> Resolution:
     """The resolution of the calls by an answer. Raises: InvalidArgument if the answer does not name exactly the pending calls."""
-    answers = {item.tool_call_id: item for item in items_of(pending, given)}
+    answers = {item.tool_call_id: item for item in items_of(pending, answer)}
     expected = [call.id for call in pending.held]
-    received = [item.tool_call_id for item in items_of(pending, given)]
+    received = [item.tool_call_id for item in items_of(pending, answer)]
     if sorted(received) != sorted(expected):
         raise InvalidArgument(f"Invalid tool call IDs. Expected '{expected}', but received '{received}'.")
     return Resolution(step_id=pending.step_id, verdicts=[_verdict(call, answers.get(call.id)) for call in pending.calls])
 
 
-def items_of(pending: PendingApproval, given: ApprovalCreate | ToolReturnCreate) -> list[ApprovalReturn | WireToolReturn]:
+def items_of(pending: PendingApproval, answer: ApprovalCreate | ToolReturnCreate) -> list[ApprovalReturn | WireToolReturn]:
     """The items of an answer, one for each call; the deprecated form for a single call is converted. Raises: InvalidArgument."""
-    if isinstance(given, ToolReturnCreate):
-        return list(given.tool_returns)
-    if given.approvals is not None:
-        return list(given.approvals)
-    if given.approve is None:
+    if isinstance(answer, ToolReturnCreate):
+        return list(answer.tool_returns)
+    if answer.approvals is not None:
+        return list(answer.approvals)
+    if answer.approve is None:
         raise InvalidArgument("An approval must say 'approvals', or 'approve' for a single call.")
-    known = {pending.request_id, *(call.id for call in pending.held)}
-    if given.approval_request_id is not None and given.approval_request_id not in known:
+    valid_ids = {pending.request_id, *(call.id for call in pending.held)}
+    if answer.approval_request_id is not None and answer.approval_request_id not in valid_ids:
         raise InvalidArgument(
-            f"Invalid approval request ID. Expected '{pending.request_id}', but received '{given.approval_request_id}'."
+            f"Invalid approval request ID. Expected '{pending.request_id}', but received '{answer.approval_request_id}'."
         )
     if len(pending.held) > 1:
         expected = [call.id for call in pending.held]
         raise InvalidArgument(
             f"Invalid tool call IDs. Expected '{expected}', but received '[]': answer each call by 'approvals'."
         )
-    return [ApprovalReturn(tool_call_id=pending.held[0].id, approve=given.approve, reason=given.reason)]
+    return [ApprovalReturn(tool_call_id=pending.held[0].id, approve=answer.approve, reason=answer.reason)]
 
 
 def refusals(pending: PendingApproval, reason: str) -> ApprovalCreate:
@@ -137,10 +141,10 @@ def refusals(pending: PendingApproval, reason: str) -> ApprovalCreate:
 
 
 def answer_row(
-    record: PendingApproval, given: ApprovalCreate | ToolReturnCreate, run: StoredRun, message_id: str, at: datetime
+    record: PendingApproval, answer: ApprovalCreate | ToolReturnCreate, run: StoredRun, message_id: str, at: datetime
 ) -> Message:
     """The answer as a row of the log; the deprecated fields repeat its first approval."""
-    items = items_of(record, given)
+    items = items_of(record, answer)
     first = next((item for item in items if item.type == "approval"), None)
     row = Message(
         id=message_id,
@@ -148,8 +152,8 @@ def answer_row(
         agent_id=run.agent_id,
         conversation_id=run.conversation_id,
         run_id=run.id,
-        otid=given.otid,
-        group_id=given.group_id,
+        otid=answer.otid,
+        group_id=answer.group_id,
         approvals=[item.model_dump(mode="json") for item in items],
         approve=first.approve if first else None,
         denial_reason=first.reason if first else None,
@@ -180,26 +184,26 @@ def first_of(messages: Sequence[Message], first: str | None) -> str | None:
     rows = {row.id: row for row in messages}
     row = rows.get(first or "")
     while row is not None and row.role == "approval" and row.approval_request_id in rows:
-        asking = rows[row.approval_request_id].run_id
-        before = next(each for each in messages if each.run_id == asking)
-        if before.id >= row.id:
+        requesting_run = rows[row.approval_request_id].run_id
+        first_row = next(each for each in messages if each.run_id == requesting_run)
+        if first_row.id >= row.id:
             break
-        row, first = before, before.id
+        row, first = first_row, first_row.id
     return first
 
 
 def fingerprint(resolution: Resolution, further: Sequence[str]) -> str:
     """A hash that is equal for equal answers; `further` are the messages of the same request."""
-    said = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]
-    return hashlib.sha256(json.dumps([said, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
+    verdicts = [verdict.model_dump_json(exclude={"call": {"arguments"}}) for verdict in resolution.verdicts]
+    return hashlib.sha256(json.dumps([verdicts, list(further)]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_client_tools(tools: Sequence[ClientTool]) -> None:
     """Raises: InvalidArgument if two client tools have the same name."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for tool in tools:
-        if tool.name in seen:
+        if tool.name in names:
             raise InvalidArgument(
                 f"INVALID_ARGUMENT: The client tool '{tool.name}' cannot be used: the name is given twice. Rename one of them."
             )
-        seen.add(tool.name)
+        names.add(tool.name)

@@ -1,4 +1,4 @@
-"""What became of the calls of a step, for the record of calls."""
+"""The outcomes of the calls of a step, for the record of calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hibernaut.schemas.tools.tool_policy import PolicyOutcome
 
 @immutable
 class ToolCallOutcome:
-    """What became of one call. `status`: that of its result; None: it has none yet."""
+    """The outcome of one call. `status`: that of its result; None: it has none yet."""
 
     call: Call
     outcome: PolicyOutcome

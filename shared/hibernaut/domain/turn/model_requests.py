@@ -35,8 +35,8 @@ def plan(actor: Actor, history: Sequence[str], last_return: str | None) -> tuple
     """The offered tools, the tool choice, and whether parallel calls are allowed."""
     offered = tool_rules.allowed(actor.rules, history, actor.names, last_return)
     forced = tool_rules.must_call(actor.rules, history)
-    wanted = actor.config.parallel_tool_calls is not False  # null counts as allowed, as the settings show it
-    parallel = wanted and all(rule.type == "requires_approval" for rule in actor.rules)
+    is_parallel = actor.config.parallel_tool_calls is not False  # null counts as allowed, as the settings show it
+    parallel = is_parallel and all(rule.type == "requires_approval" for rule in actor.rules)
     return tuple(offered), _choice(actor, offered, forced), parallel and not actor.spec.heartbeats
 
 
@@ -83,12 +83,12 @@ def specification(actor: Actor, tool: Tool) -> ToolSpec:
     """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model
     needs it.
     """
-    known = actor.specifications.get(id(tool))
-    if known is None:
-        known = _specified(actor, tool)
+    spec = actor.specifications.get(id(tool))
+    if spec is None:
+        spec = _specified(actor, tool)
         if any(tool is own for own in actor.tools):  # these live as long as the actor, and so do their identities
-            actor.specifications[id(tool)] = known
-    return known
+            actor.specifications[id(tool)] = spec
+    return spec
 
 
 def _specified(actor: Actor, tool: Tool) -> ToolSpec:
@@ -121,12 +121,12 @@ def calls_of(actor: Actor, reply: ModelReply, history: Sequence[str], last_retur
     """The parsed calls of a reply. Without parallel calls only the first one counts (digest 5.2)."""
     offered, _, parallel = plan(actor, history, last_return)
     prefilled = tool_rules.prefilled(actor.rules, history)
-    wanted = reply.tool_calls if parallel else reply.tool_calls[:1]
-    seen: set[str] = set()
+    raw_calls = reply.tool_calls if parallel else reply.tool_calls[:1]
+    ids: set[str] = set()
     calls = []
-    for place, raw in enumerate(wanted):
-        call_id = raw.id if raw.id and raw.id not in seen else f"{raw.id or 'call'}_{place}"
-        seen.add(call_id)
+    for index, raw in enumerate(raw_calls):
+        call_id = raw.id if raw.id and raw.id not in ids else f"{raw.id or 'call'}_{index}"
+        ids.add(call_id)
         calls.append(_read(actor, raw, call_id, offered, history, prefilled.get(raw.name)))
     return tuple(calls)
 
@@ -134,16 +134,16 @@ def calls_of(actor: Actor, reply: ModelReply, history: Sequence[str], last_retur
 def _read(
     actor: Actor, raw: ModelToolCall, call_id: str, offered: Sequence[str], history: Sequence[str], prefill: JsonObject | None
 ) -> Call:
-    read = repair_arguments(raw.arguments)
+    parsed = repair_arguments(raw.arguments)
     tool = actor.tool(raw.name)
-    heartbeat = bool(read.request_heartbeat)
+    heartbeat = bool(parsed.request_heartbeat)
     if raw.name not in offered or tool is None:
         refusal = tool_rules.violation(raw.name, list(offered), actor.rules, history)
-        return Call(call_id, raw.name, read.values, heartbeat, refusal)
-    if read.broken:
+        return Call(call_id, raw.name, parsed.values, heartbeat, refusal)
+    if parsed.broken:
         refusal = f"The arguments of {raw.name} are not a JSON object, so it was not called. Call it again with valid JSON."
         return Call(call_id, raw.name, {}, heartbeat, refusal)
-    values = read.values
+    values = parsed.values
     if prefill:
         try:
             values = {**values, **check_prefill(prefill, tool.json_schema)}

@@ -19,7 +19,7 @@ def judged(actor: Actor, call: Call) -> Call:
 
 
 def decided(actor: Actor, call: Call, decision: CallDecision | None) -> Call:
-    """The call after a decision. Only a policy that says so lifts an approval that the agent's rules demand; what the client runs always waits for it."""
+    """The call after a decision. Only a policy that waives approval lifts an approval that the agent's rules demand; calls that the client runs always wait for it."""
     if decision is None or call.refusal is not None:
         return call
     call = replace(call, decision=decision)

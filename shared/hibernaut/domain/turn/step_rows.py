@@ -29,25 +29,26 @@ def must_call(names: Sequence[str]) -> str:
     return f"Before you may stop you must still call: {', '.join(names)}."
 
 
-def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call], *, goes_on: bool = False) -> Message:
+def assistant(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call], *, continues: bool = False) -> Message:
     """The assistant row of a reply with its parsed calls."""
     content: list[Part] = list(reply.reasoning)
     if reply.text:
         content.append(TextContent(text=storable(reply.text)))
-    made = [
-        ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, goes_on))) for call in calls
+    tool_calls = [
+        ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=_arguments(actor, call, continues)))
+        for call in calls
     ]
     row = _row(actor, stamp, stamp.assistant_id, "assistant", content)
-    row.model, row.tool_calls, row.native = actor.config.model, made or None, reply.native
+    row.model, row.tool_calls, row.native = actor.config.model, tool_calls or None, reply.native
     row.tokens = tokens_of(row)
     return row
 
 
-def _arguments(actor: Actor, call: Call, goes_on: bool) -> str:
+def _arguments(actor: Actor, call: Call, continues: bool) -> str:
     """The arguments serialized again as JSON; for legacy agents `request_heartbeat` tells whether the turn did continue (digest
     2.11).
     """
-    values = {**call.args, "request_heartbeat": goes_on} if actor.spec.heartbeats else call.args
+    values = {**call.args, "request_heartbeat": continues} if actor.spec.heartbeats else call.args
     return json.dumps(values, ensure_ascii=False)
 
 
@@ -56,17 +57,21 @@ def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]
 
     Text and other calls have an assistant row of their own if there are other calls, or if followers have already seen the text.
     """
-    held = [call for call in calls if call.needs_approval]
+    need_approval = [call for call in calls if call.needs_approval]
     free = [call for call in calls if not call.needs_approval]
-    spoken = assistant(actor, reply, stamp, free, goes_on=True)
-    alone = not free and not (stamp.streamed and spoken.content)
+    text_row = assistant(actor, reply, stamp, free, continues=True)
+    is_single = not free and not (stamp.streamed and text_row.content)
     raw = {call.id: call.arguments for call in approvals.pending_calls(actor, reply, calls)}
-    asking = _row(actor, stamp, stamp.assistant_id if alone and not stamp.streamed else stamp.approval_id, "approval", [])
-    asking.content = spoken.content if alone else []
-    asking.model, asking.native = actor.config.model, reply.native if alone else None
-    asking.tool_calls = [ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=raw[call.id])) for call in held]
-    asking.tokens = tokens_of(asking)
-    return (asking,) if alone else (spoken, asking)
+    request_row = _row(
+        actor, stamp, stamp.assistant_id if is_single and not stamp.streamed else stamp.approval_id, "approval", []
+    )
+    request_row.content = text_row.content if is_single else []
+    request_row.model, request_row.native = actor.config.model, reply.native if is_single else None
+    request_row.tool_calls = [
+        ToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=raw[call.id])) for call in need_approval
+    ]
+    request_row.tokens = tokens_of(request_row)
+    return (request_row,) if is_single else (text_row, request_row)
 
 
 def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Message:
@@ -96,7 +101,7 @@ def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Messag
 
 
 def heartbeat(actor: Actor, stamp: Stamp, reason: str) -> Message:
-    """The user row that tells the agent that its run continues."""
+    """The user row that informs the agent that its run continues."""
     text = heartbeat_text(reason, stamp.at, actor.timezone)
     row = _row(actor, stamp, stamp.heartbeat_id, "user", [TextContent(text=text)])
     row.tokens = tokens_of(row)

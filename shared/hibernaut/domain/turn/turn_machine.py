@@ -10,12 +10,12 @@ A *turn* is the in-memory state of a run between two actions. The driver repeats
 until the turn has *stepped*: one model call and all that follows from it is then complete, and its rows are written in one
 transaction. For a stepped turn, `decide` names what follows the commit: `Finish`, or the first action of the next step.
 
-    Ready ── CallModel ─▶ Replied ──▶ Asked ── RunTools ─▶ ToolsReturned ──▶ Stepped ──▶ Finish | (next step)
-      │  ▲                   │          └───── AwaitApproval ─▶ Awaited ────────▲
-      │  │                   └─ no calls ───────────────────────────────────────▲
+    Ready ── CallModel ─▶ Replied ──▶ CallsPending ── RunTools ─▶ ToolsReturned ──▶ Stepped ──▶ Finish | (next step)
+      │  ▲                   │          └───── AwaitApproval ─▶ Awaited ───────────────▲
+      │  │                   └─ no calls ──────────────────────────────────────────────▲
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
-      ├──── Failed ─────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
-      └──── Finish ─▶ Finished ─────────────────────────────────────────────────▶ Stepped (the run is out of steps or of budget)
+      ├──── Failed ────────────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
+      └──── Finish ─▶ Finished ────────────────────────────────────────────────────────▶ Stepped (the run is out of steps or of budget)
     Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (only the returns; the next step calls the model)
 
 `TRANSITIONS` lists every legal transition; only `absorb` makes states. An outcome that does not belong to the action that
@@ -31,7 +31,7 @@ the model asks for another step by `request_heartbeat`, and a reply without a ca
 answer and ends the turn, and every tool call leads to another step.
 
 A step adds these rows to the log: one assistant row with the reply and all its calls; one tool row with a return for every call,
-in order (invariant 6); and one user row with a heartbeat, if the agent must be told to continue. The ids and the time of the rows
+in order (invariant 6); and one user row with a heartbeat, if the agent must be prompted to continue. The ids and the time of the rows
 come from the reply's `Stamp`, so a replay of the journal makes the same rows.
 """
 
@@ -48,10 +48,10 @@ from hibernaut.domain.turn.model_requests import calls_of, plan
 from hibernaut.domain.turn.policy_decisions import begun
 from hibernaut.domain.turn.turn_values import (
     Action,
-    Asked,
     AwaitApproval,
     Awaited,
     CallModel,
+    CallsPending,
     Compact,
     Compacted,
     Failed,
@@ -88,9 +88,9 @@ def decide(turn: Turn) -> Action:
     match turn.state:
         case Ready():
             return _begin(turn)
-        case Asked(calls=calls):
-            held = tuple(call for call in calls if call.needs_approval)
-            return AwaitApproval(held) if held else RunTools(calls)
+        case CallsPending(calls=calls):
+            approval_calls = tuple(call for call in calls if call.needs_approval)
+            return AwaitApproval(approval_calls) if approval_calls else RunTools(calls)
         case Resolving(resolution=resolution):
             return RunTools(approvals.to_run(resolution))
         case Stepped(stop=stop):
@@ -125,15 +125,15 @@ def _begin(turn: Turn) -> Action:
 
 def _next_step(turn: Turn) -> Turn:
     """The turn at the beginning of the next step."""
-    done = turn.stepped
-    if done is None:
+    step = turn.stepped
+    if step is None:
         return turn
     return replace(
         turn,
-        messages=turn.messages + done.rows,
-        steps=turn.steps + (not done.resolved),
-        history=turn.history + done.called,
-        last_return=done.last_return if done.called else turn.last_return,
+        messages=turn.messages + step.rows,
+        steps=turn.steps + (not step.resolved),
+        history=turn.history + step.called,
+        last_return=step.last_return if step.called else turn.last_return,
         compactions=0,
         overflowed=False,
         state=Ready(),
@@ -147,7 +147,7 @@ def _replied(turn: Turn, outcome: Replied) -> Turn:
 def _replayed(turn: Turn, outcome: Replayed) -> Turn:
     unjudged = replace(turn, actor=replace(turn.actor, policies=()))
     after = _with_reply(unjudged, outcome.reply, outcome.stamp)
-    if not isinstance(after.state, Asked):
+    if not isinstance(after.state, CallsPending):
         return after
     decisions = {each.call_id: each for each in outcome.decisions}
     calls = tuple(begun(after.actor, call, decisions) for call in after.state.calls)
@@ -158,7 +158,7 @@ def _with_reply(turn: Turn, reply: ModelReply, stamp: Stamp) -> Turn:
     if stamp.fallback is not None:
         turn = replace(turn, actor=replace(turn.actor, config=stamp.fallback))
     if reply.tool_calls:
-        return replace(turn, state=Asked(reply, stamp, calls_of(turn.actor, reply, turn.history, turn.last_return)))
+        return replace(turn, state=CallsPending(reply, stamp, calls_of(turn.actor, reply, turn.history, turn.last_return)))
     actor, missing = turn.actor, _missing(turn, ())
     rows = (step_rows.assistant(actor, reply, stamp, ()),) if reply.text or reply.reasoning else ()
     stop: StopReason | None = StopReason.END_TURN
@@ -181,52 +181,54 @@ def _reopened(turn: Turn, outcome: Reopened) -> Turn:
 
 
 def _returned(turn: Turn, outcome: ToolsReturned) -> Turn:
-    asked, results = _asked(turn), outcome.results
-    _check_order(results, asked.calls)
-    ran = tuple(result.call.name for result in results if not result.call.refusal)
-    goes_on, stop, reason = _continuation(turn, results, ran)
-    if goes_on and turn.steps + 1 >= turn.max_steps:
-        goes_on, stop = False, StopReason.MAX_STEPS
-    actor, stamp = turn.actor, asked.stamp
+    replied, results = _open_reply(turn), outcome.results
+    _check_order(results, replied.calls)
+    executed = tuple(result.call.name for result in results if not result.call.refusal)
+    continues, stop, reason = _continuation(turn, results, executed)
+    if continues and turn.steps + 1 >= turn.max_steps:
+        continues, stop = False, StopReason.MAX_STEPS
+    actor, stamp = turn.actor, replied.stamp
     rows: tuple[Message, ...] = (
-        step_rows.assistant(actor, asked.reply, stamp, asked.calls, goes_on=goes_on),
+        step_rows.assistant(actor, replied.reply, stamp, replied.calls, continues=continues),
         step_rows.returns(actor, stamp, results),
     )
-    if goes_on and reason:
+    if continues and reason:
         rows = (*rows, step_rows.heartbeat(actor, stamp, reason))
     last = next((result.text for result in reversed(results) if not result.call.refusal), turn.last_return)
-    reason_to_stop = None if goes_on else stop
+    reason_to_stop = None if continues else stop
     outcomes = call_outcomes.of_results(results)
-    done = Stepped(rows, asked.reply.usage, reason_to_stop, stamp, ran, last, logprobs=asked.reply.logprobs, outcomes=outcomes)
-    return replace(turn, state=done)
+    step = Stepped(
+        rows, replied.reply.usage, reason_to_stop, stamp, executed, last, logprobs=replied.reply.logprobs, outcomes=outcomes
+    )
+    return replace(turn, state=step)
 
 
 def _awaited(turn: Turn, _: Awaited) -> Turn:
-    asked = _asked(turn)
-    rows = step_rows.request(turn.actor, asked.reply, asked.stamp, asked.calls)
-    waiting = approvals.pending_calls(turn.actor, asked.reply, asked.calls)
+    replied = _open_reply(turn)
+    rows = step_rows.request(turn.actor, replied.reply, replied.stamp, replied.calls)
+    pending = approvals.pending_calls(turn.actor, replied.reply, replied.calls)
     stop = StopReason.REQUIRES_APPROVAL
-    outcomes = call_outcomes.of_waiting(asked.calls)
-    usage, logprobs = asked.reply.usage, asked.reply.logprobs
-    done = Stepped(rows, usage, stop, asked.stamp, waiting=waiting, logprobs=logprobs, outcomes=outcomes)
-    return replace(turn, state=done)
+    outcomes = call_outcomes.of_waiting(replied.calls)
+    usage, logprobs = replied.reply.usage, replied.reply.logprobs
+    step = Stepped(rows, usage, stop, replied.stamp, waiting=pending, logprobs=logprobs, outcomes=outcomes)
+    return replace(turn, state=step)
 
 
 def _interrupted(turn: Turn, outcome: Interrupted) -> Turn:
     """The interrupted turn: a return for every call, and no heartbeat, because the run does not continue."""
-    asked = _asked(turn)
-    _check_order(outcome.results, asked.calls)
+    replied = _open_reply(turn)
+    _check_order(outcome.results, replied.calls)
     rows = (
-        step_rows.assistant(turn.actor, asked.reply, asked.stamp, asked.calls),
-        step_rows.returns(turn.actor, asked.stamp, outcome.results),
+        step_rows.assistant(turn.actor, replied.reply, replied.stamp, replied.calls),
+        step_rows.returns(turn.actor, replied.stamp, outcome.results),
     )
     outcomes = call_outcomes.of_interrupted(outcome.results)
-    done = Stepped(rows, asked.reply.usage, outcome.stop_reason, asked.stamp, error=outcome.error, outcomes=outcomes)
-    return replace(turn, state=done)
+    step = Stepped(rows, replied.reply.usage, outcome.stop_reason, replied.stamp, error=outcome.error, outcomes=outcomes)
+    return replace(turn, state=step)
 
 
-def _asked(turn: Turn) -> Asked:
-    if not isinstance(turn.state, Asked):
+def _open_reply(turn: Turn) -> CallsPending:
+    if not isinstance(turn.state, CallsPending):
         raise IllegalOutcome(f"a turn that is {type(turn.state).__name__} has no reply with calls")
     return turn.state
 
@@ -237,56 +239,56 @@ def _check_order(results: tuple[CallResult, ...], calls: tuple[Call, ...]) -> No
 
 
 def _resolved(turn: Turn, outcome: ToolsReturned) -> Turn:
-    open_calls, ran = turn.state, outcome.results
+    open_calls, executed = turn.state, outcome.results
     if not isinstance(open_calls, Resolving):
         raise IllegalOutcome(f"a turn that is {type(open_calls).__name__} has nothing to resolve")
     resolution, stamp = open_calls.resolution, open_calls.stamp
-    _check_order(ran, approvals.to_run(resolution))
-    results = approvals.results_of(resolution, ran)
-    called = tuple(result.call.name for result in ran if not result.call.refusal)
-    answered_by_others = len(ran) < len(results)
-    goes_on, stop, reason = _continuation(turn, results, called)
+    _check_order(executed, approvals.to_run(resolution))
+    results = approvals.results_of(resolution, executed)
+    names = tuple(result.call.name for result in executed if not result.call.refusal)
+    answered_by_others = len(executed) < len(results)
+    continues, stop, reason = _continuation(turn, results, names)
     if answered_by_others or open_calls.followed:
-        goes_on, reason = True, reason or step_rows.WANTED
+        continues, reason = True, reason or step_rows.WANTED
     rows: tuple[Message, ...] = (step_rows.returns(turn.actor, stamp, results),)
-    if goes_on and reason and turn.actor.spec.heartbeats:
+    if continues and reason and turn.actor.spec.heartbeats:
         rows = (*rows, step_rows.heartbeat(turn.actor, stamp, reason))
-    last = next((result.text for result in reversed(ran) if not result.call.refusal), turn.last_return)
+    last = next((result.text for result in reversed(executed) if not result.call.refusal), turn.last_return)
     outcomes = call_outcomes.of_resolution(resolution, results)
-    reason_to_stop = None if goes_on else stop
-    done = Stepped(rows, Usage(), reason_to_stop, stamp, called, last, resolved=True, outcomes=outcomes)
-    return replace(turn, state=done)
+    reason_to_stop = None if continues else stop
+    step = Stepped(rows, Usage(), reason_to_stop, stamp, names, last, resolved=True, outcomes=outcomes)
+    return replace(turn, state=step)
 
 
-def _continuation(turn: Turn, results: tuple[CallResult, ...], ran: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:
+def _continuation(turn: Turn, results: tuple[CallResult, ...], executed: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:
     """Whether the run continues after these calls, the stop reason if not, and the text of the heartbeat row (run-time digest
     2.4, 2.11).
     """
     rules = turn.actor.rules
-    terminal = any(tool_rules.ends_run(rules, name) for name in ran)
-    missing = _missing(turn, ran)
+    terminal = any(tool_rules.ends_run(rules, name) for name in executed)
+    missing = _missing(turn, executed)
     if not turn.actor.spec.heartbeats:
         return bool(missing) or not terminal, StopReason.TOOL_RULE, None
-    refused = any(result.call.refusal for result in results)
-    failed = any(result.status == "error" for result in results)
-    wanted = any(result.call.request_heartbeat for result in results)
-    if refused:
+    any_refused = any(result.call.refusal for result in results)
+    any_failed = any(result.status == "error" for result in results)
+    heartbeat_requested = any(result.call.request_heartbeat for result in results)
+    if any_refused:
         return True, StopReason.END_TURN, step_rows.REFUSED
-    if missing and (terminal or not wanted):
+    if missing and (terminal or not heartbeat_requested):
         return True, StopReason.END_TURN, step_rows.must_call(missing)
     if terminal:
-        return False, StopReason.TOOL_RULE if wanted else StopReason.END_TURN, None
-    if failed:
+        return False, StopReason.TOOL_RULE if heartbeat_requested else StopReason.END_TURN, None
+    if any_failed:
         return True, StopReason.END_TURN, step_rows.FAILED
-    if any(tool_rules.has_child_like(rules, name) for name in ran):
+    if any(tool_rules.has_child_like(rules, name) for name in executed):
         return True, StopReason.END_TURN, step_rows.CHILD_RULE
-    if any(tool_rules.continues(rules, name) for name in ran):
+    if any(tool_rules.continues(rules, name) for name in executed):
         return True, StopReason.END_TURN, step_rows.CONTINUE_RULE
-    return wanted, StopReason.END_TURN, step_rows.WANTED
+    return heartbeat_requested, StopReason.END_TURN, step_rows.WANTED
 
 
-def _missing(turn: Turn, ran: tuple[str, ...]) -> list[str]:
-    return tool_rules.uncalled_required(turn.actor.rules, (*turn.history, *ran), turn.actor.names)
+def _missing(turn: Turn, executed: tuple[str, ...]) -> list[str]:
+    return tool_rules.uncalled_required(turn.actor.rules, (*turn.history, *executed), turn.actor.names)
 
 
 def _compacted(turn: Turn, outcome: Compacted) -> Turn:
@@ -324,9 +326,9 @@ TRANSITIONS: Mapping[tuple[type[State], type[Action] | None, type[Outcome]], Cal
     (Ready, Finish, Finished): _finished,
     (Ready, None, Replayed): _replayed,
     (Ready, None, Reopened): _reopened,
-    (Asked, RunTools, ToolsReturned): _returned,
-    (Asked, AwaitApproval, Awaited): _awaited,
-    (Asked, None, Interrupted): _interrupted,
+    (CallsPending, RunTools, ToolsReturned): _returned,
+    (CallsPending, AwaitApproval, Awaited): _awaited,
+    (CallsPending, None, Interrupted): _interrupted,
     (Resolving, RunTools, ToolsReturned): _resolved,
 }
 """Every legal transition: the state, the action that `decide` names (None: any), the outcome, and the function that makes the

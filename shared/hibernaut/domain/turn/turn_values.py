@@ -149,7 +149,7 @@ class Ready:
 
 
 @immutable
-class Asked:
+class CallsPending:
     """The model replied with calls."""
 
     reply: ModelReply
@@ -173,7 +173,7 @@ class Stepped:
     """The step is complete: its rows, its usage, and why the run stops (None: it continues).
 
     `waiting` are the calls that wait for an approval. `resolved`: the step called no model; calls of an earlier run got their
-    returns. `step_id`: the id of a step without a stamp, if it has one already. `outcomes`: what became of each call.
+    returns. `step_id`: the id of a step without a stamp, if it has one already. `outcomes`: the outcome of each call.
     """
 
     rows: tuple[Message, ...]
@@ -190,7 +190,7 @@ class Stepped:
     outcomes: tuple[ToolCallOutcome, ...] = ()
 
 
-State = Ready | Asked | Resolving | Stepped
+State = Ready | CallsPending | Resolving | Stepped
 
 
 @immutable

@@ -55,7 +55,7 @@ class Measures:
 
     @classmethod
     def of(cls, context_window: int, size: int, fixed: int, correction: float, *, exceeded: bool) -> Measures:
-        """The measures of a request of `size` tokens; `exceeded` says that the provider refused it as too long."""
+        """The measures of a request of `size` tokens; `exceeded`: the provider refused it as too long."""
         limit = int(context_window / correction)
         return cls(min(limit, size) if exceeded else limit, fixed)
 
@@ -64,17 +64,17 @@ class Measures:
         return int(part * self.context_window) - self.fixed
 
 
-def chain(mode: CompactionMode, again: int = 0) -> tuple[CompactionMode, ...]:
-    """The modes to try, in order. `again` counts the compactions of the same step that did not free enough room."""
-    if again > 1:
+def chain(mode: CompactionMode, failed_compactions: int = 0) -> tuple[CompactionMode, ...]:
+    """The modes to try, in order. `failed_compactions` counts the compactions of the same step that did not free enough room."""
+    if failed_compactions > 1:
         return ()
     match mode:
         case "self_compact_all":
-            return (mode, "self_compact_sliding_window", "all") if not again else (mode, "all")
+            return (mode, "self_compact_sliding_window", "all") if not failed_compactions else (mode, "all")
         case "self_compact_sliding_window":
-            return (mode, "all") if not again else ("self_compact_all", "all")
+            return (mode, "all") if not failed_compactions else ("self_compact_all", "all")
         case "sliding_window":
-            return (mode, "all") if not again else ("all",)
+            return (mode, "all") if not failed_compactions else ("all",)
         case "all":
             return (mode,)
 
@@ -87,20 +87,20 @@ def split(
     The input of the current run always remains, and so do calls without returns.
     """
     rows = messages[1:]
-    stays = newest_input(rows, run_id) if run_id else frozenset()
+    remaining_ids = newest_input(rows, run_id) if run_id else frozenset()
     system = tokens(messages[:1])
     least = 1 if run_id else 2  # a run needs room, an API caller wants fewer messages
-    places = [place for place in cuts(rows) if _shrinks(rows[:place], stays, least)]
+    places = [place for place in cuts(rows) if _shrinks(rows[:place], remaining_ids, least)]
     if mode in ("all", "self_compact_all"):
-        place = _everything(rows, places, measures.share(HALF) - system, stays, run_id)
+        place = _everything(rows, places, measures.share(HALF) - system, remaining_ids, run_id)
     else:
         share = min(1.0, max(0.0, settings.sliding_window_percentage))
-        place = _sliding(rows, places, share, measures.share(1 - share) - system, stays)
+        place = _sliding(rows, places, share, measures.share(1 - share) - system, remaining_ids)
     if place is None:
         return None
-    kept = without(rows, place, stays)
-    gone = tuple(row for row in rows[:place] if row.id not in stays)
-    return Split(gone, kept, tuple(messages[: place + 1]))
+    remaining = without(rows, place, remaining_ids)
+    leaving = tuple(row for row in rows[:place] if row.id not in remaining_ids)
+    return Split(leaving, remaining, tuple(messages[: place + 1]))
 
 
 def room_for_summary(system: Message, kept: Sequence[Message], measures: Measures) -> int:
@@ -109,14 +109,14 @@ def room_for_summary(system: Message, kept: Sequence[Message], measures: Measure
     return min(int(SUMMARY_SHARE * limit), threshold(limit) - measures.fixed - tokens([system, *kept]))
 
 
-def merged(own: CompactionSettings | None, given: CompactionSettings | None) -> CompactionSettings:
+def merged(own: CompactionSettings | None, requested: CompactionSettings | None) -> CompactionSettings:
     """The agent's settings with those of a request on top; a different mode uses its own prompt (run-time digest 6.7)."""
     settings = own or CompactionSettings()
-    if given is None:
+    if requested is None:
         return settings
-    changes = {name: getattr(given, name) for name in given.model_fields_set if getattr(given, name) is not None}
-    if "clip_chars" in given.model_fields_set:
-        changes["clip_chars"] = given.clip_chars
+    changes = {name: getattr(requested, name) for name in requested.model_fields_set if getattr(requested, name) is not None}
+    if "clip_chars" in requested.model_fields_set:
+        changes["clip_chars"] = requested.clip_chars
     if changes.get("mode", settings.mode) != settings.mode:
         settings = settings.model_copy(update={"prompt": None})
     return settings.model_copy(update=changes)
@@ -131,16 +131,16 @@ def summariser(config: LLMConfig, settings: CompactionSettings | None = None) ->
     return reasoning_defaults(config.model_copy(update=plain), AgentType.LETTA_V1)
 
 
-def _shrinks(rows: Sequence[Message], stays: frozenset[str], least: int) -> bool:
+def _shrinks(rows: Sequence[Message], remaining_ids: frozenset[str], least: int) -> bool:
     """Whether enough leaves the window to justify a summary: at least one conversational row, and at least `least` rows in
     all.
     """
-    gone = [row for row in rows if row.id not in stays]
-    return len(gone) >= least and any(row.role != "summary" for row in gone)
+    leaving = [row for row in rows if row.id not in remaining_ids]
+    return len(leaving) >= least and any(row.role != "summary" for row in leaving)
 
 
 def _everything(
-    rows: Sequence[Message], places: Sequence[int], room: int, stays: frozenset[str], run_id: str | None
+    rows: Sequence[Message], places: Sequence[int], room: int, remaining_ids: frozenset[str], run_id: str | None
 ) -> int | None:
     """The last possible cut. The newest step of the current run remains if there is room, because the model has not seen its
     returns yet.
@@ -149,19 +149,21 @@ def _everything(
         return None
     place = places[-1]
     steps = [each for each in places[:-1] if run_id and any(row.run_id == run_id and row.step_id for row in rows[each:place])]
-    if steps and tokens(without(rows, steps[-1], stays)) <= room:
+    if steps and tokens(without(rows, steps[-1], remaining_ids)) <= room:
         return steps[-1]
     return place
 
 
-def _sliding(rows: Sequence[Message], places: Sequence[int], share: float, room: int, stays: frozenset[str]) -> int | None:
+def _sliding(
+    rows: Sequence[Message], places: Sequence[int], share: float, room: int, remaining_ids: frozenset[str]
+) -> int | None:
     """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (run-time digest
     6.3).
     """
     inner = [place for place in places if place < len(rows)]
     for number in range(1, round((1.0 - share) / WIDER) + 1):
-        upto = round((share + number * WIDER) * (len(rows) + 1)) - 1
-        fitting = [place for place in inner if place <= upto]
-        if fitting and tokens(without(rows, fitting[-1], stays)) < room:
-            return fitting[-1]
+        end = round((share + number * WIDER) * (len(rows) + 1)) - 1
+        cuts_before = [place for place in inner if place <= end]
+        if cuts_before and tokens(without(rows, cuts_before[-1], remaining_ids)) < room:
+            return cuts_before[-1]
     return None

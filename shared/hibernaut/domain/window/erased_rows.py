@@ -1,8 +1,8 @@
-"""What becomes of the rows of a log when a person is erased whose messages stand in it. Pure.
+"""The erasure of a person's messages from the rows of a log. Pure.
 
-Rows stay where they are, so that calls keep their returns, forks their shared rows, and cursors their places; what they say goes. The turn of a person is
-their message and every row up to the next message from somebody else, and each further row of the same run. In a group, what other agents answered
-belongs to it too.
+Rows stay where they are, so that calls keep their returns, forks their shared rows, and cursors their places; their contents are removed. The turn of a person is
+their message and every row up to the next message from somebody else, and each further row of the same run. In a group, the answers of other agents
+belong to it too.
 """
 
 from __future__ import annotations
@@ -15,30 +15,34 @@ from hibernaut.schemas.ids import derived_otid
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 
 ERASED = "(erased)"
-"""The text in place of what a row said, and of the sender of an erased message: by it a worker that begins again knows the turn."""
+"""The text that replaces the contents of a row and the sender of an erased message: a worker that resumes recognises the turn by it."""
 _OF_AN_ANSWER = ("type", "tool_call_id", "approve", "status")
-"""What is kept of the answer to an approval request."""
+"""The retained fields of an answer to an approval request."""
 
 
-def erase_rows(rows: Sequence[Message], at: LogCursor, senders: Collection[str] | None) -> tuple[list[Message], LogCursor]:
+def erase_rows(rows: Sequence[Message], cursor: LogCursor, senders: Collection[str] | None) -> tuple[list[Message], LogCursor]:
     """The rows of a page of a log that are to be rewritten, as they are then, and the cursor behind the page.
 
-    `at`: the cursor before the page. `senders`: the values of `sender_id` that mean the person; None: every row is to be erased. Summaries after an erased
-    row are erased, because they may tell of it. The system message is compiled anew elsewhere.
+    `cursor`: the cursor before the page. `senders`: the values of `sender_id` that mean the person; None: every row is to be erased. Summaries after an erased
+    row are erased, because they may repeat it. The system message is compiled anew elsewhere.
     """
     found: list[Message] = []
     for row in rows:
         if row.role == "system" and row.otid is None and row.sender_id is None:
-            at = at.model_copy(update={"after": row.id})
+            cursor = cursor.model_copy(update={"after": row.id})
             continue
-        at = _at(row, at, senders)
-        told = senders is None or at.within or bool(row.run_id and row.run_id == at.run_id and not _is_typed(row))
-        told = told or (at.erased and _is_relayed(row) and row.sender_id is None)  # a digest of what was said before
-        if told or (row.role == "summary" and at.erased):
-            at = at.model_copy(update={"erased": True, "rows": at.rows + 1})
+        cursor = _at(row, cursor, senders)
+        belongs_to_person = (
+            senders is None or cursor.within or bool(row.run_id and row.run_id == cursor.run_id and not _is_typed(row))
+        )
+        belongs_to_person = belongs_to_person or (
+            cursor.erased and _is_relayed(row) and row.sender_id is None
+        )  # A digest of earlier messages.
+        if belongs_to_person or (row.role == "summary" and cursor.erased):
+            cursor = cursor.model_copy(update={"erased": True, "rows": cursor.rows + 1})
             if not is_erased(row):
                 found.append(erased(row))
-    return found, at
+    return found, cursor
 
 
 def _at(row: Message, at: LogCursor, senders: Collection[str] | None) -> LogCursor:
@@ -51,18 +55,18 @@ def _at(row: Message, at: LogCursor, senders: Collection[str] | None) -> LogCurs
 
 
 def _is_typed(row: Message) -> bool:
-    """Whether a row begins what somebody says: no step of a run has written it."""
+    """Whether a row is a message from outside: no step of a run has written it."""
     return row.role in ("user", "system") and row.step_id is None
 
 
 def _is_relayed(row: Message) -> bool:
-    """Whether a row tells an agent what the other agents of its group have said. It begins nobody's turn."""
+    """Whether a row reports the sayings of an agent's group to the agent. It begins no turn of a person."""
     told_by_server = row.role == "system" and row.group_id is not None
     return told_by_server and (row.sender_id is None or row.sender_id.startswith("agent-"))
 
 
 def erased(row: Message) -> Message:
-    """The row without what it said. Its calls and returns keep their ids and names."""
+    """The row without its contents. Its calls and returns keep their ids and names."""
     calls = [ToolCall(id=one.id, function=FunctionCall(name=one.function.name, arguments="{}")) for one in row.tool_calls or ()]
     returns = [ToolReturn(tool_call_id=one.tool_call_id, status=one.status, func_response=ERASED) for one in row.tool_returns]
     answers = [{name: one[name] for name in _OF_AN_ANSWER if name in one} for one in row.approvals or ()]
@@ -91,5 +95,5 @@ def erased(row: Message) -> Message:
 
 
 def is_erased(row: Message) -> bool:
-    """Whether nothing is left of what a row said."""
+    """Whether the contents of a row are already erased."""
     return row == erased(row)

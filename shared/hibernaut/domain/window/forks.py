@@ -20,11 +20,11 @@ def shared(rows: Sequence[Message], upto: str | None = None) -> list[Message]:
 
 def settled(rows: Sequence[Message]) -> list[Message]:
     """The rows without the newest reply if one of its calls has no return. Older replies with open calls are not affected."""
-    kept = list(rows)
-    while waiting := {call.id for call in open_at_end(kept)}:
-        while waiting:
-            waiting -= {call.id for call in kept.pop().tool_calls or ()}
-    return kept
+    remaining = list(rows)
+    while open_ids := {call.id for call in open_at_end(remaining)}:
+        while open_ids:
+            open_ids -= {call.id for call in remaining.pop().tool_calls or ()}
+    return remaining
 
 
 def segments(head: Head, rows: Sequence[Message]) -> list[Segment]:
@@ -36,8 +36,8 @@ def segments(head: Head, rows: Sequence[Message]) -> list[Segment]:
     homes = {message_id: home(head.segments, message_id) for message_id in pinned}
     found = [_trimmed(one, head.window.cut or "", last, homes) for one in head.segments]
     own = max((one.upto for one in head.segments), default="") < last
-    also = [message_id for message_id in pinned if homes[message_id] is None]
-    found.append(Segment(conversation=head.id, after=head.window.cut if own else None, upto=last if own else "", also=also))
+    own_pins = [message_id for message_id in pinned if homes[message_id] is None]
+    found.append(Segment(conversation=head.id, after=head.window.cut if own else None, upto=last if own else "", also=own_pins))
     return [one for one in found if one.upto or one.also]
 
 

@@ -28,18 +28,18 @@ class OpenCall:
 
 def open_at_end(rows: Sequence[Message]) -> list[OpenCall]:
     """The open calls at the end of a log, in order; `rows` are its last LAST_ROWS rows, oldest first."""
-    asked: list[OpenCall] = []
+    open_calls: list[OpenCall] = []
     for row in rows:
         if row.role == "assistant" or (row.role == "approval" and row.tool_calls):
             if row.role == "assistant":
-                asked = []
-            asked += [OpenCall(call.id, call.function.name, row.step_id) for call in row.tool_calls or ()]
+                open_calls = []
+            open_calls += [OpenCall(call.id, call.function.name, row.step_id) for call in row.tool_calls or ()]
         elif row.role == "tool":
-            returned = [each.tool_call_id for each in row.tool_returns] or [row.tool_call_id or ""]
-            asked = [call for call in asked if call.id not in returned]
+            returned_ids = [each.tool_call_id for each in row.tool_returns] or [row.tool_call_id or ""]
+            open_calls = [call for call in open_calls if call.id not in returned_ids]
         elif row.role != "approval":
-            asked = []  # a later row follows: only open calls at the end of a log can be closed
-    return asked
+            open_calls = []  # a later row follows: only open calls at the end of a log can be closed
+    return open_calls
 
 
 @immutable

@@ -1,5 +1,5 @@
-"""The window as a model is sent it, which differs from the log: long tool returns are clipped, the system message is the frozen one, and
-updates of memory stand at the end of the messages that they were told with.
+"""The window as it is sent to a model, which differs from the log: long tool returns are clipped, the system message is the frozen one, and
+updates of memory are at the end of the messages that carry them.
 
 The result depends on the rows alone, so a request begins with the bytes of the request before it (invariant 10).
 """
@@ -32,33 +32,33 @@ def as_sent(messages: Sequence[Message], context_window: int, *, updated: bool =
     """
     longest = max(SHORTEST_CLIP, int(RETURN_SHARE * context_window * CHARACTERS_PER_TOKEN))
     frozen = messages[0].frozen if messages else None
-    told: dict[str, list[MemoryUpdate]] = {}
+    updates_by_message: dict[str, list[MemoryUpdate]] = {}
     for update in frozen.updates if frozen and updated else ():
-        told.setdefault(update.message_id, []).append(update)
-    sent = [_heard(row, longest) for row in messages]
+        updates_by_message.setdefault(update.message_id, []).append(update)
+    rows = [_clipped_row(row, longest) for row in messages]
     if frozen is not None:
-        sent[0] = _frozen(messages[0], frozen)
-    if told:
-        sent = [_told(row, told.pop(row.id)) if row.id in told else row for row in sent]
-        sent[0] = _told(sent[0], [update for updates in told.values() for update in updates])
-    return tuple(sent)
+        rows[0] = _frozen(messages[0], frozen)
+    if updates_by_message:
+        rows = [_with_updates(row, updates_by_message.pop(row.id)) if row.id in updates_by_message else row for row in rows]
+        rows[0] = _with_updates(rows[0], [update for updates in updates_by_message.values() for update in updates])
+    return tuple(rows)
 
 
-def after_drop(messages: Sequence[Message], kept: Sequence[Message]) -> tuple[Message, ...]:
-    """The rows that are kept of a window as it was sent. The updates of dropped rows stand in the system message, as `as_sent` will put
-    them.
+def after_drop(messages: Sequence[Message], remaining: Sequence[Message]) -> tuple[Message, ...]:
+    """The remaining rows of a window as it was sent. The updates of dropped rows move to the system message, as in
+    `as_sent`.
     """
-    frozen, ids = kept[0].frozen, {row.id for row in kept}
-    gone = {row.id for row in messages} - ids
-    lost = [update for update in frozen.updates if update.message_id in gone] if frozen else []
-    if frozen is None or not lost:
-        return tuple(kept)
+    frozen, ids = remaining[0].frozen, {row.id for row in remaining}
+    dropped_ids = {row.id for row in messages} - ids
+    lost_updates = [update for update in frozen.updates if update.message_id in dropped_ids] if frozen else []
+    if frozen is None or not lost_updates:
+        return tuple(remaining)
     orphans = [update for update in frozen.updates if update.message_id not in ids]
-    return (_told(_frozen(kept[0], frozen), orphans), *kept[1:])
+    return (_with_updates(_frozen(remaining[0], frozen), orphans), *remaining[1:])
 
 
 def message_for_update(messages: Sequence[Message], run_id: str) -> Message | None:
-    """The newest message of a run that an update can be told in, before the run has asked its model; None: there is none."""
+    """The newest message of a run that can carry an update, before the run has called its model; None if there is none."""
     return next((row for row in reversed(messages) if row.run_id == run_id and row.role in _TELLING), None)
 
 
@@ -82,15 +82,15 @@ def _frozen(row: Message, frozen: FrozenPrompt) -> Message:
     )
 
 
-def _told(row: Message, updates: Sequence[MemoryUpdate]) -> Message:
+def _with_updates(row: Message, updates: Sequence[MemoryUpdate]) -> Message:
     """The row with these updates at its end."""
     if not updates:
         return row
     size = tokens_of(row) + sum(update.tokens for update in updates)
     text = "\n\n".join(update.text for update in updates)
     if row.role == "tool" and row.tool_returns:
-        *others, last = [each.func_response or "" for each in row.tool_returns]
-        row = _with_returns(row, [*others, f"{last}\n\n{text}"])
+        *earlier_returns, last = [each.func_response or "" for each in row.tool_returns]
+        row = _with_returns(row, [*earlier_returns, f"{last}\n\n{text}"])
     elif row.role == "system" and row.otid is None:
         row = row.model_copy(update={"content": [TextContent(text=f"{row.text()}\n\n{text}")]})
     else:
@@ -98,8 +98,8 @@ def _told(row: Message, updates: Sequence[MemoryUpdate]) -> Message:
     return row.model_copy(update={"tokens": size})
 
 
-def _heard(row: Message, longest: int) -> Message:
-    """What others than the model said: tool returns clipped, and nothing in it that looks like an update of memory."""
+def _clipped_row(row: Message, longest: int) -> Message:
+    """The row of another author than the model: tool returns clipped, and without text that looks like an update of memory."""
     role = row.role
     if role == "tool" and row.tool_returns:
         texts = [each.func_response or "" for each in row.tool_returns]

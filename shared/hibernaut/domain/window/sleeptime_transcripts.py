@@ -1,4 +1,4 @@
-"""What a sleep-time agent is told of a conversation: lines as in Letta V1 (run-time digest 9.3), and our own words around them. Pure."""
+"""The transcript of a conversation for a sleep-time agent: lines as in Letta V1 (run-time digest 9.3), and our own words around them. Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def report(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
     """The message with these lines, by conversation. Only several conversations, or one that is not the agent's own, are named (`""`: its own)."""
     texts = [_INTRODUCTION]
     for conversation, lines in parts:
-        named = f" in the conversation {conversation}" if conversation else ""
-        texts.append("\n".join([f"What was said{named}:", *lines]))
+        suffix = f" in the conversation {conversation}" if conversation else ""
+        texts.append("\n".join([f"What was said{suffix}:", *lines]))
     return "\n\n".join(texts)
 
 
 def lines_of(row: Message, longest: int) -> list[str]:
-    """The lines of a row, each cut in its middle to `longest` characters; none for what is not told: system messages, returns of tools,
-    summaries, and what the server says to the agent itself.
+    """The lines of a row, each cut in its middle to `longest` characters; none for omitted rows: system messages, returns of tools,
+    summaries, and messages of the server to the agent itself.
     """
     return [_clipped(line.replace("\n", "\n  "), longest) for line in _lines(row)]
 
@@ -49,15 +49,15 @@ def _lines(row: Message) -> Iterator[str]:
     if row.role not in ("assistant", "approval"):
         return
     calls = row.tool_calls or []
-    spoken = [call for call in calls if call.function.name == SPEAKING]
+    speaking_calls = [call for call in calls if call.function.name == SPEAKING]
     for part in row.content:
         thought = _thought(part)
         if thought:
             yield f"assistant: <thinking>{thought}</thinking>"
     if text := row.text():
-        yield f"assistant: <thinking>{text}</thinking>" if spoken else f"assistant: {text}"
+        yield f"assistant: <thinking>{text}</thinking>" if speaking_calls else f"assistant: {text}"
     for call in calls:
-        yield f"assistant: {_said(call)}" if call in spoken else f"assistant: Calling tool {call.function.name}"
+        yield f"assistant: {_spoken_text(call)}" if call in speaking_calls else f"assistant: Calling tool {call.function.name}"
 
 
 def _thought(part: object) -> str:
@@ -70,7 +70,7 @@ def _thought(part: object) -> str:
             return ""
 
 
-def _said(call: ToolCall) -> str:
+def _spoken_text(call: ToolCall) -> str:
     arguments = json_object(call.function.arguments) or {}
     return str(arguments.get("message", ""))
 

@@ -72,16 +72,16 @@ def with_prompt(settings: CompactionSettings | None) -> CompactionSettings | Non
 
 def request(transcript: str, before: str, part: int, parts: int) -> str:
     """The user message for a summariser: one part of the transcript, and the summary of the previous parts."""
-    known = f"<summary_so_far>\n{before}\n</summary_so_far>\n\n" if before else ""
-    which = f"This is part {part} of {parts} of the messages. " if parts > 1 else ""
+    earlier = f"<summary_so_far>\n{before}\n</summary_so_far>\n\n" if before else ""
+    part_note = f"This is part {part} of {parts} of the messages. " if parts > 1 else ""
     return (
-        f"{known}<start_transcript>\n{transcript}\n<end_transcript>\n\n"
-        f"{which}Write the summary{' of everything so far: of the summary above and of these messages together' if before else ''}."
+        f"{earlier}<start_transcript>\n{transcript}\n<end_transcript>\n\n"
+        f"{part_note}Write the summary{' of everything so far: of the summary above and of these messages together' if before else ''}."
     )
 
 
 def body(answer: str, *, acknowledged: bool) -> str:
-    """The summary in a summariser's answer. `acknowledged`: the prompt asked for tags, so text outside the tags is dropped."""
+    """The summary in a summariser's answer. `acknowledged`: the prompt requested tags, so text outside the tags is dropped."""
     found = _SUMMARY.search(answer) if acknowledged else None
     return storable(found[1] if found and found[1].strip() else answer).strip()
 
@@ -96,9 +96,9 @@ def clipped(summary: str, clip_chars: int | None, room: int) -> str:
     return text
 
 
-def packed(summary: str, hidden: int, stats: CompactionStats, now: datetime, timezone: str) -> str:
-    """The summary in its envelope. `hidden` is the number of messages that are stored but outside the window."""
-    message = f"{_NOTE} ({hidden} are stored in recall memory, where they can be searched). This is a summary of them:\n{summary}"
+def packed(summary: str, outside_window: int, stats: CompactionStats, now: datetime, timezone: str) -> str:
+    """The summary in its envelope. `outside_window` is the number of messages that are stored but outside the window."""
+    message = f"{_NOTE} ({outside_window} are stored in recall memory, where they can be searched). This is a summary of them:\n{summary}"
     envelope = {
         "type": "system_alert",
         "message": message,

@@ -22,10 +22,10 @@ def pieces(rows: Sequence[Message], room: int) -> list[str]:
     """The transcript in pieces of at most `room` tokens, at most MOST_PIECES. Nothing is left out if it fits, but
     the server's updates of memory.
     """
-    room, said = max(room, 1), [without_updates(row) for row in rows]
+    room, plain_rows = max(room, 1), [without_updates(row) for row in rows]
     longest: int | None = None
     while True:
-        lines = [line for row in said for line in _lines(row, longest)]
+        lines = [line for row in plain_rows for line in _lines(row, longest)]
         found = list(_packed(lines, room))
         if len(found) <= MOST_PIECES:
             return found
@@ -44,10 +44,10 @@ def _lines(row: Message, longest: int | None) -> Iterator[str]:
         return
     images = sum(part.type == "image" for part in row.content)
     text = " ".join(part for part in (unwrapped(row), f"[{images} images]" if images else "") if part)
-    made = ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
-    if text or made:
+    calls = ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
+    if text or calls:
         role = "assistant" if row.role == "approval" else row.role
-        yield _clipped(f"[{role}] {text}{' -> ' if text and made else '-> ' if made else ''}{made}", longest)
+        yield _clipped(f"[{role}] {text}{' -> ' if text and calls else '-> ' if calls else ''}{calls}", longest)
 
 
 def _clipped(text: str, longest: int | None) -> str:
@@ -59,17 +59,17 @@ def _clipped(text: str, longest: int | None) -> str:
 
 def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
     """Lines joined into pieces of at most `room` tokens; a longer line is divided."""
-    held: list[str] = []
-    used = 0
+    gathered: list[str] = []
+    size = 0
     for line in lines:
-        for part, needed in _divided(line, room):
-            if held and used + needed > room:
-                yield "\n".join(held)
-                held, used = [], 0
-            held.append(part)
-            used += needed
-    if held:
-        yield "\n".join(held)
+        for part, tokens_of_part in _divided(line, room):
+            if gathered and size + tokens_of_part > room:
+                yield "\n".join(gathered)
+                gathered, size = [], 0
+            gathered.append(part)
+            size += tokens_of_part
+    if gathered:
+        yield "\n".join(gathered)
 
 
 def _divided(line: str, room: int) -> Iterator[tuple[str, int]]:

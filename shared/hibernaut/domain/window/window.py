@@ -59,9 +59,9 @@ def measured(messages: Sequence[Message]) -> None:
             row.tokens = tokens_of(row)
 
 
-def correction(counted: int, reported: int) -> float:
+def correction(our_tokens: int, reported_tokens: int) -> float:
     """The ratio of the provider's count of the newest request to ours; 1 if it is unknown or implausible."""
-    return max(LEAST, min(MOST, reported / counted)) if _is_credible(counted, reported) else 1.0
+    return max(LEAST, min(MOST, reported_tokens / our_tokens)) if _is_credible(our_tokens, reported_tokens) else 1.0
 
 
 def correction_for(head: Head, model: str, messages: Sequence[Message], fixed_tokens: int) -> float:
@@ -73,20 +73,20 @@ def correction_for(head: Head, model: str, messages: Sequence[Message], fixed_to
     if head.measured_with == model and _is_credible(head.counted, head.reported):
         return correction(head.counted, head.reported)
     factors = factors_of(model)
-    size = sum(factors[kind_of(_said(row))] * tokens_of(row) for row in messages)
+    size = sum(factors[kind_of(_row_text(row))] * tokens_of(row) for row in messages)
     whole = tokens(messages) + fixed_tokens
     return (size + factors["json"] * fixed_tokens) / whole if whole else 1.0
 
 
-def _is_credible(counted: int, reported: int) -> bool:
-    return counted > 0 and reported >= INCREDIBLE * counted
+def _is_credible(our_tokens: int, reported_tokens: int) -> bool:
+    return our_tokens > 0 and reported_tokens >= INCREDIBLE * our_tokens
 
 
-def _said(row: Message) -> str:
-    """The text that stands for a row: what was said, or the longest of its returns or arguments."""
-    others = [answer.func_response or "" for answer in row.tool_returns]
-    others += [call.function.arguments for call in row.tool_calls or ()]
-    return row.text() or max(others, key=len, default="")
+def _row_text(row: Message) -> str:
+    """The text that stands for a row: its text, or the longest of its returns or arguments."""
+    other_texts = [answer.func_response or "" for answer in row.tool_returns]
+    other_texts += [call.function.arguments for call in row.tool_calls or ()]
+    return row.text() or max(other_texts, key=len, default="")
 
 
 def threshold(context_window: int) -> int:
@@ -108,8 +108,8 @@ def cuts(rows: Sequence[Message]) -> list[int]:
     A cut is possible where a turn or a step begins, never between a call and its return. The newest calls without a return
     remain, with all rows after them.
     """
-    held = _held(rows)
-    return [place for place in range(1, len(rows) + 1) if not held[place] and _begins(rows, place)]
+    separates_call = _separating(rows)
+    return [place for place in range(1, len(rows) + 1) if not separates_call[place] and _begins(rows, place)]
 
 
 def turn_starts(rows: Sequence[Message]) -> list[int]:
@@ -127,9 +127,9 @@ def newest_input(rows: Sequence[Message], run_id: str | None = None) -> frozense
     return frozenset(row.id for row in rows[starts[-1] : end])
 
 
-def without(rows: Sequence[Message], place: int, stays: Collection[str] = ()) -> tuple[Message, ...]:
-    """The rows from a position on, and the earlier rows whose ids are in `stays`."""
-    return (*(row for row in rows[:place] if row.id in stays), *rows[place:])
+def without(rows: Sequence[Message], place: int, remaining_ids: Collection[str] = ()) -> tuple[Message, ...]:
+    """The rows from a position on, and the earlier rows whose ids are in `remaining_ids`."""
+    return (*(row for row in rows[:place] if row.id in remaining_ids), *rows[place:])
 
 
 def drop_oldest_turns(messages: Sequence[Message], goal_tokens: int, run_id: str | None = None) -> tuple[Message, ...]:
@@ -144,37 +144,39 @@ def drop_oldest_turns(messages: Sequence[Message], goal_tokens: int, run_id: str
     starts = turn_starts(body)
     places = cuts(body)
     newest = next((place for place, row in enumerate(body) if row.id in inputs), -1)
-    whole = [place for place in starts if place in places and place <= newest]
+    turn_places = [place for place in starts if place in places and place <= newest]
     last = max((place for place in places if place < len(body)), default=0)
     steps = [place for place in places if newest < place <= last]
-    kept = tuple(body)
-    for place in [*whole, *steps]:
-        if tokens(kept) <= room:
+    remaining = tuple(body)
+    for place in [*turn_places, *steps]:
+        if tokens(remaining) <= room:
             break
-        kept = without(body, place, inputs)
-    if summary and tokens(kept) > room:
+        remaining = without(body, place, inputs)
+    if summary and tokens(remaining) > room:
         summary = ()
-    return (*messages[:1], *summary, *kept)
+    return (*messages[:1], *summary, *remaining)
 
 
-def narrowed(before: Window, messages: Sequence[Message], kept: Sequence[Message], summary: str | None = None) -> Window:
-    """The stored form of a window that contains only `kept`: rows before the cut are pinned. `summary` is the id of a new
+def narrowed(before: Window, messages: Sequence[Message], remaining: Sequence[Message], summary: str | None = None) -> Window:
+    """The stored form of a window that contains only `remaining`: rows before the cut are pinned. `summary` is the id of a new
     summary.
 
     `messages` is the previous window; both sequences begin with the system message.
     """
-    pinned, stays = set(before.pinned), {row.id for row in kept}
-    gone = [place for place, row in enumerate(messages) if row.id not in pinned and row.id not in stays]
-    last = gone[-1] if gone else -1
+    pinned, remaining_ids = set(before.pinned), {row.id for row in remaining}
+    dropped_places = [place for place, row in enumerate(messages) if row.id not in pinned and row.id not in remaining_ids]
+    last = dropped_places[-1] if dropped_places else -1
     before_cut = {row.id for row in messages[: last + 1]} | pinned
-    pins = [row.id for row in kept if row.id in before_cut]
-    return Window(pinned=[*pins[:1], *([summary] if summary else []), *pins[1:]], cut=messages[last].id if gone else before.cut)
+    pins = [row.id for row in remaining if row.id in before_cut]
+    return Window(
+        pinned=[*pins[:1], *([summary] if summary else []), *pins[1:]], cut=messages[last].id if dropped_places else before.cut
+    )
 
 
 def _apart(rows: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """The summaries at the beginning, and the other rows."""
-    said = next((place for place, row in enumerate(rows) if row.role != "summary"), len(rows))
-    return tuple(rows[:said]), tuple(rows[said:])
+    first_other = next((place for place, row in enumerate(rows) if row.role != "summary"), len(rows))
+    return tuple(rows[:first_other]), tuple(rows[first_other:])
 
 
 def _begins(rows: Sequence[Message], place: int) -> bool:
@@ -193,21 +195,21 @@ def _is_same_input(rows: Sequence[Message], place: int) -> bool:
     return place > 0 and is_input(rows[place - 1]) and rows[place - 1].run_id == rows[place].run_id
 
 
-def _held(rows: Sequence[Message]) -> list[bool]:
+def _separating(rows: Sequence[Message]) -> list[bool]:
     """For each position, whether it separates a call from its return. Providers may reuse a call id in two steps: the newest call
     counts.
     """
-    held = [False] * (len(rows) + 1)
-    asked: dict[str, int] = {}
+    separates = [False] * (len(rows) + 1)
+    open_calls: dict[str, int] = {}
     newest = -1
     for place, row in enumerate(rows):
         for call in row.tool_calls or ():
-            asked[call.id] = newest = place
+            open_calls[call.id] = newest = place
         if row.role == "tool":
             for call_id in [each.tool_call_id for each in row.tool_returns] or [row.tool_call_id or ""]:
-                if call_id in asked:
-                    begun = asked.pop(call_id)
-                    held[begun + 1 : place + 1] = [True] * (place - begun)
-    if newest in asked.values():
-        held[newest + 1 :] = [True] * (len(rows) - newest)
-    return held
+                if call_id in open_calls:
+                    call_place = open_calls.pop(call_id)
+                    separates[call_place + 1 : place + 1] = [True] * (place - call_place)
+    if newest in open_calls.values():
+        separates[newest + 1 :] = [True] * (len(rows) - newest)
+    return separates

@@ -44,10 +44,10 @@ class DeltaRenderer:
     streamed so far.
     """
 
-    def __init__(self, actor: Actor, stamp: Stamp, how: Rendering, *, parallel: bool) -> None:
+    def __init__(self, actor: Actor, stamp: Stamp, rendering: Rendering, *, parallel: bool) -> None:
         self._actor = actor
         self._stamp = stamp
-        self._how = how
+        self._how = rendering
         self._parallel = parallel
         self._calls: dict[int, _DeltaCall] = {}
         self._type: DeltaType | None = None
@@ -96,8 +96,8 @@ class DeltaRenderer:
 
     def _unique(self, delta: Delta) -> str:
         """The id of the call in its row: two calls of one reply may have the same provider id (`model_requests.calls_of`)."""
-        taken = {call.id for call in self._calls.values()}
-        call_id = delta.call_id if delta.call_id and delta.call_id not in taken else f"{delta.call_id or 'call'}_{delta.index}"
+        ids = {call.id for call in self._calls.values()}
+        call_id = delta.call_id if delta.call_id and delta.call_id not in ids else f"{delta.call_id or 'call'}_{delta.index}"
         return storable(call_id)
 
     def _begin(self, call: _DeltaCall, name: str) -> None:
@@ -150,11 +150,11 @@ class DeltaRenderer:
         if kind != self._type:
             self._type, self._index = kind, self._index + 1
         self.shown.add(kind)
-        held = kind == "approval_request_message"
+        is_approval = kind == "approval_request_message"
         self._out.append(
             DeltaEvent(
                 message_type=kind,
-                message_id=self._stamp.approval_id if held else self._stamp.assistant_id,
+                message_id=self._stamp.approval_id if is_approval else self._stamp.assistant_id,
                 step_id=self._stamp.step_id,
                 index=self._index,
                 text=text,
@@ -185,8 +185,8 @@ def _storable_native(native: NativeReply | None) -> NativeReply | None:
     """None where an item holds text that cannot be stored: changed items are of no use to their provider."""
     if native is None:
         return None
-    written = json.dumps(native.items, ensure_ascii=False)
-    return native if storable(written) == written else None
+    serialised = json.dumps(native.items, ensure_ascii=False)
+    return native if storable(serialised) == serialised else None
 
 
 def _storable(part: ReasoningPart) -> ReasoningPart:

@@ -77,13 +77,13 @@ class Rendering:
         return self.legacy and self.use_assistant_message and tool == self.assistant_tool
 
 
-def render(message: Message, how: Rendering) -> list[LettaMessage]:
+def render(message: Message, rendering: Rendering) -> list[LettaMessage]:
     """The messages of one row, in order."""
-    shown = _shown(message, how)
-    return shown if how.types is None else [one for one in shown if one.message_type in how.types]
+    messages = _shown(message, rendering)
+    return messages if rendering.types is None else [one for one in messages if one.message_type in rendering.types]
 
 
-def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
+def _shown(message: Message, rendering: Rendering) -> list[LettaMessage]:
     if message.role in ("assistant", "tool") and group_turns.is_group(message.agent_id):
         return _in_group(message)
     match message.role:
@@ -92,13 +92,13 @@ def _shown(message: Message, how: Rendering) -> list[LettaMessage]:
         case "user":
             return [UserMessage(content=_user_content(message), **_common(message))]
         case "summary":
-            return [_summary(message, how)]
+            return [_summary(message, rendering)]
         case "assistant":
-            return _assistant(message, how)
+            return _assistant(message, rendering)
         case "tool":
-            return _tool(message, how)
+            return _tool(message, rendering)
         case "approval":
-            return _approval(message, how)
+            return _approval(message, rendering)
     assert_never(message.role)
 
 
@@ -133,16 +133,16 @@ def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Re
 
 
 def _in_group(message: Message) -> list[LettaMessage]:
-    """What the agents of a group have said in a turn, each under its name. The choice of the next speaker is not shown, unless it failed."""
+    """The sayings of a group's agents in a turn, each under the agent's name. The choice of the next speaker is not shown, unless it failed."""
     if message.role == "assistant":
         text = message.text()
         return [SystemMessage(content=text, **_common(message))] if text else []
-    shown: list[LettaMessage] = []
+    messages: list[LettaMessage] = []
     for one in group_turns.shown_in(message):
-        common = _common(message, len(shown), name=one.name)
+        common = _common(message, len(messages), name=one.name)
         common["sender_id"] = one.agent_id
-        shown.append(SystemMessage(content=one.line, **common) if one.failed else AssistantMessage(content=one.text, **common))
-    return shown
+        messages.append(SystemMessage(content=one.line, **common) if one.failed else AssistantMessage(content=one.text, **common))
+    return messages
 
 
 def _user_content(message: Message) -> str | list[TextContent | ImageContent]:
@@ -153,9 +153,9 @@ def _user_content(message: Message) -> str | list[TextContent | ImageContent]:
     return unwrapped(message) if len(parts) == 1 and isinstance(first, TextContent) else parts
 
 
-def _summary(message: Message, how: Rendering) -> SummaryMessage | UserMessage:
+def _summary(message: Message, rendering: Rendering) -> SummaryMessage | UserMessage:
     text = message.text()
-    if not how.summaries and "summary_message" not in (how.types or ()):
+    if not rendering.summaries and "summary_message" not in (rendering.types or ()):
         return UserMessage(content=text, **_common(message))
     packed = json_object(text) or {}
     stats = packed.get("compaction_stats")
@@ -166,35 +166,35 @@ def _summary(message: Message, how: Rendering) -> SummaryMessage | UserMessage:
     )
 
 
-def _assistant(message: Message, how: Rendering) -> list[LettaMessage]:
-    shown = _thoughts_and_text(message, how)
-    rest: list[ToolCall] = []
+def _assistant(message: Message, rendering: Rendering) -> list[LettaMessage]:
+    messages = _thoughts_and_text(message, rendering)
+    other_calls: list[ToolCall] = []
     for call in message.tool_calls or ():
-        words = _words(call, how)
+        words = _words(call, rendering)
         if words is None:
-            rest.append(call)
+            other_calls.append(call)
         else:
-            shown.append(AssistantMessage(content=words, **_common(message, len(shown))))
-    if rest:
-        calls = _wire_calls(rest)
-        shown.append(ToolCallMessage(tool_call=calls[0], tool_calls=calls, **_common(message, len(shown))))
-    return shown
+            messages.append(AssistantMessage(content=words, **_common(message, len(messages))))
+    if other_calls:
+        calls = _wire_calls(other_calls)
+        messages.append(ToolCallMessage(tool_call=calls[0], tool_calls=calls, **_common(message, len(messages))))
+    return messages
 
 
-def _thoughts_and_text(message: Message, how: Rendering) -> list[LettaMessage]:
+def _thoughts_and_text(message: Message, rendering: Rendering) -> list[LettaMessage]:
     """The row's reasoning, then its text; the text is reasoning too if it is private to the agent."""
-    shown: list[LettaMessage] = []
+    messages: list[LettaMessage] = []
     for part in message.content:
-        thought = _thought(part, _common(message, len(shown)))
+        thought = _thought(part, _common(message, len(messages)))
         if thought is not None:
-            shown.append(thought)
+            messages.append(thought)
     text = message.text()
-    common = _common(message, len(shown))
-    if text and (how.legacy or how.text_is_reasoning):
-        shown.append(ReasoningMessage(reasoning=text, **common))
+    common = _common(message, len(messages))
+    if text and (rendering.legacy or rendering.text_is_reasoning):
+        messages.append(ReasoningMessage(reasoning=text, **common))
     elif text:
-        shown.append(AssistantMessage(content=text, **common))
-    return shown
+        messages.append(AssistantMessage(content=text, **common))
+    return messages
 
 
 def _thought(part: object, common: _RenderedFields) -> ReasoningMessage | HiddenReasoningMessage | None:
@@ -213,11 +213,11 @@ def _thought(part: object, common: _RenderedFields) -> ReasoningMessage | Hidden
             return None
 
 
-def _words(call: ToolCall, how: Rendering) -> str | None:
-    """The text that a call of the speaking tool says; None for other calls and for unreadable arguments."""
-    if not how.maps(call.function.name):
+def _words(call: ToolCall, rendering: Rendering) -> str | None:
+    """The text of a call of the speaking tool; None for other calls and for unreadable arguments."""
+    if not rendering.maps(call.function.name):
         return None
-    words = (json_object(call.function.arguments) or {}).get(how.assistant_kwarg)
+    words = (json_object(call.function.arguments) or {}).get(rendering.assistant_kwarg)
     return None if words is None else as_text(words)
 
 
@@ -225,7 +225,7 @@ def _wire_calls(calls: Sequence[ToolCall]) -> list[WireToolCall]:
     return [WireToolCall(name=call.function.name, arguments=call.function.arguments, tool_call_id=call.id) for call in calls]
 
 
-def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
+def _tool(message: Message, rendering: Rendering) -> list[LettaMessage]:
     returns = [
         WireToolReturn(
             tool_return=_returned(one),
@@ -238,7 +238,7 @@ def _tool(message: Message, how: Rendering) -> list[LettaMessage]:
     ] or [_old_return(message)]
     first = returns[0]
     # A refused message was not delivered, so the caller must see the error.
-    if how.maps(message.name) and first.status == "success":
+    if rendering.maps(message.name) and first.status == "success":
         return []
     return [
         ToolReturnMessage(
@@ -275,12 +275,12 @@ def _old_return(message: Message) -> WireToolReturn:
     )
 
 
-def _approval(message: Message, how: Rendering) -> list[LettaMessage]:
+def _approval(message: Message, rendering: Rendering) -> list[LettaMessage]:
     if message.tool_calls:
         calls = _wire_calls(message.tool_calls)
         request = ApprovalRequestMessage(tool_call=calls[0], tool_calls=calls, **_common(message))
         request.otid = message.id  # the whole id, including its prefix (digest 5.2)
-        return [*_thoughts_and_text(message, how), request]
+        return [*_thoughts_and_text(message, rendering), request]
     items = [_answer(item) for item in message.approvals] if message.approvals is not None else None
     first = next((item for item in items or () if isinstance(item, ApprovalReturn)), None)
     answer = ApprovalResponseMessage(

@@ -59,21 +59,21 @@ def sought(
     return FilteredPage(found)
 
 
-def page(rows: Sequence[Row], asked: Page, *, id_of: Callable[[Row], str], place: Callable[[Row], Place]) -> list[Row]:
+def page(rows: Sequence[Row], request: Page, *, id_of: Callable[[Row], str], place: Callable[[Row], Place]) -> list[Row]:
     """The rows of the requested page in its order: by `place`, then by id, rows without a place last.
 
     Raises: NotFound for an unknown cursor, unless it is to be ignored.
     """
-    ordered = in_order(rows, id_of=id_of, place=place, descending=asked.descending)
-    ids = [id_of(row) for row in ordered]
-    start = _index(ids, asked.after, asked, missing=-1) + 1
-    end = _index(ids, asked.before, asked, missing=len(ids))
-    found = ordered[start:end]
-    if asked.limit is None:
+    sorted_rows = in_order(rows, id_of=id_of, place=place, descending=request.descending)
+    ids = [id_of(row) for row in sorted_rows]
+    start = _index(ids, request.after, request, missing=-1) + 1
+    end = _index(ids, request.before, request, missing=len(ids))
+    found = sorted_rows[start:end]
+    if request.limit is None:
         return found
-    if asked.before in ids and start == 0:
-        return found[max(0, len(found) - asked.limit) :]
-    return found[: asked.limit]
+    if request.before in ids and start == 0:
+        return found[max(0, len(found) - request.limit) :]
+    return found[: request.limit]
 
 
 def no_entry(cursor: str) -> NotFound:
@@ -83,18 +83,18 @@ def no_entry(cursor: str) -> NotFound:
 
 def in_order(rows: Sequence[Row], *, id_of: Callable[[Row], str], place: Callable[[Row], Place], descending: bool) -> list[Row]:
     """The rows ordered by place and id; rows without a place come last in either direction, as in V1."""
-    placed = [row for row in rows if place(row) not in (None, "")]
-    others = [row for row in rows if place(row) in (None, "")]
-    placed.sort(key=lambda row: (place(row), id_of(row)), reverse=descending)
-    others.sort(key=id_of, reverse=descending)
-    return [*placed, *others]
+    with_place = [row for row in rows if place(row) not in (None, "")]
+    without_place = [row for row in rows if place(row) in (None, "")]
+    with_place.sort(key=lambda row: (place(row), id_of(row)), reverse=descending)
+    without_place.sort(key=id_of, reverse=descending)
+    return [*with_place, *without_place]
 
 
-def _index(ids: Sequence[str], cursor: str | None, asked: Page, *, missing: int) -> int:
+def _index(ids: Sequence[str], cursor: str | None, request: Page, *, missing: int) -> int:
     if cursor is None:
         return missing
     if cursor in ids:
         return ids.index(cursor)
-    if asked.lost == "ignored":
+    if request.lost == "ignored":
         return missing
     raise no_entry(cursor)

@@ -36,7 +36,7 @@ def _of_run(run: StoredRun, trace: str, root: str) -> Iterator[Span]:
             Duration=run.total_duration_ns or 0,
             StatusCode=_STATUS.get(run.status.value, "Ok"),
             StatusMessage=run.error.code if run.error else "",
-            SpanAttributes=_told(
+            SpanAttributes=_attributes(
                 run_id=run.id,
                 agent_id=run.agent_id,
                 conversation_id=run.conversation_id,
@@ -56,31 +56,31 @@ def _of_run(run: StoredRun, trace: str, root: str) -> Iterator[Span]:
 
 
 def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
-    own = _span(step.id)
-    began = step.step_start_ns
+    span_id = _span(step.id)
+    started_ns = step.step_start_ns
     yield Span(
-        Timestamp=_at(began) if began else step.created_at,
+        Timestamp=_at(started_ns) if started_ns else step.created_at,
         TraceId=trace,
-        SpanId=own,
+        SpanId=span_id,
         ParentSpanId=root,
         SpanName=STEP,
         Duration=step.step_ns or 0,
         StatusCode=_STATUS.get(step.status, "Ok"),
         StatusMessage=step.error_type or "",
-        SpanAttributes=_told(step_id=step.id, agent_id=step.agent_id, stop_reason=step.stop_reason),
+        SpanAttributes=_attributes(step_id=step.id, agent_id=step.agent_id, stop_reason=step.stop_reason),
     )
-    asked, answered = step.llm_request_start_ns, step.llm_request_ns
-    if asked is None or answered is None:
+    request_ns, reply_ns = step.llm_request_start_ns, step.llm_request_ns
+    if request_ns is None or reply_ns is None:
         return
     yield Span(
-        Timestamp=_at(asked),
+        Timestamp=_at(request_ns),
         TraceId=trace,
         SpanId=_span(step.id, 1),
-        ParentSpanId=own,
+        ParentSpanId=span_id,
         SpanName=MODEL,
         SpanKind="Client",
-        Duration=answered,
-        SpanAttributes=_told(
+        Duration=reply_ns,
+        SpanAttributes=_attributes(
             model=step.model,
             provider=step.provider_name,
             prompt_tokens=step.prompt_tokens,
@@ -90,10 +90,10 @@ def _of_step(step: StoredStep, trace: str, root: str) -> Iterator[Span]:
     )
     if step.tool_execution_ns is not None:  # tools run after the reply is complete
         yield Span(
-            Timestamp=_at(asked + answered),
+            Timestamp=_at(request_ns + reply_ns),
             TraceId=trace,
             SpanId=_span(step.id, 2),
-            ParentSpanId=own,
+            ParentSpanId=span_id,
             SpanName=TOOLS,
             Duration=step.tool_execution_ns,
         )
@@ -117,5 +117,5 @@ def _at(nanoseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
 
 
-def _told(**values: object) -> dict[str, str]:
+def _attributes(**values: object) -> dict[str, str]:
     return {name: str(value) for name, value in values.items() if value is not None}

@@ -39,11 +39,14 @@ class AccessTokens:
         rights: dict[str, list[str]] = {}
         for policy in request.policy:
             rights.setdefault(policy.id, []).extend(policy.access)
-        policies = [AgentPolicy.model_validate({"id": one, "access": list(dict.fromkeys(held))}) for one, held in rights.items()]
+        policies = [
+            AgentPolicy.model_validate({"id": one, "access": list(dict.fromkeys(access_rights))})
+            for one, access_rights in rights.items()
+        ]
         expires_at = request.expires_at or self._keys.now() + timedelta(seconds=DEFAULT_LIFE_SECONDS)
         access = PageAccess(hostname=request.hostname, data=policies)
-        made, token = self._keys.create_for_pages(access, expires_at)
-        return _shown(made, access, token)
+        record, token = self._keys.create_for_pages(access, expires_at)
+        return _shown(record, access, token)
 
     def list(self, agent_id: str | None, *, offset: int, limit: int) -> AccessTokenPage:
         """A page of the tokens that can be used, oldest first. `agent_id`: only those of this agent. A page reads the keys before it."""

@@ -34,13 +34,13 @@ class AgentAccess:
 
     def reached(self, principal: Principal, agent_ids: Iterable[str]) -> set[str]:
         """The agents among `agent_ids` that the key reaches: by id, or by one of its tags."""
-        wanted = set(agent_ids)
-        reached = wanted & principal.agent_ids
-        others = sorted(wanted - reached)
-        if others and principal.agent_tags:
-            rows = self._stores.agents.rows_of(others)
-            reached |= {each for each in rows if not principal.agent_tags.isdisjoint(tags_of(rows[each]))}
-        return reached
+        requested = set(agent_ids)
+        reachable = requested & principal.agent_ids
+        remaining = sorted(requested - reachable)
+        if remaining and principal.agent_tags:
+            rows = self._stores.agents.rows_of(remaining)
+            reachable |= {each for each in rows if not principal.agent_tags.isdisjoint(tags_of(rows[each]))}
+        return reachable
 
     def _owners(self, kind: RecordKind, identifier: str) -> list[str]:
         match kind:

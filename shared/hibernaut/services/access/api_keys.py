@@ -67,8 +67,8 @@ class ApiKeys:
 
     def create(self, request: CreateApiKey) -> CreatedApiKey:
         """Create a key. Only the return value contains the key itself. Raises: InvalidArgument for an expiry that cannot be used."""
-        made, key = self._created(request)
-        return _shown_once(made, key)
+        record, key = self._created(request)
+        return _shown_once(record, key)
 
     def create_for_pages(self, access: PageAccess, expires_at: datetime) -> tuple[StoredApiKey, str]:
         """Create a client-side access token; the record, and the token itself. Raises: as `create`."""
@@ -79,11 +79,11 @@ class ApiKeys:
     def _created(self, request: CreateApiKey, access: PageAccess | None = None) -> tuple[StoredApiKey, str]:
         now = self._clock.now()
         self._check_expiry(request.expires_at, client=request.kind == "client", now=now)
-        made, key = self._new(request, now, access)
+        record, key = self._new(request, now, access)
         token = self._ids.token()
-        self._stores.writer.write(*self._store.create(made, token), token=token)
-        logger.info("api key created", extra={"tenant": self._tenant, "key": made.id, "scope": made.scope})
-        return made, key
+        self._stores.writer.write(*self._store.create(record, token), token=token)
+        logger.info("api key created", extra={"tenant": self._tenant, "key": record.id, "scope": record.scope})
+        return record, key
 
     def list(self, *, after: str | None = None, limit: int = PAGE) -> list[StoredApiKey]:
         """A page of the keys, oldest first, revoked and expired ones too for `KEPT_DAYS`."""
@@ -132,18 +132,18 @@ class ApiKeys:
             )
         if before.replaced_by is not None:
             raise Conflict(f"CONFLICT: The API key {key_id} was rotated already, to {before.replaced_by}.")
-        made, key = self._new(before, now, before.page_access)
+        successor, key = self._new(before, now, before.page_access)
         ends = now + timedelta(seconds=request.grace_seconds)
         expires = min(ends, before.expires_at) if before.expires_at else ends
-        after, token = before.model_copy(update={"expires_at": expires, "replaced_by": made.id}), self._ids.token()
-        changes = [*self._store.create(made, token), *self._store.change(before, after, token)]
+        after, token = before.model_copy(update={"expires_at": expires, "replaced_by": successor.id}), self._ids.token()
+        changes = [*self._store.create(successor, token), *self._store.change(before, after, token)]
         try:
             self._stores.writer.write(*changes, token=token)
         except ConditionFailed as error:
             raise Conflict(f"CONFLICT: The API key {key_id} was changed at the same time; look at it and try again.") from error
         self._authentication.forget(before.digest)
-        logger.info("api key rotated", extra={"tenant": self._tenant, "key": before.id, "successor": made.id})
-        return _shown_once(made, key)
+        logger.info("api key rotated", extra={"tenant": self._tenant, "key": before.id, "successor": successor.id})
+        return _shown_once(successor, key)
 
     def revoke(self, key_id: str) -> StoredApiKey:
         """Make a key unusable for ever. A revoked key stays as it is. Raises: NotFound."""
@@ -169,7 +169,7 @@ class ApiKeys:
 
     def _new(self, settings: CreateApiKey | StoredApiKey, now: datetime, access: PageAccess | None) -> tuple[StoredApiKey, str]:
         key = format_key(secrets.token_bytes(SECRET_BYTES))
-        made = StoredApiKey(
+        record = StoredApiKey(
             id=self._ids.new("key"),
             tenant=self._tenant,
             name=settings.name,
@@ -183,7 +183,7 @@ class ApiKeys:
             digest=self._pepper.made_digest(key),
             page_access=access,
         )
-        return made, key
+        return record, key
 
     def _change(self, key_id: str, decide: Callable[[StoredApiKey], StoredApiKey]) -> StoredApiKey:
         def attempt() -> StoredApiKey:
@@ -207,8 +207,8 @@ class ApiKeys:
             raise InvalidArgument(f"INVALID_ARGUMENT: A client token must have an expires_at at most {days} days from now.")
 
 
-def _shown_once(made: StoredApiKey, key: str) -> CreatedApiKey:
-    return CreatedApiKey(**made.public().model_dump(), key=key)
+def _shown_once(record: StoredApiKey, key: str) -> CreatedApiKey:
+    return CreatedApiKey(**record.public().model_dump(), key=key)
 
 
 def _is_revoked(key: StoredApiKey) -> Conflict:

@@ -118,7 +118,7 @@ class Authentication:
         return self._principal(answer.key)
 
     def forget(self, digest: str) -> None:
-        """Forget what is remembered of a key, because this process has changed it."""
+        """Drop a key from the cache, because this process has changed it."""
         with self._lock:
             self._answers.pop(digest, None)
 

@@ -21,7 +21,7 @@ MOST_TENANTS = 4096
 
 @immutable
 class IdentityProvider:
-    """The issuer of a deployment: who verifies its tokens, and what they must state."""
+    """The issuer of a deployment: the verifier of its tokens, and the required claims."""
 
     verifier: TokenVerifier
     rules: TokenRules
@@ -54,8 +54,8 @@ class TokenPrincipals:
             )
         scope = scope_in(claims, rules)
         self._list(tenant)
-        named = hashlib.sha256(f"{rules.issuer}\n{subject}".encode()).hexdigest()
-        return Principal(tenant, scope, key_id=f"jwt-{named[:32]}")
+        digest = hashlib.sha256(f"{rules.issuer}\n{subject}".encode()).hexdigest()
+        return Principal(tenant, scope, key_id=f"jwt-{digest[:32]}")
 
     def _list(self, tenant: str) -> None:
         """Enter the tenant into the list of tenants, once in a process: sweeps and the feeding of the index go through that list."""

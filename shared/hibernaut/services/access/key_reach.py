@@ -18,7 +18,7 @@ class KeyReach:
         self._access = AgentAccess(stores)
 
     def of(self, key_id: str | None, agent_ids: Sequence[str]) -> set[str]:
-        """The agents among these that the key may send messages to. Requests without a stored key reach all; a key that is gone reaches none."""
+        """The agents among these that the key may send messages to. Requests without a stored key reach all; a deleted key reaches none."""
         if key_id is None or not is_id(key_id, "key"):
             return set(agent_ids)
         key = self._all.api_keys.get(self._tenant, key_id)

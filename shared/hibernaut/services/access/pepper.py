@@ -1,6 +1,6 @@
 """The pepper: 32 random bytes of the deployment, under which API keys are hashed (HMAC-SHA-256).
 
-The table holds it sealed (port `Cipher`). Whoever copies the table without the master key can therefore neither verify a guessed key nor add one. A
+The table holds it sealed (port `Cipher`). A copy of the table without the master key therefore allows neither the verification of a guessed key nor the addition of one. A
 process reads and unseals it once.
 """
 
@@ -58,16 +58,16 @@ class Pepper:
         return self._bytes
 
     def _created(self) -> bytes:
-        made, token = secrets.token_bytes(PEPPER_BYTES), secrets.token_hex(16)
-        sealed = b64encode(self._cipher.seal(made, _CONTEXT)).decode()
+        pepper, token = secrets.token_bytes(PEPPER_BYTES), secrets.token_hex(16)
+        sealed = b64encode(self._cipher.seal(pepper, _CONTEXT)).decode()
         try:
             self._stores.writer.write(self._stores.api_keys.create_pepper(sealed, token), token=token)
         except ConditionFailed:  # another process was first
             if (found := self._read()) is not None:
                 return found
             raise
-        self._bytes = made
-        return made
+        self._bytes = pepper
+        return pepper
 
     def _unsealed(self, sealed: str) -> bytes:
         try:

@@ -51,12 +51,12 @@ class RequestRates:
             return []
         agent = _AGENT.match(path)
         subjects = [TENANT, *([principal.key_id] if principal.key_id else []), *([agent[1]] if agent else [])]
-        named = [(name_of(principal.tenant, subject), subject) for subject in subjects]
-        return [RequestLimit(name, subject, limits[name]) for name, subject in named if name in limits]
+        names = [(name_of(principal.tenant, subject), subject) for subject in subjects]
+        return [RequestLimit(name, subject, limits[name]) for name, subject in names if name in limits]
 
     def admit(self, limit: RequestLimit) -> None:
         """Count a request. Raises: BudgetExceeded if there are too many in this second; StoreUnavailable."""
-        if not (self._buckets.take(limit.name, limit.limit) if self._buckets is not None else self._counted(limit)):
+        if not (self._buckets.take(limit.name, limit.limit) if self._buckets is not None else self._count(limit)):
             owner = "the tenant" if limit.subject == TENANT else limit.subject
             raise BudgetExceeded(
                 f"BUDGET_EXCEEDED: The budget requests_per_second of {owner} is used up: {limit.limit} requests in a second.",
@@ -66,7 +66,7 @@ class RequestRates:
                 retry_after=1,
             )
 
-    def _counted(self, limit: RequestLimit) -> bool:
+    def _count(self, limit: RequestLimit) -> bool:
         try:
             self._writer.write(self._rates.count(limit.name, limit.limit, int(self._clock.now().timestamp())))
         except ConditionFailed:

@@ -1,4 +1,4 @@
-"""The tokens of running tools where other processes serve their requests: each says whose call it is and when it ends, and is signed.
+"""The tokens of running tools where other processes serve their requests: each contains the agent and key of the call and its expiry, and is signed.
 
 The key is the deployment's pepper (`pepper.py`), under a name of its own, so that no signature is the hash of an API key. Nothing is stored, so a token
 ends at the time limit of its call, and not with a call that ends sooner.
@@ -39,8 +39,8 @@ class SignedToolTokens:
         """Raises: OSError if the key cannot be read, so that the tool is not started."""
         if not self._base_url:
             return None
-        told = [tenant, agent_id, key_id, self._clock.now().timestamp() + self._seconds]
-        body = urlsafe_b64encode(json.dumps(told).encode()).decode()
+        claims = [tenant, agent_id, key_id, self._clock.now().timestamp() + self._seconds]
+        body = urlsafe_b64encode(json.dumps(claims).encode()).decode()
         try:
             signature = self._pepper.digest(_PURPOSE + body)
         except HibernautError as error:
@@ -56,7 +56,7 @@ class SignedToolTokens:
         return self.looked_up(presented) if self._pepper.loaded else None
 
     def looked_up(self, presented: str | None) -> Principal | None:
-        """Whose token it is; None if it is none of a running tool. Raises: StoreUnavailable, and the errors of the cipher."""
+        """The principal of the token; None if it is not the token of a running tool. Raises: StoreUnavailable, and the errors of the cipher."""
         if presented is None or not presented.startswith(PREFIX) or len(presented) > LONGEST or not presented.isascii():
             return None
         body, _, signature = presented.removeprefix(PREFIX).partition(".")

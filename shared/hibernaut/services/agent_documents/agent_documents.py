@@ -60,9 +60,9 @@ class AgentDocuments:
         self._writer = writer
         self._exports = AgentExports(records, stores.imports, FileViews(stores), stores.passages)
 
-    def export(self, agent_id: str, asked: ExportAgentRequest | None = None) -> AgentFileSchema:
+    def export(self, agent_id: str, request: ExportAgentRequest | None = None) -> AgentFileSchema:
         """The file of an agent. Raises: NotFound (the agent, the conversation), OSError."""
-        return self._exports.export(agent_id, asked or ExportAgentRequest())
+        return self._exports.export(agent_id, request or ExportAgentRequest())
 
     def import_(
         self,
@@ -83,27 +83,27 @@ class AgentDocuments:
         notes = ImportNotes()
         if repaired:
             notes.add("repaired", "double_encoded", "", "The file was JSON text within a JSON text.")
-        wanted = options or ImportOptions()
-        kept = KeptIds(self._records, notes, self._writer.complete_reserved, wanted=wanted.keep_ids)
+        settings = options or ImportOptions()
+        kept_ids = KeptIds(self._records, notes, self._writer.complete_reserved, keep=settings.keep_ids)
         packages = ToolPackages(self._tenant, ImportInstaller(self._packages, self._records.clock))
-        planned = ImportPlanning(self._records, self._models, wanted, kept, packages, user=user).planned(document)
-        planned.staged.key_id = key_id
-        for each in planned.staged.agents:
+        plan = ImportPlanning(self._records, self._models, settings, kept_ids, packages, user=user).planned(document)
+        plan.staged.key_id = key_id
+        for each in plan.staged.agents:
             self._records.secrets.seal(each.agent.id, each.agent.secrets)
-        self._writer.begin(joined(planned.staged, planned.lines), planned.agent_ids, digest, planned.staged.reserved)
-        return ImportResult(agent_ids=planned.agent_ids, notes=notes.all())
+        self._writer.begin(joined(plan.staged, plan.lines), plan.agent_ids, digest, plan.staged.reserved)
+        return ImportResult(agent_ids=plan.agent_ids, notes=notes.all())
 
-    def announce(self, asked: AnnounceAgentFile) -> AnnouncedAgentFile:
+    def announce(self, announcement: AnnounceAgentFile) -> AnnouncedAgentFile:
         """A ticket for the upload of a file. Raises: NotImplementedHere, PayloadTooLarge, OSError."""
         if self._uploads is None:
             raise NotImplementedHere(
                 "Agent files are sent to POST /v1/agents/import here: there is no bucket that takes them from clients."
             )
-        if asked.file_size > LARGEST_FILE:
-            raise PayloadTooLarge(f"An agent file may have {LARGEST_FILE} bytes, not {asked.file_size}.")
+        if announcement.file_size > LARGEST_FILE:
+            raise PayloadTooLarge(f"An agent file may have {LARGEST_FILE} bytes, not {announcement.file_size}.")
         upload_id, until = self._records.ids.new("import"), self._records.clock.now() + GOOD_FOR
         ticket = self._uploads.ticket(
-            self._imports.upload_blob(upload_id), size=asked.file_size, media_type=MEDIA_TYPE, until=until
+            self._imports.upload_blob(upload_id), size=announcement.file_size, media_type=MEDIA_TYPE, until=until
         )
         upload = UploadTicket(url=ticket.url, headers=dict(ticket.headers), expires_at=ticket.expires_at)
         return AnnouncedAgentFile(upload_id=upload_id, upload=upload)

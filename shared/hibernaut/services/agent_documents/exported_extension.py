@@ -40,45 +40,47 @@ class ExtensionExports:
         local_agents: LocalIds,
         blocks: LocalIds,
         messages: LocalIds,
-        asked: ExportAgentRequest,
+        request: ExportAgentRequest,
     ) -> JsonObject:
-        """The extension; empty if nothing of it is asked for, or there is nothing. `local_agents`, `blocks`, `messages`: the local ids of the file."""
+        """The extension; empty if the request wants no part of it, or there is nothing. `local_agents`, `blocks`, `messages`: the local ids of the file."""
         archives, identities = LocalIds("archive"), LocalIds("identity")
-        made: JsonObject = {"archives": [], "identities": [], "agents": {}}
+        extension: JsonObject = {"archives": [], "identities": [], "agents": {}}
         for agent in agents:
             own: JsonObject = {}
-            if asked.exports("passages"):
-                own["archive_ids"] = [self._archive(one, archives, made) for one in self._records.archives.of_agent(agent.id)]
+            if request.exports("passages"):
+                own["archive_ids"] = [
+                    self._archive(one, archives, extension) for one in self._records.archives.of_agent(agent.id)
+                ]
                 own["archive_ids"] = [one for one in own["archive_ids"] if one is not None]
-            if asked.exports("identities"):
-                own["identity_ids"] = self._identities(agent, identities, made)
-            if asked.exports("conversations"):
+            if request.exports("identities"):
+                own["identity_ids"] = self._identities(agent, identities, extension)
+            if request.exports("conversations"):
                 local = local_agents.of(agent.id)
                 own["conversations"] = [
                     self._conversation(agent, record, local, blocks, messages) for record in self._conversations(agent.id)
                 ]
-            made["agents"][local_agents.of(agent.id)] = {name: one for name, one in own.items() if one}
-        made["agents"] = {local: own for local, own in made["agents"].items() if own}
-        return {name: one for name, one in made.items() if one}
+            extension["agents"][local_agents.of(agent.id)] = {name: one for name, one in own.items() if one}
+        extension["agents"] = {local: own for local, own in extension["agents"].items() if own}
+        return {name: one for name, one in extension.items() if one}
 
-    def _archive(self, archive_id: str, known: LocalIds, made: JsonObject) -> str | None:
+    def _archive(self, archive_id: str, archives: LocalIds, extension: JsonObject) -> str | None:
         """The local id of an archive, which is added to the file at its first agent; None if it is deleted."""
-        if (there := known.get(archive_id)) is not None:
-            return there
+        if (local_id := archives.get(archive_id)) is not None:
+            return local_id
         archive = self._records.archives.get(archive_id)
         if archive is None:
             return None
-        found = exported_archive(archive, known.of(archive_id))
+        fields = exported_archive(archive, archives.of(archive_id))
         walk = self._passages.merged([archive_id], IdRange(), first=AT_ONCE)
-        made["archives"].append({**found, "passages": [exported_passage(passage) for passage in walk]})
-        return known.of(archive_id)
+        extension["archives"].append({**fields, "passages": [exported_passage(passage) for passage in walk]})
+        return archives.of(archive_id)
 
-    def _identities(self, agent: StoredAgent, known: LocalIds, made: JsonObject) -> list[str]:
+    def _identities(self, agent: StoredAgent, local_ids: LocalIds, extension: JsonObject) -> list[str]:
         found = self._records.identities.get_many(agent.identity_ids)
         for one in agent.identity_ids:
-            if one in found and known.get(one) is None:
-                made["identities"].append(exported_identity(found[one], known.of(one)))
-        return known.known(agent.identity_ids)
+            if one in found and local_ids.get(one) is None:
+                extension["identities"].append(exported_identity(found[one], local_ids.of(one)))
+        return local_ids.known(agent.identity_ids)
 
     def _conversations(self, agent_id: str) -> list[StoredConversation]:
         found: list[StoredConversation] = []
@@ -91,11 +93,11 @@ class ExtensionExports:
         self, agent: StoredAgent, record: StoredConversation, local: str, blocks: LocalIds, messages: LocalIds
     ) -> JsonObject:
         rows, in_context = self._read(agent, ExportAgentRequest(conversation_id=record.id, full_history=True))
-        shown = [exported_message(row, local, messages) for row in rows]
+        exported = [exported_message(row, local, messages) for row in rows]
         copies = self._records.blocks.get_many(record.isolated_block_ids) if record.isolated_block_ids else {}
         isolated = [
             {"block_id": blocks.of(block_id), "block": exported_block(copies[copy], "") if copy in copies else None}
             for block_id, copy in record.isolated.items()
             if blocks.get(block_id) is not None
         ]
-        return exported_conversation(record, shown, messages.known(in_context), isolated)
+        return exported_conversation(record, exported, messages.known(in_context), isolated)

@@ -52,7 +52,7 @@ class AgentExports:
         self._imports = imports
         self._views = views
 
-    def export(self, agent_id: str, asked: ExportAgentRequest) -> AgentFileSchema:
+    def export(self, agent_id: str, request: ExportAgentRequest) -> AgentFileSchema:
         """The file of an agent, and of the agents of the groups that it manages. Raises: NotFound (the agent, the conversation), OSError."""
         main, numbers = self._records.agent(agent_id), _Numbers()
         groups = list(self._records.groups.get_many(self._records.groups.managed_by(agent_id)).values())
@@ -63,16 +63,16 @@ class AgentExports:
             agents=[],
             blocks=self._blocks(agents, groups, numbers),
             tools=self._tools(agents, numbers),
-            skills=self._skills(agent_id, asked),
+            skills=self._skills(agent_id, request),
             metadata={"exporter": "hibernaut", "exporter_version": __version__},
             created_at=self._records.clock.now(),
         )
         for group in sorted(groups, key=lambda one: one.id):
             document.groups.append(exported_group(group, numbers.groups.of(group.id), numbers.agents, numbers.blocks))
         for agent in agents:
-            its_own = asked if agent is main else asked.model_copy(update={"conversation_id": None})
-            document.agents.append(self._agent(agent, its_own, groups, numbers, document))
-        document.hibernaut = self._extension.export(agents, numbers.agents, numbers.blocks, numbers.messages, asked)
+            own_request = request if agent is main else request.model_copy(update={"conversation_id": None})
+            document.agents.append(self._agent(agent, own_request, groups, numbers, document))
+        document.hibernaut = self._extension.export(agents, numbers.agents, numbers.blocks, numbers.messages, request)
         return document
 
     def _together(self, main: StoredAgent, groups: Sequence[StoredGroup]) -> list[StoredAgent]:
@@ -96,7 +96,7 @@ class AgentExports:
     def _agent(
         self,
         agent: StoredAgent,
-        asked: ExportAgentRequest,
+        request: ExportAgentRequest,
         groups: Sequence[StoredGroup],
         numbers: _Numbers,
         document: AgentFileSchema,
@@ -104,7 +104,7 @@ class AgentExports:
         local = numbers.agents.of(agent.id)
         own = [group.id for group in groups if agent.id in (group.manager_agent_id, *group.agent_ids)]
         files_agents = self._folders(agent, local, numbers, document)
-        rows, in_context = self._messages(agent, asked)
+        rows, in_context = self._messages(agent, request)
         messages = [exported_message(row, local, numbers.messages) for row in rows]
         return {
             "id": local,
@@ -118,51 +118,51 @@ class AgentExports:
             "messages": messages,
         }
 
-    def _messages(self, agent: StoredAgent, asked: ExportAgentRequest) -> tuple[Sequence[Message], Sequence[str]]:
+    def _messages(self, agent: StoredAgent, request: ExportAgentRequest) -> tuple[Sequence[Message], Sequence[str]]:
         """The messages to export, and the ids of those in the window. Raises: NotFound."""
-        loaded = self._conversation(agent, asked.conversation_id)
-        if asked.scrub_messages:
+        conversation = self._conversation(agent, request.conversation_id)
+        if request.scrub_messages:
             return [], []
-        in_context = [row.id for row in loaded.messages]
-        if not asked.full_history:
-            return loaded.messages, in_context
-        system = loaded.messages[0]
-        rows = [row for row in self._records.conversations.page(loaded.head.id) if row.id != system.id]
+        in_context = [row.id for row in conversation.messages]
+        if not request.full_history:
+            return conversation.messages, in_context
+        system = conversation.messages[0]
+        rows = [row for row in self._records.conversations.page(conversation.head.id) if row.id != system.id]
         return [system, *rows], in_context
 
     def _conversation(self, agent: StoredAgent, conversation_id: str | None) -> LoadedConversation:
-        named = conversation_id if conversation_id not in (None, "default") else agent.id
-        head = self._records.conversations.head(str(named))
+        head_id = conversation_id if conversation_id not in (None, "default") else agent.id
+        head = self._records.conversations.head(str(head_id))
         if head is None or head.agent_id != agent.id:
-            raise no_conversation(str(named))
-        loaded = self._records.conversations.load(head.id, head)
-        if loaded is None:
-            raise no_conversation(str(named))
-        return loaded
+            raise no_conversation(str(head_id))
+        conversation = self._records.conversations.load(head.id, head)
+        if conversation is None:
+            raise no_conversation(str(head_id))
+        return conversation
 
-    def _skills(self, agent_id: str, asked: ExportAgentRequest) -> list[JsonObject]:
-        """The skills of the request, then those that the agent brought along and that the request does not replace."""
-        given = {skill.name: skill for skill in asked.skills}
-        kept = [skill for skill in self._imports.skills(agent_id).skills if skill.name not in given]
-        return [skill.model_dump(mode="json") for skill in (*given.values(), *kept)]
+    def _skills(self, agent_id: str, request: ExportAgentRequest) -> list[JsonObject]:
+        """The skills of the request, then the agent's imported skills that the request does not replace."""
+        replacing = {skill.name: skill for skill in request.skills}
+        imported = [skill for skill in self._imports.skills(agent_id).skills if skill.name not in replacing]
+        return [skill.model_dump(mode="json") for skill in (*replacing.values(), *imported)]
 
     def _folders(self, agent: StoredAgent, local: str, numbers: _Numbers, document: AgentFileSchema) -> list[JsonObject]:
-        """Add the agent's folders and their files to the document; returns which of them it has open."""
+        """Add the agent's folders and their files to the document; returns the entries of its desk."""
         if not agent.source_ids:
             return []
         found = self._records.folders.get_many(agent.source_ids)
         attached: list[tuple[str, str, str, str]] = []
         for folder in (found[one] for one in agent.source_ids if one in found):
-            known = numbers.sources.get(folder.id)
+            local_source = numbers.sources.get(folder.id)
             source = numbers.sources.of(folder.id)
-            if known is None:
+            if local_source is None:
                 document.sources.append(exported_folder(folder, source))
             rows = self._records.files.rows(folder.id)
             files = self._records.files.get_many([row.file_id for row in rows])
             for file in (files[row.file_id] for row in rows if row.file_id in files):
-                content = self._views.content(file) if known is None else None
+                content = self._views.content(file) if local_source is None else None
                 if content is not None:
                     document.files.append(exported_file(file, numbers.files.of(file.id), source, content))
-                if (there := numbers.files.get(file.id)) is not None:
-                    attached.append((file.id, there, source, file.name))
+                if (local_id := numbers.files.get(file.id)) is not None:
+                    attached.append((file.id, local_id, source, file.name))
         return exported_desk(local, self._records.files.desk(agent.id), attached)

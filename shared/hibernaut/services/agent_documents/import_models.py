@@ -42,28 +42,30 @@ class ImportModels:
         """The model of an agent. Raises: InvalidArgument, NotFound (the handle of the request)."""
         if self.model is not None:
             return self.models.config(self.model)
-        given = raw.get("llm_config")
-        fields = {name: one for name, one in given.items() if one is not None} if isinstance(given, dict) else {}
+        raw_config = raw.get("llm_config")
+        fields = {name: one for name, one in raw_config.items() if one is not None} if isinstance(raw_config, dict) else {}
         handle = _text(raw.get("model")) or _handle(fields, "model", "model_endpoint_type")
-        known = self._known(handle)
-        if known is None:
-            known = self.models.config(self.models.default_handle())
-            said = f"The model {handle or '(none)'} is not served here; the agent has {known.handle}."
-            self.notes.add("replaced", "model", place, said)
+        served = self._served_config(handle)
+        if served is None:
+            served = self.models.config(self.models.default_handle())
+            text = f"The model {handle or '(none)'} is not served here; the agent has {served.handle}."
+            self.notes.add("replaced", "model", place, text)
             fields = {name: one for name, one in fields.items() if name in ("temperature", "parallel_tool_calls")}
-        kept = {name: one for name, one in fields.items() if name not in _OF_THE_DEPLOYMENT and name in LLMConfig.model_fields}
-        return self._merged(known, kept, place)
+        settings = {
+            name: one for name, one in fields.items() if name not in _OF_THE_DEPLOYMENT and name in LLMConfig.model_fields
+        }
+        return self._merged(served, settings, place)
 
-    def _merged(self, known: LLMConfig, kept: JsonObject, place: str) -> LLMConfig:
+    def _merged(self, served: LLMConfig, settings: JsonObject, place: str) -> LLMConfig:
         try:
-            return LLMConfig.model_validate({**known.model_dump(), **kept})
+            return LLMConfig.model_validate({**served.model_dump(), **settings})
         except ValidationError:
             self.notes.add(
                 "repaired", "llm_config", place, "Settings of models that are not valid were replaced by the model's own."
             )
-            return known
+            return served
 
-    def _known(self, handle: str | None) -> LLMConfig | None:
+    def _served_config(self, handle: str | None) -> LLMConfig | None:
         try:
             return self.models.config(handle) if handle else None
         except (NotFound, InvalidArgument):
@@ -71,7 +73,7 @@ class ImportModels:
 
     def serves(self, handle: str) -> bool:
         """Whether the model is served here."""
-        return self._known(handle) is not None
+        return self._served_config(handle) is not None
 
     def embedding_config(self, raw: JsonObject, place: str) -> EmbeddingConfig | None:
         """The embedding of an agent or a folder; None if the file names none, or this deployment has none. Raises: NotFound (the handle of the
@@ -79,21 +81,21 @@ class ImportModels:
         """
         if self.embedding is not None:
             return self.models.embedding(self.embedding)
-        given = raw.get("embedding_config")
-        fields = given if isinstance(given, dict) else {}
+        raw_config = raw.get("embedding_config")
+        fields = raw_config if isinstance(raw_config, dict) else {}
         handle = _text(raw.get("embedding")) or _handle(fields, "embedding_model", "embedding_endpoint_type")
         if handle is None:
             return None
         size = fields.get("embedding_chunk_size", raw.get("embedding_chunk_size"))
-        known = self._known_embedding(handle)
-        if known is None:
+        served = self._known_embedding(handle)
+        if served is None:
             default = self.models.default_embedding_handle()
-            known = self.models.embedding(default) if default is not None else None
-            said = f"it has {default}" if default is not None else "its memory is found by words"
-            self.notes.add("replaced", "embedding", place, f"The embedding {handle} is not served here; {said}.")
-        if known is None or not isinstance(size, int) or isinstance(size, bool) or size <= 0:
-            return known
-        return known.model_copy(update={"embedding_chunk_size": size})
+            served = self.models.embedding(default) if default is not None else None
+            effect = f"it has {default}" if default is not None else "its memory is found by words"
+            self.notes.add("replaced", "embedding", place, f"The embedding {handle} is not served here; {effect}.")
+        if served is None or not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+            return served
+        return served.model_copy(update={"embedding_chunk_size": size})
 
     def _known_embedding(self, handle: str) -> EmbeddingConfig | None:
         try:
@@ -103,7 +105,7 @@ class ImportModels:
 
     def fallbacks(self, raw: Json, place: str) -> list[ModelFallback]:
         """The fallback models that are served here."""
-        kept = []
+        fallbacks = []
         for one in raw if isinstance(raw, list) else []:
             try:
                 fallback = ModelFallback.model_validate(one)
@@ -111,16 +113,16 @@ class ImportModels:
             except (ValidationError, NotFound, InvalidArgument):
                 self.notes.add("left_out", "fallback_model", place, "Fallback models that are not served here were left out.")
                 continue
-            kept.append(fallback)
-        return kept
+            fallbacks.append(fallback)
+        return fallbacks
 
 
 def _handle(fields: JsonObject, model: str, provider: str) -> str | None:
     """The handle of a configuration: the stored one, or its provider and model."""
     if handle := _text(fields.get("handle")):
         return handle
-    name, by = _text(fields.get(model)), _text(fields.get("provider_name")) or _text(fields.get(provider))
-    return f"{by}/{name}" if name and by else None
+    name, provider_name = _text(fields.get(model)), _text(fields.get("provider_name")) or _text(fields.get(provider))
+    return f"{provider_name}/{name}" if name and provider_name else None
 
 
 def _text(value: Json) -> str | None:

@@ -17,7 +17,7 @@ PATIENCE = 5.0
 """Seconds of installations after which an import begins no further one: its request waits for them."""
 
 AGAIN = 5.0
-"""Seconds after which the packages can be asked for again."""
+"""Seconds after which a client can request the packages again."""
 
 
 class ImportInstaller:
@@ -34,12 +34,12 @@ class ImportInstaller:
         return self._installer.target
 
     def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
-        """As the port says."""
+        """As the port."""
         if self._away is not None:
             raise self._away
         if self._used >= PATIENCE:
             raise PackageIndexUnavailable("the packages of other tools of the file took too long", AGAIN)
-        began = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         try:
             return self._installer.install(tenant, requirements)
         except PackagesPending:
@@ -49,7 +49,7 @@ class ImportInstaller:
             self._away = error
             raise
         finally:
-            self._used += self._clock.monotonic() - began
+            self._used += self._clock.monotonic() - started_at
 
 
 class ImportedPackages:
@@ -59,22 +59,22 @@ class ImportedPackages:
         self._packages = packages
         self._notes = notes
 
-    def given(self, tool: StoredTool, before: StoredTool | None, local: str) -> StoredTool:
+    def with_packages(self, tool: StoredTool, before: StoredTool | None, local: str) -> StoredTool:
         """The tool with its packages, or without them and with a note. `before`: the tool that it replaces, whose packages it keeps if it requires the same
         ones. `local`: its id in the file.
         """
         try:
             packages = self._packages.of(tool.pip_requirements, tool.source_type, lambda: before)
         except PackagesRefused as refused:
-            packages = self._kept(tool, before, local, refused.reason)
+            packages = self._packages_of_replaced(tool, before, local, refused.reason)
         except Unavailable as away:
-            packages = self._kept(tool, before, local, away.detail)
+            packages = self._packages_of_replaced(tool, before, local, away.detail)
         return tool.model_copy(update={"packages": packages})
 
-    def _kept(self, tool: StoredTool, before: StoredTool | None, local: str, reason: str) -> PackageSet | None:
+    def _packages_of_replaced(self, tool: StoredTool, before: StoredTool | None, local: str, reason: str) -> PackageSet | None:
         """The packages of the replaced tool if it requires the same ones; else None, with a note."""
         if before is not None and before.packages is not None and before.pip_requirements == tool.pip_requirements:
             return before.packages
-        told = f"The tool {tool.name} is without the packages that it requires: {reason.rstrip('.')}. PATCH /v1/tools/{(before or tool).id} with its pip_requirements installs them."
-        self._notes.add("left_out", "tool_packages", local, told)
+        text = f"The tool {tool.name} is without the packages that it requires: {reason.rstrip('.')}. PATCH /v1/tools/{(before or tool).id} with its pip_requirements installs them."
+        self._notes.add("left_out", "tool_packages", local, text)
         return None

@@ -21,10 +21,10 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 class KeptIds:
     """The ids of the records of one import. `files`: the files of the document that exist here, by their ids."""
 
-    def __init__(self, records: Records, notes: ImportNotes, complete: Callable[[Sequence[str]], None], *, wanted: bool) -> None:
-        """`complete` completes the imports that have reserved some agents; `wanted`: ids are kept."""
+    def __init__(self, records: Records, notes: ImportNotes, complete: Callable[[Sequence[str]], None], *, keep: bool) -> None:
+        """`complete` completes the imports that have reserved some agents; `keep`: whether the ids of the file are kept."""
         self.notes = notes
-        self.wanted = wanted
+        self.enabled = keep
         self.files: dict[str, StoredFile] = {}
         self._taken: set[str] = set()
         self._records = records
@@ -32,12 +32,12 @@ class KeptIds:
 
     def of(self, kind: str, local: str) -> str:
         """The id of a record that has the id `local` in the file."""
-        return local if self.wanted and is_id(local, kind) and local not in self._taken else self._records.ids.new(kind)
+        return local if self.enabled and is_id(local, kind) and local not in self._taken else self._records.ids.new(kind)
 
     def time(self, raw: JsonObject, name: str, now: datetime) -> datetime:
         """The time of a record: that of the file if ids are kept, or else `now`."""
         try:
-            return _MOMENT.validate_python(raw[name]) if self.wanted and raw.get(name) else now
+            return _MOMENT.validate_python(raw[name]) if self.enabled and raw.get(name) else now
         except ValidationError:
             return now
 
@@ -45,13 +45,13 @@ class KeptIds:
         """Leave agents and groups that exist, and blocks that were deleted here, out of the document. Raises: InvalidArgument (too many agents),
         OSError, StoreUnavailable.
         """
-        if not self.wanted:
+        if not self.enabled:
             return
         self._settle_agents(document)
         self._settle_blocks(document)
         if groups := _ids(document, "groups", "group"):
-            there = self._records.groups.get_many(groups)
-            document["groups"] = [raw for raw in document["groups"] if raw["id"] not in there]
+            existing = self._records.groups.get_many(groups)
+            document["groups"] = [raw for raw in document["groups"] if raw["id"] not in existing]
         if tools := _ids(document, "tools", "tool"):
             self._taken = set(
                 self._records.tools.get_many(tools)
@@ -68,16 +68,16 @@ class KeptIds:
         if not ids:
             return
         self._complete(ids)
-        there = self._records.agents.get_many(ids)
-        for agent_id in there:
+        existing = self._records.agents.get_many(ids)
+        for agent_id in existing:
             self.notes.add("left_out", "agent_exists", agent_id, "Agents that exist here were left as they are.")
-        document["agents"] = [raw for raw in document["agents"] if raw["id"] not in there]
+        document["agents"] = [raw for raw in document["agents"] if raw["id"] not in existing]
 
     def _settle_blocks(self, document: JsonObject) -> None:
         ids = _ids(document, "blocks", "block")
-        there = self._records.blocks.get_many(ids) if ids else {}
+        existing = self._records.blocks.get_many(ids) if ids else {}
         deleted = {
-            one for one in ids if one not in there and self._records.versions.page(self._records.blocks.history(one), limit=1)
+            one for one in ids if one not in existing and self._records.versions.page(self._records.blocks.history(one), limit=1)
         }
         for block_id in deleted:
             self.notes.add("left_out", "block_deleted", block_id, "Blocks that were deleted here were not brought back.")

@@ -51,7 +51,7 @@ class PlannedParts:
 
 @immutable
 class AgentPlanning:
-    """Plans the agents of one file. `user`: who imports it."""
+    """Plans the agents of one file. `user`: the importing user."""
 
     ids: Ids
     now: datetime
@@ -74,10 +74,10 @@ class AgentPlanning:
         if request.context_window_limit is not None:
             config = config.model_copy(update={"context_window": request.context_window_limit})
         folders = self._ids(raw, ("source_ids", "folder_ids"), parts.folders, place)
-        tools = [*self._ids(raw, ("tool_ids",), parts.tools, place), *self._named(raw, kind, parts, place)]
+        tools = [*self._ids(raw, ("tool_ids",), parts.tools, place), *self._named_tools(raw, kind, parts, place)]
         files, characters = agent_types.file_limits(config.context_window)
         system = request.system if request.system is not None else agent_types.default_system(kind)
-        made = StoredAgent(
+        agent = StoredAgent(
             id=agent_id,
             name=self._name(raw, agent_id, place),
             system=system,
@@ -108,10 +108,10 @@ class AgentPlanning:
             secrets=self._secrets(raw, agent_id, place),
         )
         if "approval_deadline" in request.model_fields_set:
-            made.approval_deadline = request.approval_deadline
+            agent.approval_deadline = request.approval_deadline
         if raw.get("identity_ids"):
             self.notes.add("left_out", "identities", place, "Identities of agents are not part of a file and were left out.")
-        return StagedAgent(agent=made, system_id=self.ids.new("message"), window=Window(), last="")
+        return StagedAgent(agent=agent, system_id=self.ids.new("message"), window=Window(), last="")
 
     def _type(self, raw: JsonObject, place: str) -> AgentType:
         kind = raw.get("agent_type")
@@ -151,17 +151,17 @@ class AgentPlanning:
             )
         return rules
 
-    def _ids(self, raw: JsonObject, fields: tuple[str, ...], known: Mapping[str, str], place: str) -> list[str]:
+    def _ids(self, raw: JsonObject, fields: tuple[str, ...], new_ids: Mapping[str, str], place: str) -> list[str]:
         """The new ids of references. Those that point nowhere are left out; to tools that were left out a note points already."""
-        wanted = [one for name in fields for one in texts(raw.get(name))]
-        for one in wanted:
-            if one not in known:
+        references = [one for name in fields for one in texts(raw.get(name))]
+        for one in references:
+            if one not in new_ids:
                 self.notes.add(
                     "left_out", "reference", place, f"References to {one[:100]} were left out: the file has no such part."
                 )
-        return list(dict.fromkeys(known[one] for one in wanted if known.get(one)))
+        return list(dict.fromkeys(new_ids[one] for one in references if new_ids.get(one)))
 
-    def _named(self, raw: JsonObject, kind: AgentType, parts: PlannedParts, place: str) -> list[str]:
+    def _named_tools(self, raw: JsonObject, kind: AgentType, parts: PlannedParts, place: str) -> list[str]:
         """The ids of the tools that the agent names instead of bringing them along."""
         names = texts(raw.get("tools"))
         if raw.get("include_base_tools") is True and kind is not AgentType.VOICE_CONVO:
@@ -174,12 +174,12 @@ class AgentPlanning:
 
     def _secrets(self, raw: JsonObject, agent_id: str, place: str) -> list[StoredSecret]:
         """The secrets of the file, with the values of the request. A value of the file counts only where the request has none."""
-        given = self.options.secrets or {}
-        known = {**variables(raw.get("tool_exec_environment_variables")), **variables(raw.get("secrets"))}
-        values = {**{key: one if isinstance(one, str) else "" for key, one in known.items()}, **given}
+        requested = self.options.secrets or {}
+        stored = {**variables(raw.get("tool_exec_environment_variables")), **variables(raw.get("secrets"))}
+        values = {**{key: one if isinstance(one, str) else "" for key, one in stored.items()}, **requested}
         if empty := [key for key, value in values.items() if not value]:
-            named = ", ".join(empty)[:300]
-            self.notes.add("repaired", "secret_without_value", place, f"Secrets without a value are empty: {named}.")
+            names = ", ".join(empty)[:300]
+            self.notes.add("repaired", "secret_without_value", place, f"Secrets without a value are empty: {names}.")
         return [
             StoredSecret(
                 id=self.ids.new("agent-env"), key=key, value=value, agent_id=agent_id, created_at=self.now, updated_at=self.now
@@ -203,9 +203,9 @@ class AgentPlanning:
         for row in reader.rows(messages):
             keep(row)
         read = reader.read
-        shown = read.shown(in_context)
-        staged.window = read.window(staged.system_id, shown)
-        staged.in_window = 1 + len(shown)
+        visible = read.shown(in_context)
+        staged.window = read.window(staged.system_id, visible)
+        staged.in_window = 1 + len(visible)
         staged.rows = len(read.all)
         staged.last = read.all[-1] if read.all else staged.system_id
         staged.newest = [staged.system_id, *read.all][-MAX_CHANGES:]

@@ -1,4 +1,4 @@
-"""Plans what a file of our own has beside V1's: archives with their passages, identities, and further conversations (`domain.agent_files.extension`)."""
+"""Plans the extension of V1's files: archives with their passages, identities, and further conversations (`domain.agent_files.extension`)."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class ExtensionPlanning:
         self._made = PlannedExtension()
 
     def planned(self, document: JsonObject, agents: Mapping[str, StagedAgent], blocks: Mapping[str, str]) -> PlannedExtension:
-        """The plan. `agents`, `blocks`: those of the file by their ids in it; the agents get to know what is theirs. Raises: InvalidArgument."""
-        given = checked_extension(document)
-        wanted = {local: own for local, own in given["agents"].items() if local in agents}
-        used = {one for own in wanted.values() for name in ("archive_ids", "identity_ids") for one in texts(own.get(name))}
-        archives = {str(raw["id"]): self._archive(raw) for raw in given["archives"] if raw["id"] in used}
-        identities = {str(raw["id"]): self._identity(raw) for raw in given["identities"] if raw["id"] in used}
+        """The plan. `agents`, `blocks`: those of the file by their ids in it; the plan sets their archives, identities and conversations on them. Raises: InvalidArgument."""
+        extension = checked_extension(document)
+        own_parts = {local: own for local, own in extension["agents"].items() if local in agents}
+        used_ids = {one for own in own_parts.values() for name in ("archive_ids", "identity_ids") for one in texts(own.get(name))}
+        archives = {str(raw["id"]): self._archive(raw) for raw in extension["archives"] if raw["id"] in used_ids}
+        identities = {str(raw["id"]): self._identity(raw) for raw in extension["identities"] if raw["id"] in used_ids}
         self._made.archives = list(archives.values())
         self._made.identities = list({one.id: one for one in identities.values()}.values())
-        for local, own in wanted.items():
+        for local, own in own_parts.items():
             staged = agents[local]
             staged.archive_ids = [archives[one].archive.id for one in texts(own.get("archive_ids")) if one in archives]
             found = [identities[one].id for one in texts(own.get("identity_ids")) if one in identities]
@@ -69,8 +69,8 @@ class ExtensionPlanning:
 
     def _archive(self, raw: JsonObject) -> StagedArchive:
         local, now = str(raw["id"]), self._planning.now
-        named = {"name": raw.get("name") or "archive", "description": raw.get("description")}
-        request = read_as(CreateArchive, named, local)
+        fields = {"name": raw.get("name") or "archive", "description": raw.get("description")}
+        request = read_as(CreateArchive, fields, local)
         metadata = raw.get("metadata")
         archive = StoredArchive(
             id=self._ids.new("archive"),
@@ -84,8 +84,8 @@ class ExtensionPlanning:
             last_updated_by_id=self._planning.user,
         )
         last, number = "", 0
-        for at, entry in enumerate(raw["passages"]):
-            passage = self._passage(entry, f"{local}.passages[{at}]", last)
+        for index, entry in enumerate(raw["passages"]):
+            passage = self._passage(entry, f"{local}.passages[{index}]", last)
             if passage is not None:
                 self._made.passages.append(line_of(passage))
                 last, number = passage.id, number + 1
@@ -115,8 +115,8 @@ class ExtensionPlanning:
         names = ("identifier_key", "name", "identity_type", "properties")
         request = read_as(CreateIdentity, {name: raw[name] for name in names if raw.get(name) is not None}, str(raw["id"]))
         if self._known.with_key(request.identifier_key, self._options.project_id) is not None:
-            told = "Identities whose keys are known here stay as they are; the agents belong to them."
-            self._planning.notes.add("replaced", "identity_exists", str(raw["id"]), told)
+            text = "Identities whose keys are known here stay as they are; the agents belong to them."
+            self._planning.notes.add("replaced", "identity_exists", str(raw["id"]), text)
         return StoredIdentity(
             id=self._ids.new("identity"),
             identifier_key=request.identifier_key,
@@ -133,8 +133,8 @@ class ExtensionPlanning:
         fields = {name: raw.get(name) for name in CreateConversation.model_fields if name != "isolated_block_labels"}
         request = read_as(CreateConversation, {**fields, "hidden": bool(raw.get("hidden"))}, place)
         if request.model is not None and not self._models.serves(request.model):
-            told = "Models of conversations that are not served here were left out; the agent's applies."
-            self._planning.notes.add("replaced", "conversation_model", place, told)
+            text = "Models of conversations that are not served here were left out; the agent's applies."
+            self._planning.notes.add("replaced", "conversation_model", place, text)
             request = request.model_copy(update={"model": None, "model_settings": None, "context_window_limit": None})
         now = self._planning.now
         bare = {"id": "", "agent_id": "", "created_at": now, "updated_at": now}
@@ -152,15 +152,15 @@ class ExtensionPlanning:
             last_updated_by_id=self._planning.user,
             isolated=self._isolated(raw.get("isolated_blocks"), blocks),
         )
-        made = StagedConversation(record=record, system_id=self._ids.new("message"))
+        staged_conversation = StagedConversation(record=record, system_id=self._ids.new("message"))
 
         def keep(row: Message) -> None:
             row.conversation_id = conversation_id
-            made.sent = row.created_at
+            staged_conversation.sent = row.created_at
             self._made.messages.append(line_of(row))
 
-        self._planning.log(raw, made, agent, keep)
-        return made
+        self._planning.log(raw, staged_conversation, agent, keep)
+        return staged_conversation
 
     def _isolated(self, raw: Json, blocks: Mapping[str, str]) -> dict[str, str]:
         """The new private blocks by the new ids of the agent's blocks that they replace; "" where the conversation has none."""
@@ -173,10 +173,10 @@ class ExtensionPlanning:
             own = entry.get("block")
             if isinstance(own, dict):
                 block_id = self._planning.kept.of("block", str(own.get("id")))
-                made = new_block(block_id, block(own, "isolated block", (), self._planning.notes), self._planning.now)
-                made.description = own.get("description") if isinstance(own.get("description"), str) else None
-                self._made.blocks.append(made)
-                found[original] = made.id
+                copy = new_block(block_id, block(own, "isolated block", (), self._planning.notes), self._planning.now)
+                copy.description = own.get("description") if isinstance(own.get("description"), str) else None
+                self._made.blocks.append(copy)
+                found[original] = copy.id
             else:
                 found[original] = ""
         return found

@@ -28,18 +28,18 @@ class GroupPlanning:
     project_id: str | None
 
     def groups(self, raw: Sequence[JsonObject]) -> list[StoredGroup]:
-        """The groups. Those that lack an agent of theirs, or whose settings are not valid, are left out. Their managers get to know them: a manager
+        """The groups. Those that lack an agent of theirs, or whose settings are not valid, are left out. Sets the group on its manager: a manager
         of a sleep-time group has sleep-time on, which files do not say (run-time digest 12.3).
         """
-        made = [group for entry in raw if (group := self._group(entry)) is not None]
+        groups = [group for entry in raw if (group := self._group(entry)) is not None]
         by_id = {one.agent.id: one for one in self.agents.values()}
-        for group in sorted(made, key=lambda one: one.manager_type in SLEEPING):
+        for group in sorted(groups, key=lambda one: one.manager_type in SLEEPING):
             if group.manager_agent_id:
                 manager = by_id[group.manager_agent_id]
                 manager.managed_group_id = group.id
                 if group.manager_type in SLEEPING:
                     manager.agent.enable_sleeptime = True
-        return made
+        return groups
 
     def _group(self, raw: JsonObject) -> StoredGroup | None:
         place = str(raw["id"])
@@ -61,8 +61,8 @@ class GroupPlanning:
 
     def _request(self, raw: JsonObject) -> GroupCreate | None:
         """The group as a request with new ids; None if it is not possible."""
-        named = raw.get("manager_config")
-        config = {name: one for name, one in named.items() if one is not None} if isinstance(named, dict) else {}
+        raw_config = raw.get("manager_config")
+        config = {name: one for name, one in raw_config.items() if one is not None} if isinstance(raw_config, dict) else {}
         members = texts(raw.get("agent_ids"))
         manager = config.get("manager_agent_id")
         if not members or any(one not in self.agents for one in members):

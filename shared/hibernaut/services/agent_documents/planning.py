@@ -48,10 +48,17 @@ class ImportPlanning:
     """Plans one import."""
 
     def __init__(
-        self, records: Records, models: Models, options: ImportOptions, kept: KeptIds, packages: ToolPackages, *, user: str | None
+        self,
+        records: Records,
+        models: Models,
+        options: ImportOptions,
+        kept_ids: KeptIds,
+        packages: ToolPackages,
+        *,
+        user: str | None,
     ) -> None:
-        notes = kept.notes
-        self._kept = kept
+        notes = kept_ids.notes
+        self._kept = kept_ids
         self._records = records
         self._options = options
         self._notes = notes
@@ -60,7 +67,7 @@ class ImportPlanning:
         self._now: datetime = records.clock.now()
         self._tools = ToolPlanning(
             records,
-            kept,
+            kept_ids,
             ImportedPackages(packages, notes),
             now=self._now,
             user=user,
@@ -69,7 +76,7 @@ class ImportPlanning:
 
     def planned(self, value: Json) -> PlannedImport:
         """The plan for a document. Raises: InvalidArgument (the document, a name), NotFound (a handle of the options)."""
-        document = checked_document(value, self._notes, without_agents=self._kept.wanted)
+        document = checked_document(value, self._notes, without_agents=self._kept.enabled)
         agent_ids = [str(raw["id"]) for raw in document["agents"]]
         self._kept.settle(document)
         for entry in document["mcp_servers"]:
@@ -119,20 +126,20 @@ class ImportPlanning:
     def _blocks(self, document: JsonObject) -> tuple[list[StoredBlock], dict[str, str]]:
         """The blocks, and their ids by those of the file. The labels of one agent's blocks differ."""
         entries = {str(raw["id"]): raw for raw in document["blocks"]}
-        together: dict[str, set[str]] = {}
+        neighbours: dict[str, set[str]] = {}
         for agent in document["agents"]:
             inline = _inline_blocks(agent)
             entries |= inline
             agent["block_ids"] = [*texts(agent.get("block_ids")), *inline]
             for one in agent["block_ids"]:
-                together.setdefault(one, set()).update(agent["block_ids"])
-        made: dict[str, StoredBlock] = {}
+                neighbours.setdefault(one, set()).update(agent["block_ids"])
+        blocks: dict[str, StoredBlock] = {}
         for local, raw in entries.items():
-            taken = {str(made[other].label) for other in together.get(local, ()) if other in made}
-            made[local] = new_block(self._kept.of("block", local), block(raw, local, taken, self._notes), self._now)
+            labels = {str(blocks[other].label) for other in neighbours.get(local, ()) if other in blocks}
+            blocks[local] = new_block(self._kept.of("block", local), block(raw, local, labels, self._notes), self._now)
             if raw.get("description") is None:
-                made[local].description = None  # only a new agent's block has a default description
-        return list(made.values()), {local: one.id for local, one in made.items()}
+                blocks[local].description = None  # only a new agent's block has a default description
+        return list(blocks.values()), {local: one.id for local, one in blocks.items()}
 
     def _folder(self, raw: JsonObject) -> StoredFolder:
         local = str(raw["id"])
@@ -162,13 +169,13 @@ class ImportPlanning:
                 continue
             local, folder, text = str(entry["id"]), folders.get(str(entry.get("source_id"))), entry.get("content")
             if folder is None or not isinstance(text, str):
-                why = "Files without a folder in the file" if folder is None else "Files without their text"
-                self._notes.add("left_out", "file", local, f"{why} were left out.")
+                subject = "Files without a folder in the file" if folder is None else "Files without their text"
+                self._notes.add("left_out", "file", local, f"{subject} were left out.")
                 continue
             original = _file_name(entry)
-            taken = names.setdefault(folder.id, set())
-            name = free_name(original, taken)
-            taken.add(name)
+            folder_names = names.setdefault(folder.id, set())
+            name = free_name(original, folder_names)
+            folder_names.add(name)
             files[local] = self._file(entry, folder.id, name, text)
             lines.append(json.dumps(text).encode())
         return files, lines
@@ -223,17 +230,17 @@ def _opened(entry: JsonObject, now: datetime) -> OpenFile:
     return OpenFile(start=first - 1, length=last - first + 1 if isinstance(last, int) and last >= first else None, accessed=now)
 
 
-def _folder_name(given: Json) -> str:
+def _folder_name(raw: Json) -> str:
     """The name without control characters, cut to the longest name."""
-    plain = "".join(one for one in given if ord(one) >= 0x20).strip() if isinstance(given, str) else ""
+    plain = "".join(one for one in raw if ord(one) >= 0x20).strip() if isinstance(raw, str) else ""
     return plain.encode("utf-8", "replace")[:LONGEST_NAME].decode("utf-8", "ignore").strip() or "folder"
 
 
 def _file_name(entry: JsonObject) -> str:
-    for given in (entry.get("original_file_name"), entry.get("file_name")):
+    for raw in (entry.get("original_file_name"), entry.get("file_name")):
         try:
-            if isinstance(given, str):
-                return plain_name(given)
+            if isinstance(raw, str):
+                return plain_name(raw)
         except InvalidArgument:
             continue
     return "file.txt"

@@ -61,7 +61,7 @@ class AgentParts:
 
 @immutable
 class Creator:
-    """Who creates an agent: the user, the change that versions name, and the token of the writer."""
+    """The author of a new agent: the user, the change that versions name, and the token of the writer."""
 
     user: str | None
     edit: Edit
@@ -99,31 +99,31 @@ class AgentCreation:
 
     def _create(self, request: CreateAgentRequest, by: Creator) -> StoredAgent:
         group_id = self._records.ids.new("group") if request.enable_sleeptime else None
-        made = self._new(request, by, group_id=group_id)
-        children, parents, sleeper = list(made.children), list(made.parents), None
+        main = self._new(request, by, group_id=group_id)
+        children, parents, sleeper = list(main.children), list(main.parents), None
         if group_id:
-            sleeper, more = self._sleeper(made.agent, group_id, _given_messages(request, made.rows), by, made.blocks)
-            children, parents = each_key_once([*children, *sleeper.children]), [*parents, *sleeper.parents, *more]
+            sleeper, group_changes = self._sleeper(main.agent, group_id, _given_messages(request, main.rows), by, main.blocks)
+            children, parents = each_key_once([*children, *sleeper.children]), [*parents, *sleeper.parents, *group_changes]
         self._records.write(children, parents, by.token)
-        for each in (made, sleeper):
+        for each in (main, sleeper):
             if each is not None:
                 self._records.conversations.keep(LoadedConversation(each.head, tuple(each.rows)))
         tags, identities = dict.fromkeys(request.tags or ()), dict.fromkeys(request.identity_ids or ())
-        return self._completed(made.agent, list(tags), list(identities), by)
+        return self._completed(main.agent, list(tags), list(identities), by)
 
-    def write(self, agent: StoredAgent, parts: AgentParts, opened: LoadedConversation, edit: Edit) -> StoredAgent:
-        """Write an agent that is made already, with its parts and its conversation. Raises: ConditionFailed if a part does not exist any more; Conflict."""
+    def write(self, agent: StoredAgent, parts: AgentParts, conversation: LoadedConversation, edit: Edit) -> StoredAgent:
+        """Write an agent that is already assembled, with its parts and its conversation. Raises: ConditionFailed if a part does not exist any more; Conflict."""
         by = self._creator(agent.created_by_id, edit)
-        made = self.assembled(agent, parts, opened, by)
-        self._records.write(made.children, made.parents, by.token)
-        return self._completed(made.agent, agent.tags, agent.identity_ids, by)
+        new_agent = self.assembled(agent, parts, conversation, by)
+        self._records.write(new_agent.children, new_agent.parents, by.token)
+        return self._completed(new_agent.agent, agent.tags, agent.identity_ids, by)
 
     def _completed(self, agent: StoredAgent, tags: list[str], identity_ids: list[str], by: Creator) -> StoredAgent:
         """The agent with all its tags and identities, which may be more than its first transaction takes."""
         if agent.tags == tags and agent.identity_ids == identity_ids:
             return agent
-        several = {"tags": tags, "identity_ids": identity_ids}
-        return self._records.change_agent(agent.id, lambda made: (made.model_copy(update=several), ()), by.user, by.edit)
+        fields = {"tags": tags, "identity_ids": identity_ids}
+        return self._records.change_agent(agent.id, lambda made: (made.model_copy(update=fields), ()), by.user, by.edit)
 
     def partner(
         self, agent: StoredAgent, blocks: Sequence[StoredBlock], user: str | None, edit: Edit = UNKNOWN
@@ -133,21 +133,21 @@ class AgentCreation:
         `blocks`: those of the agent. Raises: Conflict if one of them has the label of the sleep-time agent's own block.
         """
         group_id = self._records.ids.new("group")
-        heard = said_before(self._records, agent.id)
-        sleeper, more = self._sleeper(agent, group_id, heard, self._creator(user, edit), blocks)
-        return group_id, each_key_once([*sleeper.children, *sleeper.parents, *more])
+        earlier_messages = said_before(self._records, agent.id)
+        sleeper, group_changes = self._sleeper(agent, group_id, earlier_messages, self._creator(user, edit), blocks)
+        return group_id, each_key_once([*sleeper.children, *sleeper.parents, *group_changes])
 
     def _sleeper(
         self,
         main: StoredAgent,
         group_id: str,
-        heard: HeardConversation | None,
+        earlier_messages: HeardConversation | None,
         by: Creator,
         blocks: Sequence[StoredBlock],
     ) -> tuple[NewAgent, Sequence[Change]]:
         """The sleep-time agent of `main`, and the changes that create the group of both."""
-        sleeper = self._new(request_for(main), by, known={block.id: block for block in blocks})
-        group = group_of(group_id, main, sleeper.agent.id, heard)
+        sleeper = self._new(request_for(main), by, unwritten_blocks={block.id: block for block in blocks})
+        group = group_of(group_id, main, sleeper.agent.id, earlier_messages)
         return sleeper, self._records.groups.create(group, by.token)
 
     def _new(
@@ -156,18 +156,18 @@ class AgentCreation:
         by: Creator,
         *,
         group_id: str | None = None,
-        known: Mapping[str, StoredBlock] = {},
+        unwritten_blocks: Mapping[str, StoredBlock] = {},
     ) -> NewAgent:
-        """The agent, with as many of its tags and identities as one transaction takes. `known`: blocks that may not be written yet."""
+        """The agent, with as many of its tags and identities as one transaction takes. `unwritten_blocks`: blocks that may not be written yet."""
         now = self._records.clock.now()
-        parts = self._parts(request, now, known)
+        parts = self._parts(request, now, unwritten_blocks)
         agent = self._agent(request, parts, by.user, now).model_copy(update={"managed_group_id": group_id})
         head, rows = self._conversation(agent, parts, request)
         return self.assembled(agent, parts, LoadedConversation(head, tuple(rows)), by)
 
-    def assembled(self, agent: StoredAgent, parts: AgentParts, opened: LoadedConversation, by: Creator) -> NewAgent:
+    def assembled(self, agent: StoredAgent, parts: AgentParts, conversation: LoadedConversation, by: Creator) -> NewAgent:
         """The agent with its parts and its conversation, with as many of its tags and identities as one transaction takes."""
-        head, rows = opened.head, opened.messages
+        head, rows = conversation.head, conversation.messages
         first = self._records.agent_marks.first(agent)
         parents = [
             *self._records.agents.create(first, by.token, by.edit),
@@ -178,11 +178,13 @@ class AgentCreation:
         children = [*self._children(agent, parts, by), *self._rows(rows)]
         return NewAgent(first, parts.blocks, head, rows, children, parents)
 
-    def _parts(self, request: CreateAgentRequest, now: datetime, known: Mapping[str, StoredBlock]) -> AgentParts:
+    def _parts(self, request: CreateAgentRequest, now: datetime, unwritten_blocks: Mapping[str, StoredBlock]) -> AgentParts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
-        given = [known.get(block_id) or self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())]
-        blocks = [*new, *given]
+        existing = [
+            unwritten_blocks.get(block_id) or self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())
+        ]
+        blocks = [*new, *existing]
         refuse_equal_labels(blocks)
         return AgentParts(
             new,
@@ -192,19 +194,19 @@ class AgentCreation:
             self._records.identities_there(request.identity_ids or ()),
         )
 
-    def _tools(self, request: CreateAgentRequest, more: Sequence[str]) -> list[StoredTool]:
-        names = [*(request.tools or ()), *more]
+    def _tools(self, request: CreateAgentRequest, extra_names: Sequence[str]) -> list[StoredTool]:
+        names = [*(request.tools or ()), *extra_names]
         optional: list[str] = []
         if request.include_base_tools:
             names = [*agent_types.base_tools(request.agent_type, bool(request.enable_sleeptime)), *names]
         if request.include_multi_agent_tools:
             optional = list(AGENT_CALLS)
-        named = self._records.tools.by_name([*names, *optional])
-        missing = [name for name in names if name not in named]
+        by_name = self._records.tools.by_name([*names, *optional])
+        missing = [name for name in names if name not in by_name]
         if missing:
             raise InvalidArgument(f"INVALID_ARGUMENT: Tools not found by name: {missing}")
-        given = [self._records.tool(tool_id) for tool_id in request.tool_ids or ()]
-        return list({tool.id: tool for tool in (*named.values(), *given)}.values())
+        by_id = [self._records.tool(tool_id) for tool_id in request.tool_ids or ()]
+        return list({tool.id: tool for tool in (*by_name.values(), *by_id)}.values())
 
     def _agent(self, request: CreateAgentRequest, parts: AgentParts, user: str | None, now: datetime) -> StoredAgent:
         agent_id = self._records.ids.new("agent")
@@ -257,22 +259,22 @@ class AgentCreation:
         system_id = self._records.ids.new("message")
         opening = opening_of(self._records, agent, system_id)
         if request.initial_message_sequence is not None:
-            said = given_sequence(request.initial_message_sequence, opening)
+            initial = given_sequence(request.initial_message_sequence, opening)
         else:
-            said = boot_sequence(opening) if spec_of(agent.agent_type).boot_sequence else []
+            initial = boot_sequence(opening) if spec_of(agent.agent_type).boot_sequence else []
         head = Head(
             id=agent.id,
             agent_id=agent.id,
             window=Window(pinned=[system_id], cut=system_id),
             version=1,
-            last_message=said[-1].id if said else system_id,
-            newest=[system_id, *(row.id for row in said)][-MAX_CHANGES:],
-            messages=1 + len(said),
+            last_message=initial[-1].id if initial else system_id,
+            newest=[system_id, *(row.id for row in initial)][-MAX_CHANGES:],
+            messages=1 + len(initial),
             created_at=agent.created_at,
         )
         compiled = self._prompts.compiled(agent, head, blocks=parts.blocks, in_window=head.messages)
         system = system_row(system_id, agent, compiled, agent.created_at)
-        return head.model_copy(update={"compiled": compiled.source}), [system, *said]
+        return head.model_copy(update={"compiled": compiled.source}), [system, *initial]
 
     def _children(self, agent: StoredAgent, parts: AgentParts, by: Creator) -> Iterator[Change]:
         created = {block.id for block in parts.new_blocks}
@@ -291,8 +293,8 @@ class AgentCreation:
         if parts.folder_ids:
             yield from filled_desk(self._records, (), agent)
         for archive_id in parts.archive_ids:
-            there, _ = self._records.archives.there(archive_id, agent.id)
-            yield from (there, *self._records.archives.attach(archive_id, agent.id, agent.created_at))
+            exists, _ = self._records.archives.there(archive_id, agent.id)
+            yield from (exists, *self._records.archives.attach(archive_id, agent.id, agent.created_at))
 
     def _rows(self, rows: Sequence[Message]) -> Iterator[Change]:
         for row in rows:
@@ -300,16 +302,16 @@ class AgentCreation:
 
 
 def _given_messages(request: CreateAgentRequest, rows: Sequence[Message]) -> HeardConversation | None:
-    """The caller's first messages, which the sleep-time agent has not been told; None: there are none."""
+    """The caller's first messages, which the sleep-time agent has not received; None if there are none."""
     return HeardConversation(told=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
 
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:
-    given = list(request.tool_rules or ())
+    requested = list(request.tool_rules or ())
     names = [tool.name for tool in tools if tool.name]
-    ruled = {(rule.type, rule.tool_name) for rule in given}
-    defaults = agent_types.default_rules(request.agent_type, names, model, request.include_base_tool_rules, bool(given))
-    rules = [*given, *(rule for rule in defaults if (rule.type, rule.tool_name) not in ruled)]
+    ruled = {(rule.type, rule.tool_name) for rule in requested}
+    defaults = agent_types.default_rules(request.agent_type, names, model, request.include_base_tool_rules, bool(requested))
+    rules = [*requested, *(rule for rule in defaults if (rule.type, rule.tool_name) not in ruled)]
     rules += approval_rules(tools, rules)
     tool_rules.check(rules, model)
     return each_once(rules)

@@ -1,6 +1,6 @@
 """Deletes an agent with its sleep-time agents, its runs, its conversations and all records under it.
 
-Must not know who asks for it: a request, or the erasure of a person.
+Must not know its caller: a request, or the erasure of a person.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AgentDeletion:
         """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the records
         under it.
 
-        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. `edit`: who deletes it. Raises: NotFound, Conflict.
+        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. `edit`: its author. Raises: NotFound, Conflict.
         """
         if self.conversations.go_on(agent_id):
             return
@@ -57,7 +57,7 @@ class AgentDeletion:
 def _links(records: Records, agent: StoredAgent) -> Sequence[Change]:
     blocks = [records.blocks.detach(block_id, agent.id) for block_id in agent.block_ids]
     tools = [change for tool_id in agent.tool_ids for change in records.tools.detach(tool_id, agent.id)]
-    held = records.archives.of_agent(agent.id)
-    archives = [change for archive_id in held for change in records.archives.detach(archive_id, agent.id)]
+    archive_ids = records.archives.of_agent(agent.id)
+    archives = [change for archive_id in archive_ids for change in records.archives.detach(archive_id, agent.id)]
     folders = [records.folders.detach(folder_id, agent.id) for folder_id in agent.source_ids]
     return [*blocks, *tools, *folders, *archives]

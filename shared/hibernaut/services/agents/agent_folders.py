@@ -20,25 +20,25 @@ FILE_TOOLS = ("open_files", "grep_files", "semantic_search_files")
 
 def wanted_folders(*lists: Sequence[str] | None) -> list[str] | None:
     """The folder ids of a request, from its newer and its older field without duplicates; None if both fields are missing."""
-    given = [ids for ids in lists if ids is not None]
-    return list(dict.fromkeys(folder_id for ids in given for folder_id in ids)) if given else None
+    present = [ids for ids in lists if ids is not None]
+    return list(dict.fromkeys(folder_id for ids in present for folder_id in ids)) if present else None
 
 
 def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
     """The agent's tool ids with the file tools added if there are folders, removed if there are none."""
-    ours = [builtin_id(name) for name in FILE_TOOLS]
+    file_tools = [builtin_id(name) for name in FILE_TOOLS]
     if not folder_ids:
-        return [tool_id for tool_id in tool_ids if tool_id not in ours]
-    return [*tool_ids, *(tool_id for tool_id in ours if tool_id not in tool_ids)]
+        return [tool_id for tool_id in tool_ids if tool_id not in file_tools]
+    return [*tool_ids, *(tool_id for tool_id in file_tools if tool_id not in tool_ids)]
 
 
 def folder_links(records: Records, agent_id: str, before: Sequence[str], after: Sequence[str]) -> list[Change]:
     """The changes of link rows from one list of folders to another; a new folder must exist (a condition of the transaction)."""
     fresh = [folder_id for folder_id in after if folder_id not in before]
     lost = [folder_id for folder_id in before if folder_id not in after]
-    there = [records.folders.there(folder_id) for folder_id in fresh]
+    exist = [records.folders.there(folder_id) for folder_id in fresh]
     links = [records.folders.attach(folder_id, agent_id) for folder_id in fresh]
-    return [*there, *links, *(records.folders.detach(folder_id, agent_id) for folder_id in lost)]
+    return [*exist, *links, *(records.folders.detach(folder_id, agent_id) for folder_id in lost)]
 
 
 def filled_desk(records: Records, before: Sequence[str], after: StoredAgent) -> list[Change]:
@@ -47,7 +47,7 @@ def filled_desk(records: Records, before: Sequence[str], after: StoredAgent) -> 
     """
     desk = records.files.desk(after.id)
     rows = {folder_id: records.files.rows(folder_id) for folder_id in after.source_ids}
-    there = {row.file_id for listed in rows.values() for row in listed}
+    file_ids = {row.file_id for listed in rows.values() for row in listed}
     fresh = [row.file_id for folder_id in after.source_ids if folder_id not in before for row in rows[folder_id] if row.readable]
-    full = file_views.filled(desk, fresh, most=limits_of(after)[0], there=there, now=records.clock.now())
-    return [] if full == desk else [records.files.put_desk(after.id, desk, full, records.ids.token())]
+    filled = file_views.filled(desk, fresh, most=limits_of(after)[0], attached=file_ids, now=records.clock.now())
+    return [] if filled == desk else [records.files.put_desk(after.id, desk, filled, records.ids.token())]

@@ -48,13 +48,13 @@ class AgentForks:
         if request.name is not None:
             check_name(request.name)
         row = self._history.message(agent_id, request.message_id)
-        said = self._history.kept(row, MOST_MESSAGES)
+        messages = self._history.rows_until(row, MOST_MESSAGES)
         past = self._history.state_at(agent_id, self._history.moment_of(row))
 
         def attempt() -> StoredAgent:
             agent, parts = self._agent(agent_id, past, request, user)
-            opened = self._conversation(agent, parts, self._window(row, said), said)
-            return self._creation.write(agent, parts, opened, by_key(key_id))
+            conversation = self._conversation(agent, parts, self._window(row, messages), messages)
+            return self._creation.write(agent, parts, conversation, by_key(key_id))
 
         return self._records.until_settled(attempt)
 
@@ -66,11 +66,11 @@ class AgentForks:
         folders = records.folders.get_many(past.agent.source_ids)
         blocks = [self._copy(block) for block, _ in past.blocks]
         identities = records.identities.get_many(past.agent.identity_ids)
-        kept_identities = [each for each in past.agent.identity_ids if each in identities]
+        identity_ids = [each for each in past.agent.identity_ids if each in identities]
         archives = [archive.id for archive in records.archives.open_of_agent(agent_id)]
-        kept_tools = [tools[tool_id] for tool_id in past.agent.tool_ids if tool_id in tools]
-        kept_folders = [folder_id for folder_id in past.agent.source_ids if folder_id in folders]
-        parts = AgentParts(blocks, blocks, kept_tools, kept_folders, kept_identities, archives)
+        fork_tools = [tools[tool_id] for tool_id in past.agent.tool_ids if tool_id in tools]
+        folder_ids = [folder_id for folder_id in past.agent.source_ids if folder_id in folders]
+        parts = AgentParts(blocks, blocks, fork_tools, folder_ids, identity_ids, archives)
         secrets = [
             secret.model_copy(
                 update={
@@ -84,7 +84,7 @@ class AgentForks:
             )
             for secret in source.secrets
         ]
-        made = past.agent.model_copy(
+        fork = past.agent.model_copy(
             update={
                 **_NOT_TAKEN,
                 "id": new_id,
@@ -95,38 +95,40 @@ class AgentForks:
                 "created_by_id": user,
                 "last_updated_by_id": user,
                 "block_ids": [block.id for block in blocks],
-                "tool_ids": [tool.id for tool in kept_tools],
-                "source_ids": kept_folders,
-                "identity_ids": kept_identities,
+                "tool_ids": [tool.id for tool in fork_tools],
+                "source_ids": folder_ids,
+                "identity_ids": identity_ids,
                 "secrets": secrets,
             },
             deep=True,
         )
-        return made, parts
+        return fork, parts
 
     def _copy(self, block: StoredBlock) -> StoredBlock:
         now = self._records.clock.now()
         changes = {"id": self._records.ids.new("block"), "version": 1, "created_at": now, "updated_at": now, "identity_ids": []}
         return block.model_copy(update=changes, deep=True)
 
-    def _window(self, row: Message, said: Sequence[Message]) -> Window:
+    def _window(self, row: Message, messages: Sequence[Message]) -> Window:
         """The window of the source's conversation, if the message is in it: then the fork begins with the same summary and the same rows. Else a window
         of all copied rows, which the first run compacts if they do not fit.
         """
         head = self._records.conversations.head(row.conversation_id or row.agent_id)
         if head is None:
             raise NotFound(f"Conversation of message {row.id} not found.")
-        ids = {one.id for one in said}
+        ids = {one.id for one in messages}
         cut = head.window.cut
         if cut is None or cut not in ids or row.id <= cut:
             return Window()
         return Window(pinned=[one for one in head.window.pinned if one in ids], cut=cut)
 
-    def _conversation(self, agent: StoredAgent, parts: AgentParts, window: Window, said: Sequence[Message]) -> LoadedConversation:
+    def _conversation(
+        self, agent: StoredAgent, parts: AgentParts, window: Window, messages: Sequence[Message]
+    ) -> LoadedConversation:
         """The head of the fork's conversation, its new system message, and the copied rows with new ids."""
         system_id = self._records.ids.new("message")
         rows, ids, last = list[Message](), dict[str, str](), system_id
-        for one in said:
+        for one in messages:
             ids[one.id] = last = self._records.ids.new("message", after=last)
             rows.append(one.model_copy(update={"id": last, "agent_id": agent.id, **_ELSEWHERE}))
         cut = ids.get(window.cut or "", system_id)
@@ -140,8 +142,8 @@ class AgentForks:
             messages=1 + len(rows),
             created_at=agent.created_at,
         )
-        seen = sum(row.id > cut for row in rows) + len(head.window.pinned)
-        compiled = self._prompts.compiled(agent, head, blocks=parts.blocks, in_window=seen)
+        in_window = sum(row.id > cut for row in rows) + len(head.window.pinned)
+        compiled = self._prompts.compiled(agent, head, blocks=parts.blocks, in_window=in_window)
         system = system_row(system_id, agent, compiled, agent.created_at)
         return LoadedConversation(head.model_copy(update={"compiled": compiled.source}), (system, *rows))
 

@@ -67,7 +67,7 @@ class AgentHistory:
         return _shown(agent_id, self._of(agent_id).at(moment))
 
     def diff(self, agent_id: str, number: int, to: int | None = None) -> VersionDiff:
-        """What differs from a version to another one; without `to`, what the version itself changed. Raises: NotFound, VersionExpired."""
+        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound, VersionExpired."""
         history = self._of(agent_id)
         first, last = (number, to) if to is not None else (number - 1, number)
         before = history.state(first).content or {} if first else {}
@@ -114,17 +114,17 @@ class AgentHistory:
             raise NotFound(f"Message with id {message_id} not found for agent {agent_id}.")
         return row
 
-    def kept(self, row: Message, most: int) -> list[Message]:
+    def rows_until(self, row: Message, most: int) -> list[Message]:
         """The newest `most` rows of the message's conversation up to it, without the calls that it leaves open, oldest first."""
         log = row.conversation_id or row.agent_id
         older = self._records.conversations.page(log, before=row.id, limit=most - 1, descending=True)
         return forks.settled([one for one in (*older[::-1], row) if one.role != "system"])
 
     def moment_of(self, row: Message) -> datetime:
-        """The time at which memory was as the conversation up to this message says: the commit of the step whose last row it is, else the time at which
+        """The time of the memory state that belongs to this message: the commit of the step whose last row it is, else the time at which
         the message was written.
         """
-        rows = self.kept(row, LAST_ROWS)
+        rows = self.rows_until(row, LAST_ROWS)
         last = rows[-1] if rows else row
         step = self._steps.get(last.step_id) if last.step_id else None
         return step.created_at if step is not None and step.last_message == last.id else last.created_at

@@ -55,11 +55,11 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
     return _folded(base, request, agent.agent_type)
 
 
-def checked_fallbacks(wanted: Sequence[ModelFallback] | None, models: Models) -> list[ModelFallback]:
+def checked_fallbacks(fallbacks: Sequence[ModelFallback] | None, models: Models) -> list[ModelFallback]:
     """The fallback models with full handles. Raises: InvalidArgument (a handle, or a model that is named twice), NotFound (the
     handle).
     """
-    rows = [row.model_copy(update={"model": models.config(row.model).handle or row.model}) for row in wanted or ()]
+    rows = [row.model_copy(update={"model": models.config(row.model).handle or row.model}) for row in fallbacks or ()]
     handles = [row.model for row in rows]
     if twice := next((handle for handle in handles if handles.count(handle) > 1), None):
         raise InvalidArgument(
@@ -75,14 +75,14 @@ def _taken_over(new: LLMConfig, old: LLMConfig) -> LLMConfig:
 
 
 def _folds(request: CreateAgentRequest | UpdateAgent) -> bool:
-    given = (
+    settings = (
         request.model_settings,
         request.context_window_limit,
         request.max_tokens,
         request.response_format,
         request.parallel_tool_calls,
     )
-    return any(value is not None for value in given)
+    return any(value is not None for value in settings)
 
 
 def _folded(base: LLMConfig, request: CreateAgentRequest | UpdateAgent, agent_type: AgentType) -> ModelChoice:
@@ -104,8 +104,8 @@ def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingCo
     """
     if request.embedding_config is not None and request.embedding is None:
         return request.embedding_config
-    refused = "embedding" in request.model_fields_set or "embedding_config" in request.model_fields_set
-    handle = request.embedding or (None if refused else models.default_embedding_handle())
+    explicit = "embedding" in request.model_fields_set or "embedding_config" in request.model_fields_set
+    handle = request.embedding or (None if explicit else models.default_embedding_handle())
     if handle is None:
         return None
     config = models.embedding(handle)
@@ -113,9 +113,9 @@ def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingCo
     return config if chunk_size is None else config.model_copy(update={"embedding_chunk_size": chunk_size})
 
 
-def chosen_compaction(given: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:
-    """The given settings over the defaults; the default summarizer is the provider's cheap model."""
-    settings = given or CompactionSettings()
+def chosen_compaction(request: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:
+    """The settings of the request over the defaults; the default summarizer is the provider's cheap model."""
+    settings = request or CompactionSettings()
     return settings if settings.model else settings.model_copy(update={"model": _summarizer(config)})
 
 
@@ -126,10 +126,10 @@ def changed_compaction(agent: StoredAgent, request: UpdateAgent, config: LLMConf
     settings = agent.compaction_settings or CompactionSettings()
     if settings.model in (None, _summarizer(agent.llm_config)):
         settings = settings.model_copy(update={"model": _summarizer(config)})
-    given = request.compaction_settings
-    if given is None:
+    requested = request.compaction_settings
+    if requested is None:
         return settings
-    changes = {name: getattr(given, name) for name in given.model_fields_set if getattr(given, name) is not None}
+    changes = {name: getattr(requested, name) for name in requested.model_fields_set if getattr(requested, name) is not None}
     if changes.get("mode", settings.mode) != settings.mode:
         settings = settings.model_copy(update={"prompt": None})
     return settings.model_copy(update=changes)

@@ -28,10 +28,10 @@ def new_secrets(
     records: Records, agent_id: str, values: dict[str, str], before: Sequence[StoredSecret], now: datetime
 ) -> list[StoredSecret]:
     """The secrets of an agent. A secret whose key is in `before` keeps its id."""
-    known = {secret.key: secret for secret in before}
+    by_key = {secret.key: secret for secret in before}
     return [
-        known[key].model_copy(update={"value": value, "value_enc": None, "updated_at": now})
-        if key in known
+        by_key[key].model_copy(update={"value": value, "value_enc": None, "updated_at": now})
+        if key in by_key
         else StoredSecret(
             id=records.ids.new("agent-env"), key=key, value=value, agent_id=agent_id, created_at=now, updated_at=now
         )

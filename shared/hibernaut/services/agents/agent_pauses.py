@@ -1,4 +1,4 @@
-"""Pausing an agent: it accepts no message until it is resumed. What was accepted before goes on to its end."""
+"""Pausing an agent: it accepts no message until it is resumed. Runs accepted before the pause continue to their end."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class AgentPauses:
         return _shown(agent_id, self._pauses.get(agent_id))
 
     def pause(self, agent_id: str, request: PauseAgent, *, key_id: str | None = None) -> AgentPause:
-        """Pause the agent; a paused one stays paused since it was. Raises: NotFound."""
+        """Pause the agent; an agent that is already paused keeps its time of pause. Raises: NotFound."""
         self._records.agent(agent_id)
         earlier = self._pauses.get(agent_id)
         if earlier is not None:
             return _shown(agent_id, earlier)
-        made = StoredPause(paused_at=self._records.clock.now(), key_id=key_id, reason=request.reason)
+        pause = StoredPause(paused_at=self._records.clock.now(), key_id=key_id, reason=request.reason)
         try:
-            self._records.writer.write(*self._pauses.pause(agent_id, made))
+            self._records.writer.write(*self._pauses.pause(agent_id, pause))
         except ConditionFailed:
             raise NotFound(f"Agent with ID {agent_id} not found") from None
-        return _shown(agent_id, made)
+        return _shown(agent_id, pause)
 
     def resume(self, agent_id: str) -> AgentPause:
         """End the pause; does nothing if there is none. Raises: NotFound; ErasureRunning: the erasure of a person ends it."""

@@ -74,21 +74,21 @@ class AgentStates:
         self._records = records
         self._files = files
 
-    def of_one(self, agent: StoredAgent, shown: frozenset[str] = LOADED) -> AgentState:
-        return self.of([agent], shown)[0]
+    def of_one(self, agent: StoredAgent, include: frozenset[str] = LOADED) -> AgentState:
+        return self.of([agent], include)[0]
 
-    def of(self, agents: Sequence[StoredAgent], shown: frozenset[str] = LOADED) -> list[AgentState]:
+    def of(self, agents: Sequence[StoredAgent], include: frozenset[str] = LOADED) -> list[AgentState]:
         """One state for each agent, in their order."""
-        found = self._find(agents, shown)
-        return [self._state(agent, found, shown) for agent in agents]
+        relations = self._find(agents, include)
+        return [self._state(agent, relations, include) for agent in agents]
 
-    def _find(self, agents: Sequence[StoredAgent], shown: frozenset[str]) -> _AgentRelations:
+    def _find(self, agents: Sequence[StoredAgent], include: frozenset[str]) -> _AgentRelations:
         ids = [agent.id for agent in agents]
-        block_ids = _each(agent.block_ids for agent in agents) if "blocks" in shown else []
-        tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in shown else []
-        folder_ids = _each(agent.source_ids for agent in agents) if "sources" in shown else []
-        group_ids = [agent.managed_group_id for agent in agents if agent.managed_group_id] if "managed_group" in shown else []
-        identity_ids = _each(agent.identity_ids for agent in agents) if "identities" in shown else []
+        block_ids = _each(agent.block_ids for agent in agents) if "blocks" in include else []
+        tool_ids = _each(agent.tool_ids for agent in agents) if "tools" in include else []
+        folder_ids = _each(agent.source_ids for agent in agents) if "sources" in include else []
+        group_ids = [agent.managed_group_id for agent in agents if agent.managed_group_id] if "managed_group" in include else []
+        identity_ids = _each(agent.identity_ids for agent in agents) if "identities" in include else []
         heads = self._records.conversations.heads(ids)
         return _AgentRelations(
             last_runs=self._records.agents.last_runs.of(ids),
@@ -97,37 +97,37 @@ class AgentStates:
             tools=self._records.tools.get_many(tool_ids),
             folders=self._records.folders.get_many(folder_ids),
             identities=self._records.identities.get_many(identity_ids),
-            asking=self._asking(heads) if "pending_approval" in shown else {},
-            files=self._files.blocks(agents) if "blocks" in shown else {},
+            asking=self._asking(heads) if "pending_approval" in include else {},
+            files=self._files.blocks(agents) if "blocks" in include else {},
             groups=self._records.groups.get_many(group_ids),
         )
 
     def _asking(self, heads: dict[str, Head]) -> dict[str, ApprovalRequestMessage]:
         """The open approval requests in the agents' default conversations, by agent id."""
-        asked = {head.pending: head.id for head in heads.values() if head.pending}
-        found = self._records.approvals.get_many(list(asked)) if asked else {}
+        agent_ids = {head.pending: head.id for head in heads.values() if head.pending}
+        records = self._records.approvals.get_many(list(agent_ids)) if agent_ids else {}
         requests: dict[str, ApprovalRequestMessage] = {}
-        for run_id, record in found.items():
-            row = self._records.conversations.message(asked[run_id], record.request_id)
-            for shown in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
-                if isinstance(shown, ApprovalRequestMessage):
-                    requests[asked[run_id]] = shown
+        for run_id, record in records.items():
+            row = self._records.conversations.message(agent_ids[run_id], record.request_id)
+            for message in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
+                if isinstance(message, ApprovalRequestMessage):
+                    requests[agent_ids[run_id]] = message
         return requests
 
-    def _state(self, agent: StoredAgent, found: _AgentRelations, shown: frozenset[str]) -> AgentState:
-        blocks: list[Block] = [found.blocks[block_id] for block_id in agent.block_ids if block_id in found.blocks]
-        secrets = self._secrets(agent, shown)
-        group = found.groups.get(agent.managed_group_id or "")
+    def _state(self, agent: StoredAgent, relations: _AgentRelations, include: frozenset[str]) -> AgentState:
+        blocks: list[Block] = [relations.blocks[block_id] for block_id in agent.block_ids if block_id in relations.blocks]
+        secrets = self._secrets(agent, include)
+        group = relations.groups.get(agent.managed_group_id or "")
         managed = group.wire() if group else None
         fields = {name: getattr(agent, name) for name in _SHARED}
-        fields |= _last_run(found.last_runs.get(agent.id, {}))
+        fields |= _last_run(relations.last_runs.get(agent.id, {}))
         # An identity that is being deleted may still be named.
-        identities = [found.identities[one] for one in agent.identity_ids if one in found.identities]
+        identities = [relations.identities[one] for one in agent.identity_ids if one in relations.identities]
         # Every field is named: looking up a default costs more than all the others.
         return AgentState.model_construct(
             **{
                 **fields,
-                "message_ids": found.windows.get(agent.id, []),
+                "message_ids": relations.windows.get(agent.id, []),
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
                 "compaction_settings": with_prompt(agent.compaction_settings),
@@ -136,16 +136,16 @@ class AgentStates:
                     agent_type=agent.agent_type,
                     git_enabled=False,
                     blocks=blocks,
-                    file_blocks=found.files.get(agent.id, []),
+                    file_blocks=relations.files.get(agent.id, []),
                     prompt_template="",
                 ),
                 "blocks": blocks,
-                "tools": [found.tools[tool_id] for tool_id in agent.tool_ids if tool_id in found.tools],
-                "tags": agent.tags if "tags" in shown else [],
+                "tools": [relations.tools[tool_id] for tool_id in agent.tool_ids if tool_id in relations.tools],
+                "tags": agent.tags if "tags" in include else [],
                 "identity_ids": [identity.id for identity in identities],
-                "sources": [found.folders[one].source() for one in agent.source_ids if one in found.folders],
+                "sources": [relations.folders[one].source() for one in agent.source_ids if one in relations.folders],
                 "identities": [identity.wire() for identity in identities],
-                "pending_approval": found.asking.get(agent.id),
+                "pending_approval": relations.asking.get(agent.id),
                 "multi_agent_group": managed,
                 "managed_group": managed,
                 "tool_exec_environment_variables": secrets,
@@ -153,11 +153,11 @@ class AgentStates:
             }
         )
 
-    def _secrets(self, agent: StoredAgent, shown: frozenset[str]) -> list[AgentEnvironmentVariable]:
+    def _secrets(self, agent: StoredAgent, include: frozenset[str]) -> list[AgentEnvironmentVariable]:
         """The agent's secrets, with their values only if those are shown. Raises: SecretUnreadable, MasterKeyUnavailable."""
-        if "secrets" not in shown:
+        if "secrets" not in include:
             return []
-        values = self._records.secrets.values(agent.id, agent.secrets) if SECRET_VALUES in shown else {}
+        values = self._records.secrets.values(agent.id, agent.secrets) if SECRET_VALUES in include else {}
         return [
             AgentEnvironmentVariable(**{**secret.model_dump(), "value": values.get(secret.key), "value_enc": None})
             for secret in agent.secrets

@@ -70,13 +70,13 @@ class AgentUpdates:
             after = agent.model_copy(update=changes)
             after.tool_rules = each_once(after.tool_rules or [])
             tool_rules.check(after.tool_rules, after.llm_config.model)
-            beside = [*self._links(agent, after), *self._desk(agent, after)]
+            further = [*self._links(agent, after), *self._desk(agent, after)]
             if request.message_ids is not None:
-                beside += self._windows.set_window(agent, request.message_ids)
+                further += self._windows.set_window(agent, request.message_ids)
             if request.enable_sleeptime and sleeping_group(self._records, agent) is None:
                 group_id, partner = self._creation.partner(after, self._records.blocks_of(after), user, by_key(key_id))
-                after, beside = after.model_copy(update={"managed_group_id": group_id}), each_key_once([*beside, *partner])
-            return after, beside
+                after, further = after.model_copy(update={"managed_group_id": group_id}), each_key_once([*further, *partner])
+            return after, further
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
@@ -140,8 +140,8 @@ class AgentUpdates:
             if block_id in agent.block_ids:
                 return agent, []
             refuse_equal_labels([*self._records.blocks_of(agent), block])
-            after, beside = self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
-            return after, [*beside, *sharing(self._records, agent, block_id, by_key(key_id))]
+            after, further = self._with(agent, {"block_ids": [*agent.block_ids, block_id]})
+            return after, [*further, *sharing(self._records, agent, block_id, by_key(key_id))]
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
@@ -236,8 +236,8 @@ class AgentUpdates:
 
     def _with_folders(self, agent: StoredAgent, folder_ids: list[str]) -> tuple[StoredAgent, list[Change]]:
         changes: JsonObject = {"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)}
-        after, beside = self._with(agent, changes)
-        return after, [*beside, *self._desk(agent, after)]
+        after, further = self._with(agent, changes)
+        return after, [*further, *self._desk(agent, after)]
 
     def _desk(self, before: StoredAgent, after: StoredAgent) -> list[Change]:
         return filled_desk(self._records, before.source_ids, after) if after.source_ids != before.source_ids else []
@@ -249,10 +249,12 @@ class AgentUpdates:
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             rules = agent.tool_rules or []
-            others = [rule for rule in rules if not (isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == tool_name)]
-            if required is (len(others) < len(rules)):
+            other_rules = [
+                rule for rule in rules if not (isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == tool_name)
+            ]
+            if required is (len(other_rules) < len(rules)):
                 return agent, []
-            after = [*rules, RequiresApprovalToolRule(tool_name=tool_name)] if required else others
+            after = [*rules, RequiresApprovalToolRule(tool_name=tool_name)] if required else other_rules
             return agent.model_copy(update={"tool_rules": after}), []
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
@@ -262,18 +264,18 @@ class AgentUpdates:
         return after, [*self._links(agent, after), *self._events(agent, after)]
 
     def _events(self, before: StoredAgent, after: StoredAgent) -> Sequence[Change]:
-        """The change that leaves the events of blocks that the agent gains or loses; empty if nobody wants to hear of them."""
+        """The change that stores the events of blocks that the agent gains or loses; empty if no webhook subscribes to them."""
         gained, lost = list(_more(after.block_ids, before.block_ids)), list(_more(before.block_ids, after.block_ids))
         types = self._records.events.types() if gained or lost else None
         if types is None or MemoryChanged.type not in types:
             return []
         blocks = self._records.blocks.get_many([*gained, *lost])
 
-        def told(change: Literal["attached", "detached"], ids: Sequence[str]) -> list[MemoryChanged]:
+        def facts_of(change: Literal["attached", "detached"], ids: Sequence[str]) -> list[MemoryChanged]:
             found = [blocks[block_id] for block_id in ids if block_id in blocks]
             return [MemoryChanged(block.id, block.label, change, "api", after.id, (after.id,), None) for block in found]
 
-        facts = [*told("attached", gained), *told("detached", lost)]
+        facts = [*facts_of("attached", gained), *facts_of("detached", lost)]
         return self._records.events.put(facts, types, self._records.ids.token(), self._records.clock.now())
 
     def _links(self, before: StoredAgent, after: StoredAgent) -> Iterator[Change]:
@@ -296,5 +298,5 @@ class AgentUpdates:
             yield self._records.identities.there(identity_id)
 
 
-def _more(these: Sequence[str], those: Sequence[str]) -> list[str]:
-    return [one for one in these if one not in those]
+def _more(ids: Sequence[str], excluded: Sequence[str]) -> list[str]:
+    return [each for each in ids if each not in excluded]

@@ -44,19 +44,21 @@ class AgentWindows:
         records = self._records
         agent, head = records.agent_or_group(agent_id), self._free(agent_id)
         system_id, token = records.ids.new("message", after=head.last_message), records.ids.token()
-        said = boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
+        initial = (
+            boot_sequence(opening_of(records, agent, system_id)) if opening and spec_of(agent.agent_type).boot_sequence else []
+        )
         after = head.model_copy(
             update={
                 "window": Window(pinned=[system_id], cut=system_id),
                 "version": head.version + 1,
-                "last_message": said[-1].id if said else system_id,
-                "newest": [system_id, *(row.id for row in said)],
-                "messages": head.messages + len(said),
+                "last_message": initial[-1].id if initial else system_id,
+                "newest": [system_id, *(row.id for row in initial)],
+                "messages": head.messages + len(initial),
             }
         )
-        compiled = self._prompts.compiled(agent, after, in_window=1 + len(said))
+        compiled = self._prompts.compiled(agent, after, in_window=1 + len(initial))
         after = after.model_copy(update={"compiled": compiled.source})
-        rows = [system_row(system_id, agent, compiled, compiled.source.compiled_at), *said]
+        rows = [system_row(system_id, agent, compiled, compiled.source.compiled_at), *initial]
         records.writer.write(
             records.conversations.change_head(head, after, token),
             records.deletion.message(head.id, head.window.pinned[0]),
@@ -69,19 +71,19 @@ class AgentWindows:
     def set_window(self, agent: StoredAgent, message_ids: Sequence[str]) -> list[Change]:
         """The change that makes exactly these messages of the log the window. Raises: NotFound, InvalidArgument, Busy."""
         head = self._free(agent.id)
-        wanted = list(dict.fromkeys(message_ids))
-        if not wanted:
+        ids = list(dict.fromkeys(message_ids))
+        if not ids:
             raise InvalidArgument("INVALID_ARGUMENT: message_ids must name at least the system message.")
-        well_formed = [message_id for message_id in wanted if is_id(message_id, "message")]
+        well_formed = [message_id for message_id in ids if is_id(message_id, "message")]
         found = self._records.conversations.messages(head.id, well_formed)
-        if missing := set(wanted) - {row.id for row in found}:
+        if missing := set(ids) - {row.id for row in found}:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
             raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
         # The next run compiles a system message anew that is not the head's, or whose updates stand in messages that may be left out.
-        told = found[0].frozen is not None and bool(found[0].frozen.updates)
-        compiled = head.compiled if wanted[0] == head.window.pinned[0] and not told else None
-        changes = {"window": explicit_window(wanted, head), "version": head.version + 1, "compiled": compiled}
+        has_updates = found[0].frozen is not None and bool(found[0].frozen.updates)
+        compiled = head.compiled if ids[0] == head.window.pinned[0] and not has_updates else None
+        changes = {"window": explicit_window(ids, head), "version": head.version + 1, "compiled": compiled}
         after = head.model_copy(update=changes)
         return [self._records.conversations.change_head(head, after, self._records.ids.token())]
 
@@ -100,18 +102,18 @@ class AgentWindows:
 
     def overview(self, agent_id: str) -> ContextWindowOverview:
         """The sizes of the parts of the context window, in tokens. Raises: NotFound."""
-        agent, loaded = self._records.agent(agent_id), self._loaded(agent_id)
-        shown = WindowOverviews(self._records, self._prompts).of(agent, loaded)
+        agent, conversation = self._records.agent(agent_id), self._loaded(agent_id)
+        overview = WindowOverviews(self._records, self._prompts).of(agent, conversation)
         if self._prices is not None:
             now = self._records.clock.now()
-            shown.price = prompt_price(self._prices(), agent.llm_config, shown.context_window_size_current, now)
-        return shown
+            overview.price = prompt_price(self._prices(), agent.llm_config, overview.context_window_size_current, now)
+        return overview
 
     def _loaded(self, agent_id: str) -> LoadedConversation:
-        loaded = self._records.conversations.load(agent_id)
-        if loaded is None:
+        conversation = self._records.conversations.load(agent_id)
+        if conversation is None:
             raise NotFound(f"Agent with ID {agent_id} not found")
-        return loaded
+        return conversation
 
     def _free(self, agent_id: str) -> Head:
         """The head of the default conversation, if no run owns it and none waits for an approval. Raises: NotFound, Busy."""

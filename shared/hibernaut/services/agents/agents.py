@@ -57,25 +57,25 @@ class AgentFilter:
     def criteria(self) -> int:
         """The number of criteria besides `hidden`."""
         exact = (self.name, self.project_id, self.template_id, self.base_template_id, self.identity_id)
-        more = (
+        other = (
             self.last_stop_reason,
             self.created_by_id,
             self.query_text or None,
             self.tags or None,
             self.identifier_keys or None,
         )
-        return sum(given is not None for given in (*exact, *more))
+        return sum(criterion is not None for criterion in (*exact, *other))
 
     def mark(self) -> tuple[Facet, Sequence[str]] | None:
-        """The marks that all wanted agents have (at least one of them, if there are several); None: rows must be read."""
-        named: tuple[tuple[Facet, str | None], ...] = (
+        """The marks that all matching agents have (at least one of them, if there are several). None: rows must be read."""
+        facets: tuple[tuple[Facet, str | None], ...] = (
             ("NAME", self.name),
             ("IDENTITY", self.identity_id),
             ("TEMPLATE", self.template_id),
             ("BASE", self.base_template_id),
             ("PROJECT", self.project_id),
         )
-        for facet, text in named:
+        for facet, text in facets:
             if text:
                 return facet, [text]
         if self.identity_ids:
@@ -99,7 +99,7 @@ class AgentFilter:
             "last_stop_reason": self.last_stop_reason,
             "created_by_id": self.created_by_id,
         }
-        if any(wanted is not None and row.get(name, "") != wanted for name, wanted in exact.items()):
+        if any(expected is not None and row.get(name, "") != expected for name, expected in exact.items()):
             return False
         if self.query_text and self.query_text.lower() not in str(row["name"]).lower():
             return False
@@ -108,30 +108,32 @@ class AgentFilter:
         return tags_match(row, self.tags, every=self.match_all_tags)
 
 
-def tags_match(row: Item, wanted: Sequence[str], *, every: bool) -> bool:
+def tags_match(row: Item, filter_tags: Sequence[str], *, every: bool) -> bool:
     """Whether a list row has at least one of the tags (`every`: all of them). Without tags every row matches."""
-    if not wanted:
+    if not filter_tags:
         return True
     tags = tags_of(row)
-    return set(wanted) <= tags if every else not tags.isdisjoint(wanted)
+    return set(filter_tags) <= tags if every else not tags.isdisjoint(filter_tags)
 
 
 def identities_match(row: Item, identity_id: str | None, some_of: Sequence[str]) -> bool:
     """Whether a list row has the identity, and at least one of the others. Without them every row matches."""
     if identity_id is None and not some_of:
         return True
-    held = set(json.loads(str(row["identity_ids"])))
-    return (identity_id is None or identity_id in held) and (not some_of or not held.isdisjoint(some_of))
+    identity_ids_of_row = set(json.loads(str(row["identity_ids"])))
+    return (identity_id is None or identity_id in identity_ids_of_row) and (
+        not some_of or not identity_ids_of_row.isdisjoint(some_of)
+    )
 
 
-def linked(records: Records, links: RowList, asked: Page) -> list[str]:
+def linked(records: Records, links: RowList, page: Page) -> list[str]:
     """The ids of a page of the linked agents. A link to a deleted agent is left out."""
 
-    def those_there(found: Sequence[Item]) -> list[Item]:
+    def existing(found: Sequence[Item]) -> list[Item]:
         rows = records.agents.rows_of([links.id_of(link) for link in found])
         return [link for link in found if "name" in rows.get(links.id_of(link), {})]
 
-    return [links.id_of(link) for link in links.page(asked, those_there)]
+    return [links.id_of(link) for link in links.page(page, existing)]
 
 
 class Agents:
@@ -155,86 +157,86 @@ class Agents:
         self.windows = windows
         self.states = AgentStates(records, files)
 
-    def retrieve(self, agent_id: str, shown: frozenset[str] = LOADED) -> AgentState:
+    def retrieve(self, agent_id: str, include: frozenset[str] = LOADED) -> AgentState:
         """The state of an agent. Raises: NotFound."""
-        return self.states.of_one(self._records.agent(agent_id), shown)
+        return self.states.of_one(self._records.agent(agent_id), include)
 
     def check(self, agent_id: str) -> None:
         """Raises: NotFound if the agent does not exist."""
         self._records.agent(agent_id)
 
-    def list(self, wanted: AgentFilter, asked: Page, order_by: str, shown: frozenset[str]) -> Sequence[AgentState]:
+    def list(self, filters: AgentFilter, page_query: Page, order_by: str, include: frozenset[str]) -> Sequence[AgentState]:
         """A page of the agents that pass the filter. `order_by` is a field of the list row: created_at, updated_at,
         last_run_completion.
 
         Raises: NotFound for a cursor.
         """
 
-        found = self._resolved(wanted)
-        if found is None:
+        resolved = self._resolved(filters)
+        if resolved is None:
             return []
-        wanted, agents, mark = found, self._records.agents, found.mark()
+        filters, agents, mark = resolved, self._records.agents, resolved.mark()
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
-            return wanted.among(rows if order_by != RAN else agents.last_runs.joined(rows), agents.last_runs)
+            return filters.among(rows if order_by != RAN else agents.last_runs.joined(rows), agents.last_runs)
 
         rows: Sequence[Item]
         if mark is None and order_by == MADE:
-            rows = agents.listed().page(asked, select)
+            rows = agents.listed().page(page_query, select)
         elif not self._marking.is_complete():
-            rows = page(select(agents.rows()), asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+            rows = page(select(agents.rows()), page_query, id_of=_id, place=lambda row: str(row.get(order_by, "")))
         elif mark is None:
-            rows = (agents.by_update() if order_by == CHANGED else agents.by_last_run()).page(asked, select)
+            rows = (agents.by_update() if order_by == CHANGED else agents.by_last_run()).page(page_query, select)
         elif order_by == MADE:
-            rows = self._records.agent_marks.bearers(*mark).page(asked, lambda marks: select(agents.rows_marked(marks)))
+            rows = self._records.agent_marks.bearers(*mark).page(page_query, lambda marks: select(agents.rows_marked(marks)))
         else:
             rows = select(agents.rows_marked(self._records.agent_marks.bearers(*mark).all()))
-            rows = page(rows, asked, id_of=_id, place=lambda row: str(row.get(order_by, "")))
-        return self.some([_id(row) for row in rows], shown)
+            rows = page(rows, page_query, id_of=_id, place=lambda row: str(row.get(order_by, "")))
+        return self.some([_id(row) for row in rows], include)
 
-    def _resolved(self, wanted: AgentFilter) -> AgentFilter | None:
+    def _resolved(self, filters: AgentFilter) -> AgentFilter | None:
         """The filter with the ids of the identities that it names by key; None if there is none, so that no agent passes."""
-        if not wanted.identifier_keys:
-            return wanted
-        found = self._records.identities.with_keys(wanted.identifier_keys)
-        return replace(wanted, identity_ids=found) if found else None
+        if not filters.identifier_keys:
+            return filters
+        identity_ids = self._records.identities.with_keys(filters.identifier_keys)
+        return replace(filters, identity_ids=identity_ids) if identity_ids else None
 
-    def some(self, agent_ids: Sequence[str], shown: frozenset[str]) -> Sequence[AgentState]:
+    def some(self, agent_ids: Sequence[str], include: frozenset[str]) -> Sequence[AgentState]:
         """The states of the existing agents among these ids, in their order."""
         agents = self._records.agents.get_many(agent_ids)
-        return self.states.of([agents[agent_id] for agent_id in agent_ids if agent_id in agents], shown)
+        return self.states.of([agents[agent_id] for agent_id in agent_ids if agent_id in agents], include)
 
-    def using_block(self, block_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def using_block(self, block_id: str, page: Page, include: frozenset[str]) -> Sequence[AgentState]:
         """A page of the agents that a block is attached to. Raises: NotFound."""
         self._records.block(block_id)
-        return self.among(self._records.blocks.links(block_id), asked, shown)
+        return self.among(self._records.blocks.links(block_id), page, include)
 
-    def of_identity(self, identity_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def of_identity(self, identity_id: str, page: Page, include: frozenset[str]) -> Sequence[AgentState]:
         """A page of the agents of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
         self._records.identity(identity_id)
-        return self.list(AgentFilter(identity_id=identity_id, hidden=True), asked, MADE, shown)
+        return self.list(AgentFilter(identity_id=identity_id, hidden=True), page, MADE, include)
 
-    def among(self, links: RowList, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def among(self, links: RowList, page: Page, include: frozenset[str]) -> Sequence[AgentState]:
         """A page of the existing agents among the linked ones, by creation time."""
-        return self.some(linked(self._records, links, asked), shown)
+        return self.some(linked(self._records, links, page), include)
 
-    def count(self, wanted: AgentFilter) -> int:
+    def count(self, filters: AgentFilter) -> int:
         """The number of agents that pass the filter. Without criteria, or with one that has marks, the engine counts."""
-        found = self._resolved(wanted)
-        if found is None:
+        resolved = self._resolved(filters)
+        if resolved is None:
             return 0
-        wanted, agents, mark = found, self._records.agents, found.mark()
-        if wanted.criteria == 0:
-            return agents.count(hidden=wanted.hidden)
+        filters, agents, mark = resolved, self._records.agents, resolved.mark()
+        if filters.criteria == 0:
+            return agents.count(hidden=filters.hidden)
         if mark is None or not self._marking.is_complete():
-            return len(wanted.among(agents.rows(), agents.last_runs))
+            return len(filters.among(agents.rows(), agents.last_runs))
         facet, texts = mark
-        if wanted.criteria == len(texts) == 1:
-            return self._records.agent_marks.count(facet, texts[0], hidden=wanted.hidden)
+        if filters.criteria == len(texts) == 1:
+            return self._records.agent_marks.count(facet, texts[0], hidden=filters.hidden)
         rows = agents.rows_marked(self._records.agent_marks.bearers(facet, texts).all())
-        return len(wanted.among(rows, agents.last_runs))
+        return len(filters.among(rows, agents.last_runs))
 
-    def tags(self, text: str | None, asked: Page) -> Sequence[str]:
+    def tags(self, text: str | None, page_query: Page) -> Sequence[str]:
         """A page of the distinct tags of all agents, in alphabetical order; `text`: only tags that contain it, in any case.
 
         A tag is its own cursor.
@@ -244,9 +246,9 @@ class Agents:
             return text is None or text.lower() in tag.lower()
 
         if self._marking.is_complete():
-            return self._records.agent_marks.tags(asked, admits)
+            return self._records.agent_marks.tags(page_query, admits)
         tags = {tag for row in self._records.agents.rows() for tag in json.loads(str(row["tags"])) if admits(tag)}
-        return page(sorted(tags), asked, id_of=lambda tag: tag, place=lambda tag: tag)
+        return page(sorted(tags), page_query, id_of=lambda tag: tag, place=lambda tag: tag)
 
     def blocks(self, agent_id: str) -> Sequence[StoredBlock]:
         """The agent's blocks in the order of attachment. Raises: NotFound."""
@@ -259,14 +261,14 @@ class Agents:
                 return block
         raise NotFound(f"No block with label '{label}' found for agent '{agent_id}'")
 
-    def block_page(self, agent_id: str, asked: Page) -> Sequence[StoredBlock]:
+    def block_page(self, agent_id: str, page_query: Page) -> Sequence[StoredBlock]:
         """A page of the agent's blocks, ordered by id. Raises: NotFound."""
-        return page(self.blocks(agent_id), asked, id_of=lambda block: block.id, place=lambda block: block.id)
+        return page(self.blocks(agent_id), page_query, id_of=lambda block: block.id, place=lambda block: block.id)
 
-    def tool_page(self, agent_id: str, asked: Page) -> Sequence[StoredTool]:
+    def tool_page(self, agent_id: str, page_query: Page) -> Sequence[StoredTool]:
         """A page of the agent's tools, ordered by creation time. Raises: NotFound."""
         tools = self._records.tools_of(self._records.agent(agent_id))
-        return page(tools, asked, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
+        return page(tools, page_query, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, agent_id: str, *, key_id: str | None = None) -> None:
         """Delete an agent with all records under it. A second call resumes an interrupted deletion. `key_id`: the caller's API key.

@@ -57,17 +57,17 @@ class Identities:
         self.links = links
 
     def create(
-        self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
+        self, request: CreateIdentity, include: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
     ) -> Identity:
         """Create an identity and attach it to the agents and blocks of the request. `key_id`: the caller's API key, here and below. Raises: NotFound (an agent or a block), Conflict (the key is
         taken), InvalidArgument.
         """
         self.links.check_there(request.agent_ids, request.block_ids)
-        made = self._make(request)
-        if made is None:
-            raise _taken(request.identifier_key, request.project_id)
-        self.links.attach(made.id, request.agent_ids, request.block_ids, key_id=key_id)
-        return self._wire([made], shown)[0]
+        identity = self._make(request)
+        if identity is None:
+            raise _key_conflict(request.identifier_key, request.project_id)
+        self.links.attach(identity.id, request.agent_ids, request.block_ids, key_id=key_id)
+        return self._wire([identity], include)[0]
 
     def _make(self, request: CreateIdentity) -> StoredIdentity | None:
         """The new identity; None if its key is taken."""
@@ -89,7 +89,7 @@ class Identities:
         return identity
 
     def upsert(
-        self, request: CreateIdentity, shown: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
+        self, request: CreateIdentity, include: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
     ) -> Identity:
         """Create the identity, or change the one that has the key in the project: properties, agents and blocks that the request names replace the
         former ones. Raises: NotFound (an agent or a block), Conflict, InvalidArgument.
@@ -97,41 +97,41 @@ class Identities:
         self.links.check_there(request.agent_ids, request.block_ids)
 
         def attempt() -> StoredIdentity:
-            known = self._records.identities.with_key(request.identifier_key, request.project_id)
-            if known is None:
-                made = self._make(request)
-                if made is None:
+            existing = self._records.identities.with_key(request.identifier_key, request.project_id)
+            if existing is None:
+                created = self._make(request)
+                if created is None:
                     raise ConditionFailed({})  # another request has just created it
-                return made
+                return created
             changes = UpdateIdentity.model_construct(name=request.name, identity_type=request.identity_type)
-            whole = _merged([], request.properties) if request.properties is not None else None
+            properties = _merged([], request.properties) if request.properties is not None else None
             try:
-                return self._change(known, changes, whole)
+                return self._change(existing, changes, properties)
             except NotFound:  # it was deleted between the two reads
                 raise ConditionFailed({}) from None
 
         identity = self._records.until_settled(attempt)
         self.links.replace(identity.id, request.agent_ids, request.block_ids, key_id=key_id)
-        return self._wire([identity], shown)[0]
+        return self._wire([identity], include)[0]
 
-    def get(self, identity_id: str, shown: frozenset[IdentityRelation] = EVERY) -> Identity:
+    def get(self, identity_id: str, include: frozenset[IdentityRelation] = EVERY) -> Identity:
         """The identity. Raises: NotFound."""
-        return self._wire([self._records.identity(identity_id)], shown)[0]
+        return self._wire([self._records.identity(identity_id)], include)[0]
 
-    def list(self, wanted: IdentityFilter, asked: Page, shown: frozenset[IdentityRelation] = NONE) -> Sequence[Identity]:
+    def list(self, filters: IdentityFilter, page_query: Page, include: frozenset[IdentityRelation] = NONE) -> Sequence[Identity]:
         """A page of the identities that pass the filter, by creation time. Raises: NotFound for a cursor."""
 
         def select(rows: Sequence[Item]) -> list[Item]:
-            return [row for row in rows if wanted.admits(row)]
+            return [row for row in rows if filters.admits(row)]
 
         store = self._records.identities
-        if wanted.identifier_key is not None:
-            ids = store.with_keys([wanted.identifier_key])
-            rows = page(select(store.rows_of(ids) if ids else []), asked, id_of=_id, place=_id)
+        if filters.identifier_key is not None:
+            ids = store.with_keys([filters.identifier_key])
+            rows = page(select(store.rows_of(ids) if ids else []), page_query, id_of=_id, place=_id)
         else:
-            rows = store.listed().page(asked, select)
-        found = store.get_many([_id(row) for row in rows])
-        return self._wire([found[_id(row)] for row in rows if _id(row) in found], shown)
+            rows = store.listed().page(page_query, select)
+        identities = store.get_many([_id(row) for row in rows])
+        return self._wire([identities[_id(row)] for row in rows if _id(row) in identities], include)
 
     def count(self) -> int:
         """The number of identities."""
@@ -141,7 +141,7 @@ class Identities:
         self,
         identity_id: str,
         request: UpdateIdentity,
-        shown: frozenset[IdentityRelation] = EVERY,
+        include: frozenset[IdentityRelation] = EVERY,
         *,
         key_id: str | None = None,
     ) -> Identity:
@@ -152,7 +152,7 @@ class Identities:
         self.links.check_there(request.agent_ids, request.block_ids)
         identity = self._records.until_settled(lambda: self._change(identity_id, request, None))
         self.links.attach(identity_id, request.agent_ids, request.block_ids, key_id=key_id)
-        return self._wire([identity], shown)[0]
+        return self._wire([identity], include)[0]
 
     def set_properties(self, identity_id: str, properties: Sequence[NewProperty]) -> Identity:
         """Replace all properties. Raises: NotFound, Conflict, InvalidArgument."""
@@ -175,7 +175,7 @@ class Identities:
         if "identifier_key" in changes:
             holder = self._records.identities.with_key(request.identifier_key or "", before.project_id)
             if holder is not None:
-                raise _taken(request.identifier_key or "", before.project_id)
+                raise _key_conflict(request.identifier_key or "", before.project_id)
         after = before.model_copy(update={**changes, "updated_at": self._records.clock.now()})
         token = self._records.ids.token()
         self._records.writer.write(*self._records.identities.change(before, after, token), token=token)
@@ -205,27 +205,27 @@ class Identities:
         """The ids of the blocks of an identity, oldest first."""
         return self.links.blocks_of(identity_id)
 
-    def _wire(self, identities: Sequence[StoredIdentity], shown: frozenset[IdentityRelation]) -> Sequence[Identity]:
+    def _wire(self, identities: Sequence[StoredIdentity], include: frozenset[IdentityRelation]) -> Sequence[Identity]:
         ids = [identity.id for identity in identities]
-        agents = self._records.agent_marks.agents_of("IDENTITY", ids) if "identity.agents" in shown else {}
-        blocks = self._records.identities.blocks_of(ids) if "identity.blocks" in shown else {}
+        agents = self._records.agent_marks.agents_of("IDENTITY", ids) if "identity.agents" in include else {}
+        blocks = self._records.identities.blocks_of(ids) if "identity.blocks" in include else {}
         return [one.wire(agents.get(one.id), blocks.get(one.id)) for one in identities]
 
 
-def _merged(held: Sequence[IdentityProperty], given: Sequence[NewProperty]) -> list[IdentityProperty]:
+def _merged(current: Sequence[IdentityProperty], changes: Sequence[NewProperty]) -> list[IdentityProperty]:
     """The properties with those of a request, one for each key. Raises: InvalidArgument if they take too many bytes."""
-    found = {one.key: one for one in held}
-    found |= {one.key: IdentityProperty.model_validate(one.model_dump()) for one in given}
+    merged = {one.key: one for one in current}
+    merged |= {one.key: IdentityProperty.model_validate(one.model_dump()) for one in changes}
     try:
-        MaxBytes(LARGEST_OBJECT)([one.model_dump() for one in found.values()])
+        MaxBytes(LARGEST_OBJECT)([one.model_dump() for one in merged.values()])
     except ValueError as error:
         raise InvalidArgument(f"INVALID_ARGUMENT: The properties of an identity are too large: {error}.") from None
-    return list(found.values())
+    return list(merged.values())
 
 
-def _taken(identifier_key: str, project_id: str | None) -> Conflict:
-    where = f" for project {project_id}" if project_id else ""
-    return Conflict(f"An identity with identifier key {identifier_key} already exists{where}")
+def _key_conflict(identifier_key: str, project_id: str | None) -> Conflict:
+    project = f" for project {project_id}" if project_id else ""
+    return Conflict(f"An identity with identifier key {identifier_key} already exists{project}")
 
 
 def _id(row: Item) -> str:

@@ -45,16 +45,16 @@ class IdentityLinks:
         """Attach the identity to a block; idempotent. Raises: NotFound, Conflict, InvalidArgument (the block has too many)."""
         store = self._records.identities
 
-        def more(held: list[str]) -> list[str]:
+        def with_identity(ids: list[str]) -> list[str]:
             self._records.identity(identity_id)
-            if identity_id not in held and len(held) >= MOST_IDENTITIES:
+            if identity_id not in ids and len(ids) >= MOST_IDENTITIES:
                 raise InvalidArgument(
                     f"INVALID_ARGUMENT: A block has at most {MOST_IDENTITIES} identities; {block_id} has as many."
                 )
-            return held if identity_id in held else [*held, identity_id]
+            return ids if identity_id in ids else [*ids, identity_id]
 
-        beside = (store.there(identity_id), store.attach_block(identity_id, block_id))
-        self._change_block(block_id, more, by_key(key_id), beside)
+        further = (store.there(identity_id), store.attach_block(identity_id, block_id))
+        self._change_block(block_id, with_identity, by_key(key_id), further)
 
     def detach_block(self, identity_id: str, block_id: str, *, key_id: str | None = None) -> None:
         """Detach the identity from a block; idempotent. Raises: NotFound, Conflict."""
@@ -63,34 +63,34 @@ class IdentityLinks:
 
     def _lose_block(self, identity_id: str, block_id: str, edit: Edit) -> None:
         link = self._records.identities.detach_block(identity_id, block_id)
-        self._change_block(block_id, lambda held: [one for one in held if one != identity_id], edit, [link])
+        self._change_block(block_id, lambda ids: [one for one in ids if one != identity_id], edit, [link])
 
     def _change_block(
-        self, block_id: str, decide: Callable[[list[str]], list[str]], edit: Edit, beside: Sequence[Change]
+        self, block_id: str, decide: Callable[[list[str]], list[str]], edit: Edit, further: Sequence[Change]
     ) -> None:
-        """Change the identities of a block. Nothing is written if `decide` returns what the block has."""
+        """Change the identities of a block. Nothing is written if `decide` returns the same identities."""
 
         def attempt() -> None:
             before = self._records.block(block_id)
-            held = decide(before.identity_ids)
-            if held == before.identity_ids:
+            ids = decide(before.identity_ids)
+            if ids == before.identity_ids:
                 return
-            after, token = before.model_copy(update={"identity_ids": held}), self._records.ids.token()
-            self._records.writer.write(*self._records.blocks.change(before, after, token, edit), *beside, token=token)
+            after, token = before.model_copy(update={"identity_ids": ids}), self._records.ids.token()
+            self._records.writer.write(*self._records.blocks.change(before, after, token, edit), *further, token=token)
 
         self._records.until_settled(attempt)
 
     def check_there(self, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
         """Raises: NotFound for an agent or a block that does not exist, before anything is written."""
         agents = list(dict.fromkeys(agent_ids or ()))
-        there = self._records.agents.rows_of(agents) if agents else {}
+        agent_rows = self._records.agents.rows_of(agents) if agents else {}
         for agent_id in agents:
-            if "name" not in there.get(agent_id, {}):
+            if "name" not in agent_rows.get(agent_id, {}):
                 raise NotFound(f"Agent with ID {agent_id} not found")
         blocks = list(dict.fromkeys(block_ids or ()))
-        rows = self._records.blocks.rows_of(blocks) if blocks else {}
+        block_rows = self._records.blocks.rows_of(blocks) if blocks else {}
         for block_id in blocks:
-            if "label" not in rows.get(block_id, {}):
+            if "label" not in block_rows.get(block_id, {}):
                 raise NotFound(f"Block with id '{block_id}' not found")
 
     def attach(
@@ -117,9 +117,9 @@ class IdentityLinks:
     ) -> None:
         """Attach the identity to these agents and blocks, and detach it from all others; None leaves them. Raises: as `attach`."""
         self.attach(identity_id, agent_ids, block_ids, key_id=key_id)
-        lost = [one for one in self.agents_of(identity_id) if one not in agent_ids] if agent_ids is not None else []
-        left = [one for one in self.blocks_of(identity_id) if one not in block_ids] if block_ids is not None else []
-        self.leave(identity_id, lost, left, key_id=key_id)
+        lost_agents = [one for one in self.agents_of(identity_id) if one not in agent_ids] if agent_ids is not None else []
+        lost_blocks = [one for one in self.blocks_of(identity_id) if one not in block_ids] if block_ids is not None else []
+        self.leave(identity_id, lost_agents, lost_blocks, key_id=key_id)
 
     def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str], *, key_id: str | None = None) -> None:
         """Detach the identity from these agents and blocks. Of a deleted block the link row is removed."""

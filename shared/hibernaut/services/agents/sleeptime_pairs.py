@@ -1,6 +1,6 @@
-"""The pair of an agent and its sleep-time agent: what a pair is made of, and what its parting changes (run-time digest 9.1 and 9.4).
+"""The pair of an agent and its sleep-time agent: its parts, and the changes of its separation (run-time digest 9.1 and 9.4).
 
-The two share all blocks of the agent. The sleep-time agent has one more, which says what its work is. Must not know when it works.
+The two share all blocks of the agent. The sleep-time agent has one more, which describes its task. Must not know when it works.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hibernaut.store.versions.version_store import Edit
 EVERY = 5
 """After how many turns a new sleep-time agent works."""
 MOST_BEFORE = 50
-"""How many messages from before the pair was made the sleep-time agent is told, the newest ones."""
+"""The number of messages from before the pair existed, the newest ones, that the sleep-time agent receives."""
 BUFFER = {"max_message_buffer_length": 30, "min_message_buffer_length": 15}
 """The message buffer of a voice agent's group."""
 SUFFIX = "-sleeptime"
 LABEL = "memory_persona"
-"""The label of the block that says what the work of a sleep-time agent is."""
+"""The label of the block that describes the task of a sleep-time agent."""
 SLEEPERS = frozenset({AgentType.SLEEPTIME, AgentType.VOICE_SLEEPTIME})
 
 
@@ -45,8 +45,8 @@ def request_for(main: StoredAgent) -> CreateAgentRequest:
     )
 
 
-def group_of(group_id: str, main: StoredAgent, sleeper_id: str, heard: HeardConversation | None) -> StoredGroup:
-    """The group of a new pair. `heard`: what of the agent's own conversation is to be told at first."""
+def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: HeardConversation | None) -> StoredGroup:
+    """The group of a new pair. `first_messages`: the part of the agent's own conversation that the sleep-time agent receives first."""
     voice = main.agent_type is AgentType.VOICE_CONVO
     turns = {} if voice else {"sleeptime_agent_frequency": EVERY, "turns_counter": -1}
     return StoredGroup(
@@ -58,7 +58,7 @@ def group_of(group_id: str, main: StoredAgent, sleeper_id: str, heard: HeardConv
         agent_ids=[sleeper_id],
         description="",
         project_id=main.project_id,
-        heard={} if heard is None else {main.id: heard},
+        heard={} if first_messages is None else {main.id: first_messages},
     )
 
 
@@ -82,7 +82,7 @@ def sleepers_of(records: Records, agent: StoredAgent) -> Sequence[StoredAgent]:
 
 
 def sharing(records: Records, agent: StoredAgent, block_id: str, edit: Edit) -> list[Change]:
-    """The changes that attach a block of the agent to its sleep-time agents too, as far as they lack it. `edit`: who attaches it."""
+    """The changes that attach a block of the agent to its sleep-time agents that lack it. `edit`: its author."""
     changes, token = list[Change](), records.ids.token()
     for sleeper in sleepers_of(records, agent):
         if block_id not in sleeper.block_ids and sleeper.agent_type is AgentType.SLEEPTIME:
@@ -92,9 +92,9 @@ def sharing(records: Records, agent: StoredAgent, block_id: str, edit: Edit) -> 
 
 
 def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> list[Change]:
-    """The changes of the sleep-time groups of an agent that is deleted. `edit`: who deletes it.
+    """The changes of the sleep-time groups of an agent that is deleted. `edit`: the author of the deletion.
 
-    The group goes with its manager, and with the last agent that works for it; then the manager has no sleep-time agent any more.
+    The group is deleted with its manager, and with its last sleep-time agent; in the latter case the manager has no sleep-time agent any more.
     """
     changes: list[Change] = []
     links = records.groups.of_agent(agent.id)
@@ -102,9 +102,9 @@ def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> lis
     for group in records.groups.get_many(list(ids)).values():
         if group.manager_type not in SLEEPING:
             continue
-        others = [each for each in group.agent_ids if each != agent.id]
-        if group.manager_agent_id != agent.id and others:
-            changes += records.groups.change(group, group.model_copy(update={"agent_ids": others}), token)
+        remaining = [each for each in group.agent_ids if each != agent.id]
+        if group.manager_agent_id != agent.id and remaining:
+            changes += records.groups.change(group, group.model_copy(update={"agent_ids": remaining}), token)
             continue
         changes += records.groups.delete(group)
         if group.manager_agent_id != agent.id:
@@ -113,11 +113,11 @@ def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> lis
 
 
 def unmanaged(records: Records, group: StoredGroup, token: str, edit: Edit, **fields: object) -> list[Change]:
-    """The change of a group's manager when the group goes; empty if it is deleted, or shows another group. `fields`: further changes of it."""
+    """The change of a group's manager when the group is deleted; empty if the manager is deleted, or refers to another group. `fields`: further changes of it."""
     manager = records.agents.get(group.manager_agent_id or "")
     if manager is None or manager.managed_group_id != group.id:
         return []
-    others = records.groups.get_many([each for each in records.groups.managed_by(manager.id) if each != group.id])
-    asleep = [each.id for each in others.values() if each.manager_type in SLEEPING]
-    after = manager.model_copy(update={"managed_group_id": max(asleep or others, default=None), **fields})
+    other_groups = records.groups.get_many([each for each in records.groups.managed_by(manager.id) if each != group.id])
+    sleeptime_ids = [each.id for each in other_groups.values() if each.manager_type in SLEEPING]
+    after = manager.model_copy(update={"managed_group_id": max(sleeptime_ids or other_groups, default=None), **fields})
     return [*records.agents.change(manager, after, token, edit)]

@@ -32,23 +32,23 @@ class Budgets:
         self._default = default
 
     def set(self, subject: BudgetSubject, request: SetBudget) -> Budget:
-        """Set the budget of the tenant, of a key or of an agent, in place of an earlier one. What was used stays counted.
+        """Set the budget of the tenant, of a key or of an agent, in place of an earlier one. The counted usage stays.
 
         Raises: InvalidArgument, NotFound if the tenant has no such key or agent.
         """
         self._check_exists(subject)
         before, now = self._store.get(subject), self._clock.now()
-        made = StoredBudget(
+        budget = StoredBudget(
             subject=subject, created_at=before.created_at if before else now, updated_at=now, **request.model_dump()
         )
-        self._writer.write(self._store.put(made))
+        self._writer.write(self._store.put(budget))
         self._store.forget(subject)
-        self._rates.limit(subject, made.requests_per_second)
-        logger.info("budget set", extra={"tenant": self._tenant, "subject": subject, "limits": sorted(made.limits())})
-        return self._shown([made], now)[0]
+        self._rates.limit(subject, budget.requests_per_second)
+        logger.info("budget set", extra={"tenant": self._tenant, "subject": subject, "limits": sorted(budget.limits())})
+        return self._shown([budget], now)[0]
 
     def get(self, subject: BudgetSubject) -> Budget:
-        """A budget with what is used of it. Raises: NotFound."""
+        """A budget with its usage. Raises: NotFound."""
         now = self._clock.now()
         default = StoredBudget.default(self._default, now) if subject == TENANT else None
         found = self._store.get(subject) or default
@@ -94,7 +94,7 @@ class Budgets:
                 return
 
     def _shown(self, found: Sequence[StoredBudget], now: datetime, default: StoredBudget | None = None) -> Sequence[Budget]:
-        """Budgets with what is used of them. `default`: the one of them that is not stored, if it is among them."""
+        """Budgets with their usage. `default`: the one of them that is not stored, if it is among them."""
         return [_wire(each, now, is_default=each.budget is default) for each in self._store.standings(found, now)]
 
 

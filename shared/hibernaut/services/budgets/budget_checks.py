@@ -98,19 +98,19 @@ class BudgetChecks:
         limit = standing.budget.concurrent_runs
         if slots and limit is not None and standing.used.concurrent_runs >= limit:
             raise self._refusal(standing.budget.subject, CONCURRENT_RUNS, limit, standing.used.concurrent_runs)
-        reached = exhausted(standing)
-        if reached is not None:
+        exceeded = exhausted(standing)
+        if exceeded is not None:
             self._crossings.report([standing], self._clock.now())
-            raise self._refusal(reached.subject, reached.limit_name, reached.limit, reached.used)
+            raise self._refusal(exceeded.subject, exceeded.limit_name, exceeded.limit, exceeded.used)
 
     def _refusal(self, subject: str, name: LimitName, limit: object, used: object) -> BudgetExceeded:
         now = self._clock.now()
         ends = resets_at(name, BudgetWindow.at(now))
         owner = "the tenant" if subject == TENANT else subject
-        what = "It begins again" if ends else "Send the request again when a run has ended."
-        when = f" at {wire_time(ends)}." if ends else ""
+        advice = "It begins again" if ends else "Send the request again when a run has ended."
+        time = f" at {wire_time(ends)}." if ends else ""
         return BudgetExceeded(
-            f"BUDGET_EXCEEDED: The budget {name} of {owner} is used up: {used} of {limit}. {what}{when}",
+            f"BUDGET_EXCEEDED: The budget {name} of {owner} is used up: {used} of {limit}. {advice}{time}",
             budget=name,
             subject=subject,
             resets_at=wire_time(ends) if ends else None,

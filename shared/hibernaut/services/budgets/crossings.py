@@ -37,7 +37,7 @@ class BudgetCrossings:
         token = f"{self._tenant}.{crossing.subject}.{window.month}.{mark}"
         event = self._events.put([_fact(crossing)], types, token, now)
         try:
-            self._writer.write(self._budgets.told(crossing.subject, mark, now), *event)
+            self._writer.write(self._budgets.mark_reported(crossing.subject, mark, now), *event)
         except ConditionFailed:
             return False
         return True

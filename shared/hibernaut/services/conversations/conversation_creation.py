@@ -82,14 +82,14 @@ class ConversationCreation:
         """
 
         def attempt() -> StoredConversation:
-            loaded = self._records.conversations.load(source)
-            if loaded is None:
+            conversation = self._records.conversations.load(source)
+            if conversation is None:
                 raise no_conversation(source)
-            agent = self._records.agent(loaded.head.agent_id)
+            agent = self._records.agent(conversation.head.agent_id)
             record = self._record(agent, user).model_copy(update={"hidden": hidden})
             if parent is not None:
                 record = record.model_copy(update={name: getattr(parent, name) for name in _INHERITED})
-            self._open(agent, record, [], _shared(loaded, message_id))
+            self._open(agent, record, [], _shared(conversation, message_id))
             return record
 
         return self._records.until_settled(attempt)
@@ -119,7 +119,7 @@ class ConversationCreation:
 
     def _open(self, agent: StoredAgent, record: StoredConversation, copies: Sequence[StoredBlock], shared: _SharedRows) -> None:
         records, token = self._records, self._records.ids.token()
-        seen = agent_in(agent, record, self._models)
+        effective = agent_in(agent, record, self._models)
         own = {copy.id: copy for copy in copies}
         originals = {block.id: block for block in records.blocks_of(agent)}
         blocks = [own.get(record.isolated.get(block_id, ""), block) for block_id, block in originals.items()]
@@ -135,17 +135,17 @@ class ConversationCreation:
             segments=list(shared.segments),
             created_at=record.created_at,
         )
-        compiled = self._prompts.compiled(seen, head, blocks=blocks, in_window=head.messages)
+        compiled = self._prompts.compiled(effective, head, blocks=blocks, in_window=head.messages)
         head = head.model_copy(update={"compiled": compiled.source})
-        system = system_row(system_id, seen, compiled, record.created_at, record.id)
+        system = system_row(system_id, effective, compiled, record.created_at, record.id)
         children = [
             change
             for copy in copies
             for change in records.blocks.create(copy, token, Edit(Author(source="api", agent_id=agent.id)))
         ]
         parents = self._parents(record, head, system, token)
-        there = [records.conversations.there(shared.source)] if shared.source else []
-        records.write(children, [*parents, *there], token)
+        exists = [records.conversations.there(shared.source)] if shared.source else []
+        records.write(children, [*parents, *exists], token)
         records.conversations.keep(LoadedConversation(head, (system, *shared.rows)))
 
     def _parents(self, record: StoredConversation, head: Head, system: Message, token: str) -> list[Change]:
@@ -168,16 +168,16 @@ _CHOSEN = ("summary", "description", "model", "model_settings", "context_window_
 _INHERITED = ("model", "model_settings", "context_window_limit")
 
 
-def _shared(loaded: LoadedConversation, message_id: str | None) -> _SharedRows:
-    rows = loaded.messages[1:]
-    if message_id is not None and message_id not in {row.id for row in loaded.messages}:
-        raise NotFound(f"Message with id {message_id} not found in the context of conversation {loaded.head.id}.")
+def _shared(conversation: LoadedConversation, message_id: str | None) -> _SharedRows:
+    rows = conversation.messages[1:]
+    if message_id is not None and message_id not in {row.id for row in conversation.messages}:
+        raise NotFound(f"Message with id {message_id} not found in the context of conversation {conversation.head.id}.")
     shared = forks.shared(rows, message_id)
     return _SharedRows(
         rows=shared,
-        segments=forks.segments(loaded.head, shared),
-        pinned=[row.id for row in shared if row.id in set(loaded.head.window.pinned)],
-        cut=loaded.head.window.cut,
-        last=loaded.head.last_message,
-        source=loaded.head.id,
+        segments=forks.segments(conversation.head, shared),
+        pinned=[row.id for row in shared if row.id in set(conversation.head.window.pinned)],
+        cut=conversation.head.window.cut,
+        last=conversation.head.last_message,
+        source=conversation.head.id,
     )

@@ -32,8 +32,8 @@ class ConversationDeletion:
         """End all runs, queued ones first: the end of the owner would otherwise start the next one. Raises: Conflict."""
         for _ in range(MOST_RUNS):
             head = self._records.conversations.head(conversation)
-            waiting = self._records.conversations.queue(conversation)
-            open_run = waiting[-1] if waiting else (head.owner or head.pending) if head else None
+            queued = self._records.conversations.queue(conversation)
+            open_run = queued[-1] if queued else (head.owner or head.pending) if head else None
             if open_run is None:
                 return
             self._termination.end(open_run, StopReason.CANCELLED)
@@ -56,18 +56,18 @@ class ConversationDeletion:
         Conflict.
         """
         records = self._records
-        left = records.deletion.left(identifier)
-        if left is None:
+        tombstone = records.deletion.left(identifier)
+        if tombstone is None:
             return False
         records.conversations.forget(identifier)
-        if identifier == left.agent_id:
+        if identifier == tombstone.agent_id:
             self.delete_all(identifier)  # no conversation can be created without its agent
             records.deletion.agent(identifier)
-        for number, conversation in enumerate(left.to_do()):
+        for number, conversation in enumerate(tombstone.to_do()):
             if number:
                 records.deletion.reach(identifier, conversation)
             if records.conversations.head(conversation) is None:
-                self._delete_log(identifier, left, conversation)
+                self._delete_log(identifier, tombstone, conversation)
         records.deletion.done(identifier)
         return True
 
@@ -80,7 +80,7 @@ class ConversationDeletion:
         self.end_runs(conversation_id)
         head = records.conversations.head(conversation_id)
         sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
-        left = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
+        tombstone = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(record.isolated_block_ids).values()
         now, token = records.clock.now(), records.ids.token()
         copies: list[Change] = [change for block in blocks for change in records.blocks.delete(block, now, token)]
@@ -88,11 +88,11 @@ class ConversationDeletion:
             *records.conversation_records.delete(record),
             *(records.conversations.unshare(source, conversation_id) for source in sources),
             *([records.deletion.head(head)] if head else []),
-            records.deletion.tombstone(conversation_id, left, now),
+            records.deletion.tombstone(conversation_id, tombstone, now),
         ]
         records.write(copies, parents, token)
 
-    def _delete_log(self, identifier: str, left: DeletionTombstone, conversation: str) -> None:
+    def _delete_log(self, identifier: str, tombstone: DeletionTombstone, conversation: str) -> None:
         """Delete the log of a conversation, except the rows that forks share.
 
         A deleted conversation cannot be forked, so the set of shared rows only shrinks.
@@ -101,7 +101,7 @@ class ConversationDeletion:
         forks = self._records.conversations.forks(conversation)
         shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
         if not shared:
-            deletion.log(left.agent_id, conversation)
+            deletion.log(tombstone.agent_id, conversation)
             return
         with suppress(ConditionFailed):  # another worker has finished it
-            deletion.shared_log(identifier, left, conversation, shared)
+            deletion.shared_log(identifier, tombstone, conversation, shared)

@@ -88,12 +88,12 @@ class ConversationLists:
 
     def _of_agent_by_time(self, agent_id: str, order: Order, query: ConversationQuery) -> Iterator[Item]:
         """All rows are read until every conversation of the agent has its places."""
-        listed = self._rows.listed(agent_id)
+        row_list = self._rows.listed(agent_id)
         if self._orders.are_complete(agent_id):
-            if query.after is not None and not listed.has(query.after):
+            if query.after is not None and not row_list.has(query.after):
                 raise no_conversation(query.after)
             return self._orders.walk(agent_id, order, Page(query.limit, after=query.after, descending=query.descending))
-        rows = listed.all()
+        rows = row_list.all()
         if not (older := self._orders.older(rows)):
             with suppress(ConditionFailed):  # the agent is of older data, or was deleted
                 self._records.writer.write(self._orders.complete(agent_id))
@@ -102,13 +102,13 @@ class ConversationLists:
 
     def _in_order(self, rows: Sequence[Item], query: ConversationQuery) -> Iterator[Item]:
         joined = self._orders.joined(rows)
-        ordered = in_order(joined, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
+        sorted_rows = in_order(joined, id_of=_id, place=lambda row: str(row.get(query.order_by, "")), descending=query.descending)
         if query.after is None:
-            return iter(ordered)
-        ids = [_id(row) for row in ordered]
+            return iter(sorted_rows)
+        ids = [_id(row) for row in sorted_rows]
         if query.after not in ids:
             raise no_conversation(query.after)
-        return iter(ordered[ids.index(query.after) + 1 :])
+        return iter(sorted_rows[ids.index(query.after) + 1 :])
 
     def _place_next(self, after: str) -> bool:
         """Give the next conversations of the tenant their places. Returns whether all had them before.

@@ -92,7 +92,7 @@ class Conversations:
         )
 
     def list(self, query: ConversationQuery) -> Sequence[Conversation]:
-        """A page of conversations. Those without a value in the field of the order stand last. Raises: NotFound for the cursor."""
+        """A page of conversations. Those without a value in the field of the order come last. Raises: NotFound for the cursor."""
         page = list(islice(filter(query.admits, self._lists.rows(query)), query.limit))
         found = self._records.conversation_records.get_many([_id(row) for row in page])
         windows = self._records.window_ids.of(list(self._records.conversations.heads(list(found)).values()))
@@ -123,9 +123,9 @@ class Conversations:
             if after.archived != before.archived:
                 after.archived_at = now if after.archived else None
             chosen(self._records.agent(after.agent_id), after, self._models)
-            at = [request.last_message_at] if "last_message_at" in request.model_fields_set else []
-            written = self._records.conversation_records.change(before, after, token, last_message_at=at)
-            self._records.writer.write(*written, token=token)
+            last_message_at = [request.last_message_at] if "last_message_at" in request.model_fields_set else []
+            change = self._records.conversation_records.change(before, after, token, last_message_at=last_message_at)
+            self._records.writer.write(*change, token=token)
             return after
 
         return self.shown(self._records.until_settled(attempt))

@@ -55,8 +55,8 @@ class ErasedAgents:
         self._parts.begin(erasure.id, ErasureLine(kind="agent", id=agent_id, extent="parts"))
 
         def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
-            left = [one for one in agent.identity_ids if one != erasure.identity_id]
-            return (agent.model_copy(update={"identity_ids": left}) if left != agent.identity_ids else agent), []
+            identity_ids = [one for one in agent.identity_ids if one != erasure.identity_id]
+            return (agent.model_copy(update={"identity_ids": identity_ids}) if identity_ids != agent.identity_ids else agent), []
 
         with suppress(NotFound):
             self._records.change_agent(agent_id, without, None)
@@ -97,11 +97,13 @@ class ErasedAgents:
 
     def _plan(self, erasure: StoredErasure, agent: StoredAgent) -> None:
         """Note what may go with the agent. Of blocks that the agent had before, only deleted ones are noted: their versions remain."""
-        records, own = self._records, [record for page in self._copies(agent.id) for record in page]
-        now = list(dict.fromkeys([*agent.block_ids, *own]))
-        before = [each for each in self._blocks_before(agent.id) if each not in now]
-        there = {each for at in range(0, len(before), PAGE) for each in records.blocks.get_many(before[at : at + PAGE])}
-        self._parts.plan(erasure.id, "block", [*now, *(each for each in before if each not in there)])
+        records, copy_ids = self._records, [record for page in self._copies(agent.id) for record in page]
+        current = list(dict.fromkeys([*agent.block_ids, *copy_ids]))
+        before = [each for each in self._blocks_before(agent.id) if each not in current]
+        existing = {
+            each for start in range(0, len(before), PAGE) for each in records.blocks.get_many(before[start : start + PAGE])
+        }
+        self._parts.plan(erasure.id, "block", [*current, *(each for each in before if each not in existing)])
         self._parts.plan(erasure.id, "archive", records.archives.of_agent(agent.id))
         self._parts.plan(erasure.id, "folder", agent.source_ids)
 

@@ -1,5 +1,5 @@
-"""Erases what a person said to agents that stay: the rows of the person's turns, their runs, the passages that these runs stored, and what was made of
-them: summaries, traces, compiled system messages, and the transcripts that sleep-time agents were told.
+"""Erases the messages of a person to agents that stay: the rows of the person's turns, their runs, the passages that these runs stored, and everything derived from
+them: summaries, traces, compiled system messages, and the transcripts that sleep-time agents received.
 
 Every agent of the tenant is examined, because a person is also known by the `sender_id` of a message.
 """
@@ -43,13 +43,13 @@ class ErasedLogs:
 
         Raises: ErasureWaits, Conflict, OSError; a repeated call continues.
         """
-        left, senders = ROWS, self._senders(erasure)
-        while left > 0:
+        rows_left, senders = ROWS, self._senders(erasure)
+        while rows_left > 0:
             row = self._parts.erasures.agent_after(erasure.cursor)
             if row is None:
-                return None if left == ROWS else erasure
-            agent_id, bears = row
-            if erasure.identity_id in bears and (agent := self._records.agents.get(agent_id)) is not None:
+                return None if rows_left == ROWS else erasure
+            agent_id, identities_of_agent = row
+            if erasure.identity_id in identities_of_agent and (agent := self._records.agents.get(agent_id)) is not None:
                 self._agents.erase(erasure, agent)  # no mark leads to an agent of older data
                 return erasure
             conversations = self._parts.conversations(agent_id)
@@ -57,7 +57,7 @@ class ErasedLogs:
             if not log.after:
                 self._end_queued(erasure, log.conversation, senders)
             page, log = self._page(erasure, agent_id, log, senders)
-            left -= max(page, ROWS // 50)
+            rows_left -= max(page, ROWS // 50)
             if page == ROWS:
                 erasure = erasure.model_copy(update={"log": log})
                 continue
@@ -87,18 +87,18 @@ class ErasedLogs:
                 self._runs.erase(erasure, run_id)
 
     def _page(self, erasure: StoredErasure, agent_id: str, log: LogCursor, senders: frozenset[str]) -> tuple[int, LogCursor]:
-        """Erase what the person said in the next rows of a log. Returns their number, and the cursor behind them."""
+        """Erase the person's messages in the next rows of a log. Returns the number of rows, and the cursor behind them."""
         rows = self._records.conversations.logs.own_rows([log.conversation], IdRange(log.after or None), limit=ROWS)
-        spoken = list(dict.fromkeys(row.run_id for row in rows if row.sender_id in senders))
-        if spoken:
-            self._parts.pause(erasure, agent_id, kept=True)
+        run_ids = list(dict.fromkeys(row.run_id for row in rows if row.sender_id in senders))
+        if run_ids:
+            self._parts.pause(erasure, agent_id, keep_agent=True)
             self._parts.begin(erasure.id, ErasureLine(kind="agent", id=agent_id, extent="parts"))
             self._parts.unpack(agent_id)
-        for run_id in spoken:
+        for run_id in run_ids:
             if run_id is not None:
                 self._runs.erase(erasure, run_id)
-        found, log = erase_rows(rows, log, senders)
-        self._rewrite(agent_id, log.conversation, rows, found)
+        result, log = erase_rows(rows, log, senders)
+        self._rewrite(agent_id, log.conversation, rows, result)
         return len(rows), log
 
     def _rewrite(self, agent_id: str, conversation: str, before: Sequence[Message], erased: Sequence[Message]) -> None:
@@ -112,14 +112,14 @@ class ErasedLogs:
             self._parts.write(changes)
 
     def _finish(self, erasure: StoredErasure, agent_id: str, log: LogCursor) -> None:
-        """Erase what was made of the person's messages, and let the agent be spoken to again."""
+        """Erase everything derived from the person's messages, and let the agent accept messages again."""
         self._runs.end_schedules(erasure, agent_id)
         line = self._parts.erasures.line(erasure.id, "agent", agent_id)
         if line is None or line.extent != "parts" or line.done:
             return
         agent = self._records.agents.get(agent_id)
         if agent is not None:
-            self._parts.pause(erasure, agent_id, kept=True)
+            self._parts.pause(erasure, agent_id, keep_agent=True)
             sleepers = sleepers_of(self._records, agent) if log.rows else ()
             rows = log.rows + sum(self._forget_transcripts(sleeper) for sleeper in sleepers)
             for each in (agent, *sleepers):
@@ -129,8 +129,8 @@ class ErasedLogs:
                     self._renew(each, conversation)
             line = self._parts.erasures.line(erasure.id, "agent", agent_id) or line
             line = line.model_copy(update={"counts": {**line.counts, "messages": rows}})
-        done = self._parts.erasures.put_line(erasure.id, line.model_copy(update={"done": True}))
-        self._parts.write([*done, *self._parts.resumed(erasure, agent_id)])
+        changes = self._parts.erasures.put_line(erasure.id, line.model_copy(update={"done": True}))
+        self._parts.write([*changes, *self._parts.resumed(erasure, agent_id)])
 
     def finish_left(self, erasure: StoredErasure) -> None:
         """Finish the agents whose lines were written behind the cursor."""
@@ -139,7 +139,7 @@ class ErasedLogs:
                 self._finish(erasure, line.id, LogCursor(rows=line.counts.get("messages", 0)))
 
     def _forget_transcripts(self, sleeper: StoredAgent) -> int:
-        """Erase the logs of a sleep-time agent: it was told what everybody said."""
+        """Erase the logs of a sleep-time agent: it received the messages of all persons."""
         total = 0
         self._parts.unpack(sleeper.id)
         for conversation in self._parts.conversations(sleeper.id):

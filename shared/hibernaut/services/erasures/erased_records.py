@@ -1,6 +1,6 @@
 """Erases the records that agents of a person used: blocks with their versions, archives, folders with their files. Others that use a record keep it.
 
-A block that bears the identity and no other goes even if agents that stay use it.
+A block that bears this identity only is deleted even if remaining agents use it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class ErasedRecords:
         match line.kind:
             case "agent":
                 self._parts.deletion.conversations.go_on(line.id)
-                done = line
+                erased = line
             case "block":
-                done = self._block(erasure, line)
+                erased = self._block(erasure, line)
             case "archive":
-                done = self._archive(erasure, line)
+                erased = self._archive(erasure, line)
             case "folder":
-                done = self._folder(erasure, line)
+                erased = self._folder(erasure, line)
             case _:
-                done = line
-        self._parts.put(erasure.id, done.model_copy(update={"done": True}))
+                erased = line
+        self._parts.put(erasure.id, erased.model_copy(update={"done": True}))
 
     def _existing(self, agent_ids: list[str]) -> list[str]:
         rows = self._records.agents.rows_of(agent_ids) if agent_ids else {}
@@ -88,8 +88,8 @@ class ErasedRecords:
             if before is None or erasure.identity_id not in before.identity_ids:
                 self._parts.write(link)
                 return
-            left = [one for one in before.identity_ids if one != erasure.identity_id]
-            after, token = before.model_copy(update={"identity_ids": left}), self._records.ids.token()
+            identity_ids = [one for one in before.identity_ids if one != erasure.identity_id]
+            after, token = before.model_copy(update={"identity_ids": identity_ids}), self._records.ids.token()
             self._stores.writer.write(*self._records.blocks.change(before, after, token), *link, token=token)
 
         self._records.until_settled(attempt)

@@ -31,54 +31,54 @@ class ErasedRemains:
 
     def deliveries(self, erasure: StoredErasure) -> StoredErasure | None:
         """Delete deliveries of events about erased records: they have labels of blocks and names of tools. The cursor is webhook#event."""
-        gone, (webhook_id, _, event_id) = self._erased(erasure), erasure.cursor.partition("#")
+        erased_ids, (webhook_id, _, event_id) = self._erased(erasure), erasure.cursor.partition("#")
         webhooks = sorted(webhook.id for webhook in self._parts.webhooks.all())
-        for each in webhooks if gone else ():
+        for each in webhooks if erased_ids else ():
             if each < webhook_id:
                 continue
             page = self._parts.webhooks.page(each, event_id if each == webhook_id else "", PAGE)
-            for place, event in page:
-                if _names(event, gone):
-                    self._parts.write([self._parts.webhooks.drop(place)])
+            for key, event in page:
+                if _names(event, erased_ids):
+                    self._parts.write([self._parts.webhooks.drop(key)])
             if len(page) == PAGE:
                 return erasure.model_copy(update={"cursor": f"{each}#{page[-1][1]['id']}"})
         return None
 
     def batches(self, erasure: StoredErasure) -> StoredErasure | None:
         """Drop the bodies of requests that wait for erased agents, or that the person sends. The cursor is a batch."""
-        gone, store = self._erased(erasure), self._stores.batches
+        erased_ids, store = self._erased(erasure), self._stores.batches
         ids = [str(row["sk"]) for row in islice(store.listed().walk(erasure.cursor or None, first=PAGE), PAGE)]
         for batch_id in store.get_many(ids):
-            self._records.until_settled(partial(self._batch, erasure, batch_id, gone))
+            self._records.until_settled(partial(self._batch, erasure, batch_id, erased_ids))
         return erasure.model_copy(update={"cursor": ids[-1]}) if len(ids) == PAGE else None
 
-    def _batch(self, erasure: StoredErasure, batch_id: str, gone: set[str]) -> None:
+    def _batch(self, erasure: StoredErasure, batch_id: str, erased_ids: set[str]) -> None:
         before = self._stores.batches.get(batch_id)
         if before is None:
             return
-        items = [self._item(erasure, item, gone) for item in before.items]
+        items = [self._item(erasure, item, erased_ids) for item in before.items]
         if items == before.items:
             return
         after, token = before.model_copy(update={"items": items}), self._records.ids.token()
-        over = before.status not in OPEN and (before.callback_url is None or before.callback_sent_at is not None)
-        due_ms = None if over else int(self._parts.host.clock.now().timestamp() * 1000)
+        is_over = before.status not in OPEN and (before.callback_url is None or before.callback_sent_at is not None)
+        due_ms = None if is_over else int(self._parts.host.clock.now().timestamp() * 1000)
         self._stores.writer.write(self._stores.batches.change(before, after, due_ms, token), token=token)
-        changed = sum(one != two for one, two in zip(items, before.items, strict=True))
-        line = ErasureLine(kind="batch", id=batch_id, extent="parts", counts={"batch_requests": changed}, done=True)
+        change_count = sum(one != two for one, two in zip(items, before.items, strict=True))
+        line = ErasureLine(kind="batch", id=batch_id, extent="parts", counts={"batch_requests": change_count}, done=True)
         self._parts.begin(erasure.id, line)
 
-    def _item(self, erasure: StoredErasure, item: BatchItem, gone: set[str]) -> BatchItem:
-        if item.body is None or not (item.agent_id in gone or _speaks(item.body, erasure)):
+    def _item(self, erasure: StoredErasure, item: BatchItem, erased_ids: set[str]) -> BatchItem:
+        if item.body is None or not (item.agent_id in erased_ids or _speaks(item.body, erasure)):
             return item
         return BatchItem(agent_id=item.agent_id, run_id=item.run_id, refusal=item.refusal or ERASED)
 
     def templates(self, erasure: StoredErasure) -> StoredErasure | None:
         """Delete templates that were made from erased agents. The cursor is a name."""
-        gone, store = self._erased(erasure), self._stores.templates
+        erased_ids, store = self._erased(erasure), self._stores.templates
         names = store.names(erasure.cursor, PAGE)
-        for name in names if gone else ():
+        for name in names if erased_ids else ():
             template = store.named(name)
-            if template is None or not gone.intersection(store.sources(template.id)):
+            if template is None or not erased_ids.intersection(store.sources(template.id)):
                 continue
             line = ErasureLine(
                 kind="template", id=template.id, extent="whole", counts={"template_versions": len(template.versions)}
@@ -88,8 +88,8 @@ class ErasedRemains:
             for start in range(2, len(documents), MAX_CHANGES):
                 self._parts.write(documents[start : start + MAX_CHANGES])
             migration = store.migration(template.id)
-            ended = [store.forget_migration(migration)] if migration is not None else []
-            self._parts.write([*documents[:2], *ended, *store.delete(template)])
+            migration_changes = [store.forget_migration(migration)] if migration is not None else []
+            self._parts.write([*documents[:2], *migration_changes, *store.delete(template)])
         return erasure.model_copy(update={"cursor": names[-1]}) if len(names) == PAGE else None
 
     def blobs(self, erasure: StoredErasure) -> StoredErasure | None:
@@ -100,10 +100,10 @@ class ErasedRemains:
         return erasure.model_copy(update={"cursor": page.after}) if page.after else None
 
 
-def _names(event: JsonObject, gone: set[str]) -> bool:
+def _names(event: JsonObject, erased_ids: set[str]) -> bool:
     data = event.get("data") or {}
-    named = [data.get("agent_id"), data.get("block_id"), *(data.get("agent_ids") or ())]
-    return any(each in gone for each in named)
+    ids = [data.get("agent_id"), data.get("block_id"), *(data.get("agent_ids") or ())]
+    return any(each in erased_ids for each in ids)
 
 
 def _speaks(body: JsonObject, erasure: StoredErasure) -> bool:

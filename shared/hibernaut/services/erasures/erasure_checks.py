@@ -1,6 +1,6 @@
-"""The check of an erasure: looks for what is left of the records that the receipt names, in the table, in the blobs, and in the index.
+"""The check of an erasure: looks for remnants of the records that the receipt names, in the table, in the blobs, and in the index.
 
-It looks by id: a receipt has nothing that the person said, by which it could search.
+It looks by id: a receipt contains no message of the person that it could search for.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ErasureChecks:
                 yield ErasureRemnant(where="index", kind=line.kind, id=place)
 
     def _partitions(self, line: ErasureLine) -> list[tuple[str, str]]:
-        """The places at which a record and what is under it stood: partitions, with a prefix of the sort keys."""
+        """The places of a record and of the records under it: partitions, with a prefix of the sort keys."""
         tenant, one = self._tenant, line.id
         match line.kind:
             case "agent":
@@ -74,13 +74,13 @@ class ErasureChecks:
                 return []
 
     def _blobs(self, erasure: StoredErasure) -> StoredErasure:
-        gone = self._erased(erasure)
+        erased_ids = self._erased(erasure)
         page = self._parts.blobs.purge(self._tenant, erasure.cursor.removeprefix(IN_BLOBS), erasure.started_at)
         owners = [owner for blob in page.remaining if (owner := blob_owner(blob)) is not None]
         found = [
-            ErasureRemnant(where="blobs", kind=gone[subject], id=subject)
+            ErasureRemnant(where="blobs", kind=erased_ids[subject], id=subject)
             for owner in owners
-            if (subject := keys.last_part(owner.pk)) in gone
+            if (subject := keys.last_part(owner.pk)) in erased_ids
         ]
         return _with(erasure, found, f"{IN_BLOBS}{page.after}" if page.after else IN_INDEX)
 
@@ -90,16 +90,16 @@ class ErasureChecks:
         return {each: line.kind for line in lines for each in (line.id, *line.conversation_ids)}
 
     def in_index(self, erasure: StoredErasure) -> tuple[bool, list[ErasureRemnant]]:
-        """Whether the index was asked, and the documents that it still has of erased records."""
-        index, gone = self._parts.index, self._erased(erasure)
+        """Whether the index was queried, and the documents of erased records that it still contains."""
+        index, erased_ids = self._parts.index, self._erased(erasure)
         if index is None:
             return False, []
         try:
             names = (state.id for space in index.spaces() for state in index.states(space, self._tenant))
-            within = {name.partition("/")[0] for name in names} & set(gone)
+            containers = {name.partition("/")[0] for name in names} & set(erased_ids)
         except IndexAsleep:
             return False, []
-        return True, [ErasureRemnant(where="index", kind=gone[each], id=each) for each in sorted(within)]
+        return True, [ErasureRemnant(where="index", kind=erased_ids[each], id=each) for each in sorted(containers)]
 
 
 def _with(erasure: StoredErasure, found: list[ErasureRemnant], cursor: str) -> StoredErasure:

@@ -28,9 +28,9 @@ LEASE_MS = 60_000
 
 
 class ErasureWaits(Exception):
-    """The erasure cannot go on now: a run holds what is to be erased, a blob is too young, or the index still has something. The sweep comes again.
+    """The erasure cannot continue now: a run holds a record, a blob is too young, or the index still has a document. The sweep retries.
 
-    `progress`: the erasure as it is stored until then; None: as it was.
+    `progress`: the erasure as it is stored until then; None: unchanged.
     """
 
     def __init__(self, progress: StoredErasure | None = None) -> None:
@@ -60,7 +60,7 @@ class ErasureParts:
         self.stores.writer.write(*changes)
 
     def begin(self, erasure_id: str, line: ErasureLine) -> None:
-        """Write a line of the receipt, unless it has one of the record: the counts of the first worker stand."""
+        """Write a line of the receipt, unless it has one of the record: the counts of the first worker remain."""
         with suppress(ConditionFailed):
             self.write(self.erasures.begin_line(erasure_id, line))
 
@@ -73,9 +73,9 @@ class ErasureParts:
         """Replace a line of the receipt."""
         self.write(self.erasures.put_line(erasure_id, line))
 
-    def pause(self, erasure: StoredErasure, agent_id: str, *, kept: bool = False) -> None:
-        """Refuse further messages to an agent. `kept`: the agent stays, and a pause of the user's with it. Does nothing if the agent is deleted."""
-        if kept and self.stores.pauses.get(agent_id) is not None:
+    def pause(self, erasure: StoredErasure, agent_id: str, *, keep_agent: bool = False) -> None:
+        """Refuse further messages to an agent. `keep_agent`: the agent stays, and so does a pause by the user. Does nothing if the agent is deleted."""
+        if keep_agent and self.stores.pauses.get(agent_id) is not None:
             return
         pause = StoredPause(paused_at=self.host.clock.now(), key_id=erasure.key_id, erasure_id=erasure.id)
         with suppress(ConditionFailed):
@@ -92,7 +92,7 @@ class ErasureParts:
 
     def unpack(self, agent_id: str) -> None:
         """Bring the bodies of an agent's messages and runs back from its packs, and delete these. Raises: OSError, StoreUnavailable; a repeated call
-        goes on.
+        continues.
         """
         Resting(self.stores, self.host.clock).unpack(agent_id)
 

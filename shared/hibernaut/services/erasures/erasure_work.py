@@ -100,7 +100,7 @@ class ErasureWork:
         return steps[erasure.phase](erasure) or self._next_phase(erasure)
 
     def _an_agent(self, erasure: StoredErasure) -> StoredErasure | None:
-        """Erase the next agent that bears the identity. Each one stops bearing it, so those that do are the progress."""
+        """Erase the next agent that bears the identity. Each one stops bearing it, so the remaining ones are the progress."""
         if not erasure.cursor:
             self._agents.fence(erasure)
             self._parts.plan(
@@ -127,7 +127,7 @@ class ErasureWork:
         now, following = self._parts.host.clock.now(), _FOLLOWING[erasure.phase]
         if erasure.phase == "others":
             if any(map(is_planned, self._parts.erasures.lines(erasure.id))):
-                following = "parts"  # an agent of older data, which no mark led to, has gone meanwhile
+                following = "parts"  # An agent of older data, without a mark, has been deleted meanwhile.
             else:
                 self._logs.finish_left(erasure)
         changes: dict[str, object] = {"phase": following, "cursor": ""}
@@ -140,17 +140,17 @@ class ErasureWork:
         return erasure.model_copy(update=changes)
 
     def _over(self, erasure: StoredErasure) -> StoredErasure:
-        """The erasure after a complete check. Raises: ErasureWaits if an erasure that is not completed has left something, which the index may
-        still be told.
+        """The erasure after a complete check. Raises: ErasureWaits if an erasure that is not completed has left remnants, because the index may
+        still receive deletions.
         """
         now, check = self._parts.host.clock.now(), erasure.check
-        asked, found = self._checks.in_index(erasure)
+        queried, found = self._checks.in_index(erasure)
         remnants = [*(check.found if check else ()), *found]
         complete = ErasureCheck(
-            state="completed", requested_at=check.requested_at if check else now, completed_at=now, found=remnants, index=asked
+            state="completed", requested_at=check.requested_at if check else now, completed_at=now, found=remnants, index=queried
         )
         if erasure.state == "running" and remnants:
-            again = ErasureCheck(state="requested", requested_at=now)
-            raise ErasureWaits(erasure.model_copy(update={"check": again, "cursor": ""}))
+            new_check = ErasureCheck(state="requested", requested_at=now)
+            raise ErasureWaits(erasure.model_copy(update={"check": new_check, "cursor": ""}))
         changes = {"phase": "over", "cursor": "", "check": complete, "state": "completed", "senders": []}
         return erasure.model_copy(update={**changes, "completed_at": erasure.completed_at or now})

@@ -46,7 +46,7 @@ class Erasures:
         return ErasureWork(self._parts)
 
     def begin(self, identity_id: str, *, key_id: str | None = None) -> Erasure:
-        """Begin the erasure of a person, or find the one that has begun. The identity is gone and its agents refuse messages when this returns.
+        """Begin the erasure of a person, or find the one that has begun. The identity is deleted and its agents refuse messages when this returns.
 
         Raises: NotFound, Conflict.
         """
@@ -76,18 +76,18 @@ class Erasures:
 
     def _begun(self, identity_id: str, key_id: str | None) -> StoredErasure:
         erasure_id = f"erasure-{identity_id[-36:]}"
-        known = self._store.get(erasure_id)
-        if known is not None:
-            return known
+        earlier = self._store.get(erasure_id)
+        if earlier is not None:
+            return earlier
         records = self._parts.records
         identity = records.identity(identity_id)
-        erasure, token = self._made(erasure_id, identity, key_id), records.ids.token()
+        erasure, token = self._new_erasure(erasure_id, identity, key_id), records.ids.token()
         # The sweep begins when this request may have died.
         created = self._store.create(erasure, int(erasure.started_at.timestamp() * 1000) + LEASE_MS, token)
         records.writer.write(*created, *records.identities.delete(identity), token=token)
         return erasure
 
-    def _made(self, erasure_id: str, identity: StoredIdentity, key_id: str | None) -> StoredErasure:
+    def _new_erasure(self, erasure_id: str, identity: StoredIdentity, key_id: str | None) -> StoredErasure:
         """The record of a new erasure. A message's `sender_id` may be the id of the identity, or its key."""
         salt = self._parts.records.ids.token()
         return StoredErasure(
@@ -100,9 +100,9 @@ class Erasures:
             started_at=self._parts.host.clock.now(),
         )
 
-    def list(self, asked: Page) -> Sequence[ErasureSummary]:
+    def list(self, page_query: Page) -> Sequence[ErasureSummary]:
         """A page of the erasures, by the creation of their identities. Raises: NotFound for a cursor."""
-        ids = [str(row["sk"]) for row in self._store.listed().page(asked)]
+        ids = [str(row["sk"]) for row in self._store.listed().page(page_query)]
         found = self._store.get_many(ids)
         return [
             ErasureSummary(**found[each].model_dump(include=set(ErasureSummary.model_fields))) for each in ids if each in found
@@ -114,7 +114,7 @@ class Erasures:
         return erasure.wire(self._store.lines(erasure.id))
 
     def check(self, erasure_id: str) -> Erasure:
-        """Request a check of a completed erasure; what is not over with the request is left to the sweep. Raises: NotFound; ErasureRunning; Conflict."""
+        """Request a check of a completed erasure; the sweep completes a check that the request does not complete. Raises: NotFound; ErasureRunning; Conflict."""
 
         def attempt() -> StoredErasure:
             before = self._stored(erasure_id)
@@ -123,8 +123,8 @@ class Erasures:
             if before.phase == "check":
                 return before
             now, token = self._parts.host.clock.now(), self._parts.records.ids.token()
-            asked = ErasureCheck(state="requested", requested_at=now)
-            after = before.model_copy(update={"phase": "check", "cursor": "", "check": asked})
+            new_check = ErasureCheck(state="requested", requested_at=now)
+            after = before.model_copy(update={"phase": "check", "cursor": "", "check": new_check})
             due_ms = int(now.timestamp() * 1000) + LEASE_MS
             self._parts.records.writer.write(self._store.change(before, after, due_ms, token), token=token)
             return after

@@ -1,4 +1,4 @@
-"""Passes events on: what a transaction left in the outbox becomes a delivery for each webhook that wants it, and goes to the event bus.
+"""Passes events on: an event in the outbox becomes a delivery for each webhook that subscribes to it, and is sent to the event bus.
 
 1. A worker reads an outbox item, calls the webhooks once, writes the outcome of each call as a delivery, sends the events to the bus, and removes the item. If it
    dies in between, the item stays, and the sweep hands it over again: an event is delivered at least once, under the same id. The second worker leaves out
@@ -72,23 +72,23 @@ class EventRelay:
         if found is None:
             return
         events, due_ms, at = found
-        again = due_ms <= now.timestamp() * 1000  # its first worker did not get to the end
-        if again:
+        is_repeated = due_ms <= now.timestamp() * 1000  # The first worker did not complete the item.
+        if is_repeated:
             self._writer.write(self._outbox.claim(place, at, now))
         webhooks = [webhook for webhook in self._webhooks.all() if webhook.enabled]
         pairs = [(webhook, event) for event in events for webhook in self._hearing(webhooks, event)]
-        if again:
-            known = self._webhooks.known([(webhook.id, event.id) for webhook, event in pairs])
-            pairs = [(webhook, event) for webhook, event in pairs if (webhook.id, event.id) not in known]
-        made = in_parallel(AT_ONCE, lambda pair: self._first_try(*pair), pairs)
-        written = [self._webhooks.put(delivery, self._clock.now()) for delivery in made]
-        for first in range(0, len(written), MAX_CHANGES):
-            self._writer.write(*written[first : first + MAX_CHANGES])
+        if is_repeated:
+            existing = self._webhooks.known([(webhook.id, event.id) for webhook, event in pairs])
+            pairs = [(webhook, event) for webhook, event in pairs if (webhook.id, event.id) not in existing]
+        deliveries = in_parallel(AT_ONCE, lambda pair: self._first_try(*pair), pairs)
+        puts = [self._webhooks.put(delivery, self._clock.now()) for delivery in deliveries]
+        for first in range(0, len(puts), MAX_CHANGES):
+            self._writer.write(*puts[first : first + MAX_CHANGES])
         self._bus.put(events)
         self._writer.write(self._outbox.handled(place))
 
     def _hearing(self, webhooks: Sequence[StoredWebhook], event: OutboundEvent) -> list[StoredWebhook]:
-        """The webhooks that hear of an event. The tags of its agents are read only if a webhook asks for them."""
+        """The webhooks that receive an event. The tags of its agents are read only if a webhook filters by them."""
         agents, tags = event.agents, set[str]()
         if agents and any(webhook.agent_tags for webhook in webhooks):
             tags = {tag for agent in self._stores.agents.get_many(agents).values() for tag in agent.tags}
@@ -169,23 +169,23 @@ class EventRelay:
             return self._dead(delivery, delivery.error or "")
         return delivery.model_copy(update={"next_try_at": now + pause})
 
-    def _dead(self, delivery: Delivery, why: str) -> Delivery:
+    def _dead(self, delivery: Delivery, error: str) -> Delivery:
         logger.warning(
             "event is dead", extra={"webhook_id": delivery.webhook_id, "event_type": delivery.type, "tries": delivery.tries}
         )
-        return delivery.model_copy(update={"state": "dead", "error": why, "next_try_at": None})
+        return delivery.model_copy(update={"state": "dead", "error": error, "next_try_at": None})
 
     def _disable(self, webhook_id: str, reason: DisabledReason) -> None:
-        """Disable the webhook, unless it has changed meanwhile, and tell the others."""
+        """Disable the webhook, unless it has changed meanwhile, and notify the other webhooks."""
         before, now = self._webhooks.get(webhook_id), self._clock.now()
         if before is None or not before.enabled:
             return
         after = before.model_copy(update={"enabled": False, "disabled_reason": reason, "disabled_at": now, "updated_at": now})
         token = self._ids.token()
-        told = self._outbox.put([WebhookDisabled(webhook_id, before.name, reason)], self._outbox.types(), token, now)
+        event = self._outbox.put([WebhookDisabled(webhook_id, before.name, reason)], self._outbox.types(), token, now)
         with suppress(ConditionFailed):
             want = want_changes(self._webhooks, self._outbox, {webhook_id: after})
-            self._writer.write(self._webhooks.change(before, after, token), *want, *told, token=token)
+            self._writer.write(self._webhooks.change(before, after, token), *want, *event, token=token)
             self._outbox.forget()
             logger.warning("webhook disabled", extra={"webhook_id": webhook_id, "reason": reason})
 

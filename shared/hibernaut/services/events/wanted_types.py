@@ -11,12 +11,14 @@ from hibernaut.store.events.outbox import EventOutbox
 from hibernaut.store.events.webhooks import WebhookStore
 
 
-def want_changes(webhooks: WebhookStore, outbox: EventOutbox, changed: Mapping[str, StoredWebhook | None]) -> list[Change]:
-    """The change of the wanted types for a transaction that changes webhooks; empty if they stay. `changed`: the webhooks as they will be, by
+def want_changes(
+    webhooks: WebhookStore, outbox: EventOutbox, changed_webhooks: Mapping[str, StoredWebhook | None]
+) -> list[Change]:
+    """The change of the wanted types for a transaction that changes webhooks; empty if they stay. `changed_webhooks`: the webhooks as they will be, by
     id; None: it is deleted. Condition: no other transaction has changed the wanted types since they were read.
     """
     before = outbox.read()
-    after = {webhook.id: webhook for webhook in webhooks.all()} | dict(changed)
+    after = {webhook.id: webhook for webhook in webhooks.all()} | dict(changed_webhooks)
     enabled = [webhook for webhook in after.values() if webhook is not None and webhook.enabled]
     types = {each for webhook in enabled for each in webhook.types or EVENT_TYPES}
     return [outbox.want([each for each in EVENT_TYPES if each in types], before)]

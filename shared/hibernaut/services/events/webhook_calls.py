@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @immutable
 class WebhookOutcome:
-    """What became of a call. `error` None: the receiver has taken the event. `final`: no further call makes sense."""
+    """The outcome of a call. `error` None: the receiver has taken the event. `final`: no further call makes sense."""
 
     status: int | None
     error: str | None
@@ -61,7 +61,7 @@ class WebhookCalls:
 
     def send(self, webhook: StoredWebhook, event: OutboundEvent) -> WebhookOutcome:
         """Send the event once. Raises: nothing of the receiver's, and no secret that cannot be opened."""
-        began = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         try:
             status, error = self._sent(webhook, event), None
         except WebFailure as failure:
@@ -71,8 +71,8 @@ class WebhookCalls:
                 "secret of a webhook cannot be opened", extra={"webhook_id": webhook.id, "error": type(failure).__name__}
             )
             status, error = None, "the secret of the webhook cannot be decrypted; rotate it"
-        took = int((self._clock.monotonic() - began) * 1000)
-        return WebhookOutcome(status, error or _fault(status), took, final=status == GONE)
+        elapsed_ms = int((self._clock.monotonic() - started_at) * 1000)
+        return WebhookOutcome(status, error or _fault(status), elapsed_ms, final=status == GONE)
 
     def _sent(self, webhook: StoredWebhook, event: OutboundEvent) -> int:
         now, body = self._clock.now(), event.body()

@@ -66,7 +66,7 @@ class Webhooks:
         check_url(request.url, public_only=self._public_only)
         now, secret = self._clock.now(), secrets.token_bytes(SECRET_BYTES)
         webhook_id = self._ids.new("webhook")
-        made = StoredWebhook(
+        webhook = StoredWebhook(
             id=webhook_id,
             **request.model_dump(),
             hint=secret_text(secret)[:HINT],
@@ -74,9 +74,9 @@ class Webhooks:
             created_at=now,
             updated_at=now,
         )
-        until_settled(lambda: self._write(None, made), BUSY)
+        until_settled(lambda: self._write(None, webhook), BUSY)
         logger.info("webhook created", extra={"webhook_id": webhook_id})
-        return CreatedWebhook(**made.wire().model_dump(), secret=secret_text(secret))
+        return CreatedWebhook(**webhook.wire().model_dump(), secret=secret_text(secret))
 
     def all(self) -> Sequence[Webhook]:
         """All webhooks, oldest first."""
@@ -88,13 +88,13 @@ class Webhooks:
 
     def update(self, webhook_id: str, request: UpdateWebhook) -> Webhook:
         """Apply the fields that are not null. Raises: NotFound, InvalidArgument, Conflict."""
-        given = request.model_dump(exclude_none=True)
+        fields = request.model_dump(exclude_none=True)
         if request.url is not None:
             check_url(request.url, public_only=self._public_only)
 
         def after(before: StoredWebhook) -> StoredWebhook:
             now = self._clock.now()
-            changes = {**given, "updated_at": now}
+            changes = {**fields, "updated_at": now}
             if request.enabled is True:
                 changes |= {"disabled_reason": None, "disabled_at": None, "failures": 0, "failing_since": None}
             elif request.enabled is False and before.enabled:
@@ -112,12 +112,14 @@ class Webhooks:
             now = self._clock.now()
             until = now + timedelta(seconds=request.overlap_seconds)
             current = [each.model_copy(update={"until": until}) for each in before.secrets if each.until is None]
-            kept = current if request.overlap_seconds else []
-            return before.model_copy(update={"secrets": [sealed, *kept], "hint": secret_text(secret)[:HINT], "updated_at": now})
+            previous = current if request.overlap_seconds else []
+            return before.model_copy(
+                update={"secrets": [sealed, *previous], "hint": secret_text(secret)[:HINT], "updated_at": now}
+            )
 
-        changed = self._changed(webhook_id, after)
+        updated = self._changed(webhook_id, after)
         logger.info("secret of a webhook rotated", extra={"webhook_id": webhook_id})
-        return CreatedWebhook(**changed.wire().model_dump(), secret=secret_text(secret))
+        return CreatedWebhook(**updated.wire().model_dump(), secret=secret_text(secret))
 
     def delete(self, webhook_id: str) -> None:
         """Delete a webhook with its secrets. What waits for it is dropped. Raises: NotFound, Conflict."""
@@ -145,15 +147,15 @@ class Webhooks:
         return list(islice(self._store.deliveries(webhook_id, self._clock.now(), after, state), limit))
 
     def replay(self, webhook_id: str, event_id: str) -> Delivery:
-        """Deliver an event again, with the schedule of a new one, whatever became of it. Raises: NotFound, Conflict if the webhook is disabled."""
+        """Deliver an event again, with the schedule of a new one, whatever its state. Raises: NotFound, Conflict if the webhook is disabled."""
         self._enabled(webhook_id)
         now = self._clock.now()
         delivery = self._store.delivery(webhook_id, event_id, now)
         if delivery is None:
             raise NotFound(f"Delivery of event {event_id} to webhook {webhook_id} not found")
-        again = _again(delivery)
-        self._writer.write(self._store.put(again, now, prompt=True))
-        return again.model_copy(update={"next_try_at": now})
+        replayed = _again(delivery)
+        self._writer.write(self._store.put(replayed, now, prompt=True))
+        return replayed.model_copy(update={"next_try_at": now})
 
     def replay_dead(self, webhook_id: str, request: ReplayDead) -> ReplayedDead:
         """Deliver the dead events of a range of time again, oldest first. Raises: NotFound, InvalidArgument, Conflict if the webhook is disabled."""

@@ -33,37 +33,39 @@ class AgentFiles:
         self._records = records
         self._views = views
 
-    def page(self, agent_id: str, asked: Page, *, is_open: bool | None = None) -> AgentFilePage:
+    def page(self, agent_id: str, query: Page, *, is_open: bool | None = None) -> AgentFilePage:
         """A page of the agent's files, ordered by the files' creation time. A cursor is the id of an attachment or of a file.
 
         At most 100 files by default. Raises: NotFound.
         """
-        seen = self._seen(agent_id)
-        wanted = [file for file in seen.files.values() if is_open is None or is_open is (file.row.file_id in seen.desk.open)]
-        cursors = {attachment_id(agent_id, file.row.file_id): file.row.file_id for file in seen.files.values()}
-        limit = 100 if asked.limit is None else asked.limit
-        after, before = (cursors.get(cursor, cursor) if cursor else None for cursor in (asked.after, asked.before))
-        asked = replace(asked, limit=limit + 1, after=after, before=before)
-        found = page(wanted, asked, id_of=lambda file: file.row.file_id, place=lambda file: file.row.created_at)
-        shown = [self._shown(seen, file) for file in (found[:limit] if before is None else found[-limit:])]
-        return AgentFilePage(files=shown, next_cursor=shown[-1].id if shown else None, has_more=len(found) > limit)
+        agent_desk = self._seen(agent_id)
+        selected = [
+            file for file in agent_desk.files.values() if is_open is None or is_open is (file.row.file_id in agent_desk.desk.open)
+        ]
+        cursors = {attachment_id(agent_id, file.row.file_id): file.row.file_id for file in agent_desk.files.values()}
+        limit = 100 if query.limit is None else query.limit
+        after, before = (cursors.get(cursor, cursor) if cursor else None for cursor in (query.after, query.before))
+        query = replace(query, limit=limit + 1, after=after, before=before)
+        found = page(selected, query, id_of=lambda file: file.row.file_id, place=lambda file: file.row.created_at)
+        files = [self._shown(agent_desk, file) for file in (found[:limit] if before is None else found[-limit:])]
+        return AgentFilePage(files=files, next_cursor=files[-1].id if files else None, has_more=len(found) > limit)
 
-    def _shown(self, seen: _AgentDesk, file: AttachedFile) -> AgentFile:
+    def _shown(self, agent_desk: _AgentDesk, file: AttachedFile) -> AgentFile:
         file_id = file.row.file_id
-        window = seen.desk.open.get(file_id)
-        view = self._views.view(seen.agent, file.row, window) if window else None
-        part = window is not None and view is not None and (window.start > 0 or window.length is not None)
+        window = agent_desk.desk.open.get(file_id)
+        view = self._views.view(agent_desk.agent, file.row, window) if window else None
+        is_partial = window is not None and view is not None and (window.start > 0 or window.length is not None)
         return AgentFile(
-            id=attachment_id(seen.agent.id, file_id),
+            id=attachment_id(agent_desk.agent.id, file_id),
             file_id=file_id,
             file_name=file.name,
             folder_id=file.folder.id,
             folder_name=file.folder.name,
             is_open=window is not None,
-            last_accessed_at=window.accessed if window else seen.desk.seen.get(file_id),
+            last_accessed_at=window.accessed if window else agent_desk.desk.seen.get(file_id),
             visible_content=view.text if view else None,
-            start_line=view.first if view and part else None,
-            end_line=view.last if view and part else None,
+            start_line=view.first if view and is_partial else None,
+            end_line=view.last if view and is_partial else None,
         )
 
     def open(self, agent_id: str, file_id: str) -> Sequence[str]:
@@ -71,11 +73,11 @@ class AgentFiles:
         Conflict.
         """
 
-        def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
-            if file_id not in seen.files:
-                raise self._unknown(seen.agent, file_id)
-            wanted = {file_id: OpenFile(accessed=self._records.clock.now())}
-            cleared = file_views.opened(seen.desk, wanted, most=limits_of(seen.agent)[0], there=seen.files)
+        def change(agent_desk: _AgentDesk) -> tuple[Desk, Sequence[str]]:
+            if file_id not in agent_desk.files:
+                raise self._unknown(agent_desk.agent, file_id)
+            windows = {file_id: OpenFile(accessed=self._records.clock.now())}
+            cleared = file_views.opened(agent_desk.desk, windows, most=limits_of(agent_desk.agent)[0], attached=agent_desk.files)
             return cleared.desk, cleared.evicted
 
         return self._changed(agent_id, change)
@@ -83,28 +85,31 @@ class AgentFiles:
     def close(self, agent_id: str, file_id: str) -> None:
         """Close a file; idempotent. Raises: NotFound, Conflict."""
 
-        def change(seen: _AgentDesk) -> tuple[Desk, Sequence[str]]:
-            if file_id not in seen.files:
-                raise self._unknown(seen.agent, file_id)
-            return file_views.closed(seen.desk, {file_id}), ()
+        def change(agent_desk: _AgentDesk) -> tuple[Desk, Sequence[str]]:
+            if file_id not in agent_desk.files:
+                raise self._unknown(agent_desk.agent, file_id)
+            return file_views.closed(agent_desk.desk, {file_id}), ()
 
         self._changed(agent_id, change)
 
     def close_all(self, agent_id: str) -> Sequence[str]:
         """Close all files; returns the names of those that were open. Raises: NotFound, Conflict."""
-        return self._changed(agent_id, lambda seen: (file_views.closed(seen.desk, set(seen.desk.open)), tuple(seen.desk.open)))
+        return self._changed(
+            agent_id,
+            lambda agent_desk: (file_views.closed(agent_desk.desk, set(agent_desk.desk.open)), tuple(agent_desk.desk.open)),
+        )
 
     def _changed(self, agent_id: str, change: Callable[[_AgentDesk], tuple[Desk, Sequence[str]]]) -> Sequence[str]:
         """Change the desk; returns the names of the files whose ids `change` returns with the new desk."""
 
         def attempt() -> Sequence[str]:
-            seen = self._seen(agent_id)
-            after, told = change(seen)
-            if after != seen.desk:
+            agent_desk = self._seen(agent_id)
+            after, file_ids = change(agent_desk)
+            if after != agent_desk.desk:
                 token = self._records.ids.token()
-                put = self._records.files.put_desk(agent_id, seen.desk, after, token)
+                put = self._records.files.put_desk(agent_id, agent_desk.desk, after, token)
                 self._records.writer.write(put, token=token)
-            return [seen.files[file_id].name for file_id in told if file_id in seen.files]
+            return [agent_desk.files[file_id].name for file_id in file_ids if file_id in agent_desk.files]
 
         return self._records.until_settled(attempt)
 
@@ -116,7 +121,7 @@ class AgentFiles:
     def _unknown(self, agent: StoredAgent, file_id: str) -> NotFound | Conflict:
         """The error for a file that is not attached to the agent (NotFound), or has no text yet (Conflict)."""
         if self._records.files.rows_of(agent.source_ids, file_id):
-            return Conflict(f"CONFLICT: File {file_id} has no text yet; its status says why.")
+            return Conflict(f"CONFLICT: File {file_id} has no text yet; its status has the reason.")
         return NotFound(f"File with id={file_id} is not attached to agent {agent.id}")
 
 

@@ -71,12 +71,12 @@ class Files:
         folder = self._records.folder(folder_id)
         original = plain_name(upload.name or upload.file_name)
         _, media_type = kind_of(original, upload.content_type)
-        if duplicates == "skip" and (there := self._named(folder_id, original)):
-            return Uploaded(there.wire(folder), skipped=True)
+        if duplicates == "skip" and (existing := self._by_name(folder_id, original)):
+            return Uploaded(existing.wire(folder), skipped=True)
         data = upload.file.read(self.limit + 1)
         if len(data) > self.limit:
             raise self._too_large()
-        file = self._made(folder_id, original, media_type, len(data))
+        file = self._new_file(folder_id, original, media_type, len(data))
         file_id = file.id
         self._files.put_bytes(file_id, data)
         try:
@@ -90,24 +90,24 @@ class Files:
         self._ingest.start(self._records.tenant, file_id)
         return Uploaded(stored.wire(folder))
 
-    def expect(self, folder_id: str, asked: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
+    def expect(self, folder_id: str, announcement: AnnounceUpload, *, good_for: timedelta) -> Uploaded:
         """Create the record of a file whose bytes arrive by a direct upload, which begins within `good_for`. Raises: as
         `upload`.
         """
         folder = self._records.folder(folder_id)
-        original = plain_name(asked.file_name)
-        _, media_type = kind_of(original, asked.content_type)
-        if asked.file_size > self.limit:
+        original = plain_name(announcement.file_name)
+        _, media_type = kind_of(original, announcement.content_type)
+        if announcement.file_size > self.limit:
             raise self._too_large()
-        file = self._made(folder_id, original, media_type, asked.file_size)
+        file = self._new_file(folder_id, original, media_type, announcement.file_size)
         file.status = FileStatus.PENDING
-        stored = self._store(file, asked.duplicate_handling, after=good_for)
+        stored = self._store(file, announcement.duplicate_handling, after=good_for)
         return Uploaded(stored.wire(folder), skipped=stored.id != file.id)
 
     def _too_large(self) -> PayloadTooLarge:
         return PayloadTooLarge(f"The file is over the limit of {self.limit / MEBIBYTE:g} MB ({self.limit} bytes).")
 
-    def _made(self, folder_id: str, name: str, media_type: str, size: int) -> StoredFile:
+    def _new_file(self, folder_id: str, name: str, media_type: str, size: int) -> StoredFile:
         now = self._records.clock.now()
         return StoredFile(
             id=self._records.ids.new("file"),
@@ -127,39 +127,39 @@ class Files:
         """
 
         def attempt() -> StoredFile:
-            there = self._named(file.folder_id, file.original_name)
-            if there is not None and duplicates == "skip":
-                return there
-            if there is not None and duplicates == "error":
+            existing = self._by_name(file.folder_id, file.original_name)
+            if existing is not None and duplicates == "skip":
+                return existing
+            if existing is not None and duplicates == "error":
                 raise Conflict(f"CONFLICT: A file called '{file.original_name}' already exists in the folder.")
-            if there is not None and duplicates == "replace":
-                self._delete(there)
-            taken = self._files.names(file.folder_id) if duplicates == "suffix" and there else ()
-            named = file.model_copy(update={"name": free_name(file.original_name, taken)})
+            if existing is not None and duplicates == "replace":
+                self._delete(existing)
+            names = self._files.names(file.folder_id) if duplicates == "suffix" and existing else ()
+            record = file.model_copy(update={"name": free_name(file.original_name, names)})
             token = self._records.ids.token()
             due = int((self._records.clock.now() + after).timestamp() * 1000) + UNTOLD_MS
-            there_still = self._records.folders.there(file.folder_id)
+            folder_exists = self._records.folders.there(file.folder_id)
             try:
-                self._records.writer.write(there_still, *self._files.create(named, due, token), token=token)
+                self._records.writer.write(folder_exists, *self._files.create(record, due, token), token=token)
             except ConditionFailed as failure:
                 if 0 in failure.failed:
                     raise NotFound(_no_folder(file.folder_id)) from None
                 raise
-            return named
+            return record
 
         return until_settled(attempt, "CONFLICT: The name keeps being taken by other uploads; try again.")
 
-    def _named(self, folder_id: str, name: str) -> StoredFile | None:
+    def _by_name(self, folder_id: str, name: str) -> StoredFile | None:
         file_id = self._files.by_name(folder_id, name)
         return self._files.get(file_id) if file_id else None
 
-    def page(self, folder_id: str, asked: Page, *, content: bool = False) -> list[FileMetadata]:
+    def page(self, folder_id: str, page_query: Page, *, content: bool = False) -> list[FileMetadata]:
         """A page of a folder's files, by creation time; names without the folder's name.
 
         Raises: NotFound for the folder or a cursor, PayloadTooLarge (over `MOST_CONTENT` characters of `content`).
         """
         self._records.folder(folder_id)
-        rows = self._files.page(folder_id, asked)
+        rows = self._files.page(folder_id, page_query)
         if content and sum(row.characters for row in rows) > MOST_CONTENT:
             raise PayloadTooLarge(
                 f"The texts of these files have over {MOST_CONTENT} characters: ask for fewer files at once (limit)."
@@ -174,10 +174,12 @@ class Files:
         file = self._file(folder_id, file_id)
         return file.wire(None, self._views.content(file) if content else None, now=self._records.clock.now())
 
-    def passages(self, folder_id: str, asked: Page) -> Sequence[Passage]:
+    def passages(self, folder_id: str, page_query: Page) -> Sequence[Passage]:
         """A page of the pieces of all files of a folder, in the order of the files and of their texts. Raises: NotFound."""
         self._records.folder(folder_id)
-        return self._pieces.pieces_of([(place.file_id, place.id) for place in self._pieces.of_folders.page(folder_id, asked)])
+        return self._pieces.pieces_of(
+            [(place.file_id, place.id) for place in self._pieces.of_folders.page(folder_id, page_query)]
+        )
 
     def delete(self, folder_id: str, file_id: str) -> None:
         """Delete a file with its pieces and blobs. Raises: NotFound."""

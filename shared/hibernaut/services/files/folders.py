@@ -47,7 +47,7 @@ class Folders:
         try:
             self._records.writer.write(*self._records.folders.create(folder, token), token=token)
         except ConditionFailed:
-            raise _taken(folder.name) from None
+            raise _name_conflict(folder.name) from None
         return folder
 
     def _embedding(self, request: CreateFolder) -> EmbeddingConfig | None:
@@ -70,46 +70,46 @@ class Folders:
             raise NotFound(f"Source with name={name} not found.")
         return found
 
-    def list(self, name: str | None, asked: Page) -> Sequence[StoredFolder]:
+    def list(self, name: str | None, page_query: Page) -> Sequence[StoredFolder]:
         """A page of the folders (`name`: only the one with this name), by creation time. Raises: NotFound for a cursor."""
         if name is not None:
-            named = self._records.folders.by_name(name) if 0 < len(name) <= LONGEST_NAME else None
-            folder = self._records.folders.get(named) if named else None
-            return page([folder] if folder else [], asked, id_of=lambda one: one.id, place=lambda one: one.id)
-        ids = [str(row["sk"]) for row in self._records.folders.listed().page(asked)]
+            id_of_name = self._records.folders.by_name(name) if 0 < len(name) <= LONGEST_NAME else None
+            folder = self._records.folders.get(id_of_name) if id_of_name else None
+            return page([folder] if folder else [], page_query, id_of=lambda one: one.id, place=lambda one: one.id)
+        ids = [str(row["sk"]) for row in self._records.folders.listed().page(page_query)]
         found = self._records.folders.get_many(ids)
         return [found[folder_id] for folder_id in ids if folder_id in found]
 
     def count(self) -> int:
         return self._records.folders.listed().count()
 
-    def of_agent(self, agent_id: str, asked: Page) -> Sequence[StoredFolder]:
+    def of_agent(self, agent_id: str, page_query: Page) -> Sequence[StoredFolder]:
         """A page of the folders that are attached to an agent. Raises: NotFound for the agent or a cursor."""
         agent = self._records.agent(agent_id)
         folders = list(self._records.folders.get_many(agent.source_ids).values())
-        return page(folders, asked, id_of=lambda folder: folder.id, place=lambda folder: str(folder.created_at))
+        return page(folders, page_query, id_of=lambda folder: folder.id, place=lambda folder: str(folder.created_at))
 
-    def agents(self, folder_id: str, asked: Page) -> Sequence[str]:
+    def agents(self, folder_id: str, page_query: Page) -> Sequence[str]:
         """A page of the ids of the agents that the folder is attached to. Raises: NotFound for the folder or a cursor."""
         self._records.folder(folder_id)
-        return linked(self._records, self._records.folders.links(folder_id), asked)
+        return linked(self._records, self._records.folders.links(folder_id), page_query)
 
     def update(self, folder_id: str, request: UpdateFolder, *, user: str | None = None) -> StoredFolder:
         """Apply the fields that are not null.
 
         Raises: NotFound, InvalidArgument, Conflict (the new name is taken, or the embedding model would change).
         """
-        given = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
+        changes = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
 
         def attempt() -> StoredFolder:
             before = self._records.folder(folder_id)
-            if not given:
+            if not changes:
                 return before
             _refuse_other_embedding(before, request.embedding_config)
-            if self._records.folders.by_name(_checked(given.get("name", before.name))) not in (None, folder_id):
-                raise _taken(given["name"])
-            touched = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
-            after = before.model_copy(update={**given, **touched})
+            if self._records.folders.by_name(_checked(changes.get("name", before.name))) not in (None, folder_id):
+                raise _name_conflict(changes["name"])
+            stamps = {"updated_at": self._records.clock.now(), "last_updated_by_id": user or before.last_updated_by_id}
+            after = before.model_copy(update={**changes, **stamps})
             token = self._records.ids.token()
             self._records.writer.write(*self._records.folders.change(before, after, token), token=token)
             return after
@@ -139,12 +139,12 @@ class Folders:
         self._files.delete_all(folder_id)
 
 
-def _refuse_other_embedding(folder: StoredFolder, given: EmbeddingConfig | None) -> None:
+def _refuse_other_embedding(folder: StoredFolder, config: EmbeddingConfig | None) -> None:
     """Refuse another embedding model: a query vector of one model does not match document vectors of another. Raises: Conflict."""
-    if given is None:
+    if config is None:
         return
     before = folder.embedding_config
-    if before is None or (given.embedding_model, given.embedding_dim) != (before.embedding_model, before.embedding_dim):
+    if before is None or (config.embedding_model, config.embedding_dim) != (before.embedding_model, before.embedding_dim):
         raise Conflict(
             "CONFLICT: A folder keeps the embedding model that it was made with. Make another folder for another model."
         )
@@ -156,5 +156,5 @@ def _checked(name: str) -> str:
     return name
 
 
-def _taken(name: str) -> Conflict:
+def _name_conflict(name: str) -> Conflict:
     return Conflict(f"CONFLICT: A folder called '{name}' already exists.")

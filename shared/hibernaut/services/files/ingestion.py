@@ -104,11 +104,11 @@ class Ingestion:
             return None
         return _Job(after)
 
-    def _alive(self, taken: LeasedFile) -> bool:
+    def _alive(self, leased: LeasedFile) -> bool:
         """Whether another worker's lease on the file is valid."""
-        if self._host.alone and taken.holder != self._host.holder:
+        if self._host.alone and leased.holder != self._host.holder:
             return False
-        return taken.lease > self._until(timedelta())
+        return leased.lease > self._until(timedelta())
 
     def _until(self, span: timedelta) -> int:
         return int((self._host.clock.now() + span).timestamp() * 1000)
@@ -160,17 +160,17 @@ class Ingestion:
             if agent is None:
                 continue
             for _ in range(TRIES):
-                there = {file.row.file_id for file in self._views.attached(agent)}
+                file_ids = {file.row.file_id for file in self._views.attached(agent)}
                 desk = self._files.desk(agent_id)
                 if job.file.id in desk.seen:  # it was closed there, or came closed in an agent file
                     break
                 now = self._host.clock.now()
-                full = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], there=there, now=now)
-                if full == desk:
+                filled = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], attached=file_ids, now=now)
+                if filled == desk:
                     break
                 token = self._host.ids.token()
                 try:
-                    self._stores.writer.write(self._files.put_desk(agent_id, desk, full, token), token=token)
+                    self._stores.writer.write(self._files.put_desk(agent_id, desk, filled, token), token=token)
                     break
                 except ConditionFailed:
                     continue
@@ -180,12 +180,12 @@ class Ingestion:
         folder = self._stores.folders.get(job.file.folder_id)
         if folder is None:
             raise _Lost
-        stored = job.file.written
-        to_do = enumerate(self._chunks(folder, text, self._last(job)), stored)
+        count = job.file.written
+        to_do = enumerate(self._chunks(folder, text, self._last(job)), count)
         for pieces in _batches(_piece(job.file, folder, index, chunk) for index, chunk in to_do):
-            stored += len(pieces)
-            job = self._write(job, self._files.pieces(job.file, pieces), written=stored)
-        return self._write(job, total=stored)
+            count += len(pieces)
+            job = self._write(job, self._files.pieces(job.file, pieces), written=count)
+        return self._write(job, total=count)
 
     def _last(self, job: _Job) -> Chunk | None:
         """The last stored piece, from which the cutting resumes; None before the first.
@@ -223,19 +223,19 @@ class Ingestion:
         else:
             self._files.complete(job.file.id, force=True)
 
-    def _fail(self, job: _Job, why: str) -> None:
+    def _fail(self, job: _Job, reason: str) -> None:
         logger.info("file not read", extra={"file_id": job.file.id, "folder_id": job.file.folder_id})
-        self._write(job, status=FileStatus.ERROR, error=why)
+        self._write(job, status=FileStatus.ERROR, error=reason)
 
-    def _write(self, job: _Job, beside: Sequence[Change] = (), *, lease: timedelta = LEASE, **changed: object) -> _Job:
+    def _write(self, job: _Job, further: Sequence[Change] = (), *, lease: timedelta = LEASE, **fields: object) -> _Job:
         """Write the changed file and further changes in one transaction, and renew the lease. Raises: _Lost."""
-        file = job.file.model_copy(update={**changed, "updated_at": self._host.clock.now()})
+        file = job.file.model_copy(update={**fields, "updated_at": self._host.clock.now()})
         after = replace(job.taken, file=file, lease=self._until(lease))
         if file.status is FileStatus.EMBEDDING:
             after = replace(after, holder="")
         try:
             changes = self._files.work(after, job.taken.token)
-            self._stores.writer.write(*changes, *beside, token=after.token)
+            self._stores.writer.write(*changes, *further, token=after.token)
         except ConditionFailed:
             raise _Lost from None
         return _Job(after)

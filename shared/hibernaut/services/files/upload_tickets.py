@@ -27,7 +27,7 @@ class UploadTickets:
         self._store = store
         self._uploads = uploads
 
-    def announce(self, folder_id: str, asked: AnnounceUpload) -> AnnouncedUpload:
+    def announce(self, folder_id: str, announcement: AnnounceUpload) -> AnnouncedUpload:
         """Create the file's record and a ticket for its bytes; no ticket if the file is skipped as a duplicate.
 
         Raises: NotImplementedHere, NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict, OSError.
@@ -36,12 +36,12 @@ class UploadTickets:
             raise NotImplementedHere(
                 "Files are sent to POST /v1/folders/{folder_id}/upload here: there is no bucket that takes them from clients."
             )
-        expected = self._files.expect(folder_id, asked, good_for=GOOD_FOR)
+        expected = self._files.expect(folder_id, announcement, good_for=GOOD_FOR)
         if expected.skipped:
             return AnnouncedUpload(file=expected.file)
         media_type = expected.file.file_type or "application/octet-stream"
         key = self._store.upload_blob(expected.file.id)
         until = expected.file.created_at + GOOD_FOR
-        ticket = self._uploads.ticket(key, size=asked.file_size, media_type=media_type, until=until)
+        ticket = self._uploads.ticket(key, size=announcement.file_size, media_type=media_type, until=until)
         upload = UploadTicket(url=ticket.url, headers=dict(ticket.headers), expires_at=ticket.expires_at)
         return AnnouncedUpload(file=expected.file, upload=upload)

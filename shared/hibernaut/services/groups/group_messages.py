@@ -1,4 +1,4 @@
-"""Messages to groups: whom a message to a group goes to, the log of the group, and its reset (run-time digest 9.4, decision 47).
+"""Messages to groups: the recipient of a message to a group, the log of the group, and its reset (run-time digest 9.4, decision 47).
 
 A group has a conversation of its own, which is made with its first message: an agent's item and head under the id of the group. Ids of agents
 have another form, so no route, list or count of agents reaches it. A message to a group of sleep-time agents is one to the agent that they
@@ -27,7 +27,7 @@ from hibernaut.services.records import Records
 from hibernaut.services.sending.sending import SendRequest
 
 WINDOW = 128_000
-"""The part of the log, in tokens, from which the agents of a group are told what they have missed."""
+"""The part of the log, in tokens, from which the agents of a group receive the messages that they have missed."""
 NO_MODEL = LLMConfig(model="group", model_endpoint_type="group", context_window=WINDOW, handle="hibernaut/group")
 """The model of a group's conversation, which is never called."""
 TURNS_OF_A_CHOICE = 3
@@ -63,20 +63,20 @@ class GroupMessages:
         return replace(request, body=body, links={"group_id": group.id}, model_checked=True)
 
     def page(self, group_id: str, query: MessageQuery) -> Sequence[LettaMessage]:
-        """A page of the group's log, oldest first: the messages to the group, and what its agents have said, under their names. Raises: NotFound."""
+        """A page of the group's log, oldest first: the messages to the group, and the replies of its agents, under their names. Raises: NotFound."""
         owner = self.owner(group_id)
         if self._records.agents.get(owner) is None:
             return []
         return self._messages.page(owner, replace(query, conversation_id=DEFAULT_CONVERSATION))
 
     def reset(self, group_id: str) -> None:
-        """Let the agents forget what they have not been told yet. The log keeps all messages. Raises: NotFound, Busy, Conflict."""
+        """Discard the messages that the agents have not received yet. The log keeps all messages. Raises: NotFound, Busy, Conflict."""
         owner = self.owner(group_id)
         if self._records.agents.get(owner) is not None:
             self._windows.reset(owner)
 
     def owner(self, group_id: str) -> str:
-        """The agent, or the group in its place, whose conversation a message to the group goes to. Raises: NotFound."""
+        """The agent, or the group in its place, whose conversation receives a message to the group. Raises: NotFound."""
         group = self._groups.retrieve(group_id)
         return group.manager_agent_id if group.manager_type in SLEEPING and group.manager_agent_id else group.id
 
@@ -141,5 +141,7 @@ def _check(group: StoredGroup, body: LettaRequest) -> None:
         raise InvalidArgument(
             f"INVALID_ARGUMENT: Group {group.id} has max_turns {group.max_turns}; its agents speak at most {MOST_TURNS} times for one message."
         )
-    if given := [name for name in _OF_ONE_AGENT if getattr(body, name)]:
-        raise InvalidArgument(f"INVALID_ARGUMENT: A message to a group cannot have {', '.join(given)}: send it to one agent.")
+    if refused_fields := [name for name in _OF_ONE_AGENT if getattr(body, name)]:
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: A message to a group cannot have {', '.join(refused_fields)}: send it to one agent."
+        )

@@ -53,7 +53,7 @@ class GroupFilter:
         if row["hidden"] and not self.hidden:
             return False
         exact = {"manager_type": self.manager_type, "project_id": self.project_id}
-        return all(wanted is None or row[name] == wanted for name, wanted in exact.items())
+        return all(expected is None or row[name] == expected for name, expected in exact.items())
 
 
 class Groups:
@@ -73,13 +73,13 @@ class Groups:
         """
 
         def attempt() -> StoredGroup:
-            if request.id is not None and (there := self._groups.get(request.id)) is not None:
-                return there
+            if request.id is not None and (existing := self._groups.get(request.id)) is not None:
+                return existing
             group, token = self._new(request), self._records.ids.token()
             agents = self._agents(group)
-            changed = self._managing(group, agents, self._sharing(group, agents))
+            changed_agents = self._managing(group, agents, self._sharing(group, agents))
             self._records.write(
-                [*self._changes(agents, changed, token, by_key(key_id))], self._groups.create(group, token), token
+                [*self._changes(agents, changed_agents, token, by_key(key_id))], self._groups.create(group, token), token
             )
             return group
 
@@ -115,17 +115,17 @@ class Groups:
             raise NotFound(f"These agents of the group do not exist, or not any more: {', '.join(missing)}")
         return [found[agent_id] for agent_id in ids]
 
-    def list(self, wanted: GroupFilter, asked: Page) -> Sequence[StoredGroup]:
+    def list(self, filters: GroupFilter, page: Page) -> Sequence[StoredGroup]:
         """A page of the groups that pass the filter, by creation time. Raises: NotFound for a cursor."""
-        return self._page(self._groups.listed(), wanted, asked)
+        return self._page(self._groups.listed(), filters, page)
 
-    def of_agent(self, agent_id: str, wanted: GroupFilter, asked: Page) -> Sequence[StoredGroup]:
+    def of_agent(self, agent_id: str, filters: GroupFilter, page: Page) -> Sequence[StoredGroup]:
         """A page of the groups that the agent is in. Raises: NotFound for the agent or a cursor."""
         self._records.agent(agent_id)
-        return self._page(self._groups.of_agent(agent_id), wanted, asked)
+        return self._page(self._groups.of_agent(agent_id), filters, page)
 
-    def _page(self, rows: RowList, wanted: GroupFilter, asked: Page) -> Sequence[StoredGroup]:
-        ids = [rows.id_of(row) for row in rows.page(asked, wanted.among)]
+    def _page(self, rows: RowList, filters: GroupFilter, page: Page) -> Sequence[StoredGroup]:
+        ids = [rows.id_of(row) for row in rows.page(page, filters.among)]
         found = self._groups.get_many(ids)
         return [found[group_id] for group_id in ids if group_id in found]
 
@@ -139,12 +139,12 @@ class Groups:
         """
 
         def decide(before: StoredGroup) -> StoredGroup:
-            given: JsonObject = {name: value for name, value in _given(request) if value is not None}
+            changes: JsonObject = {name: value for name, value in _set_fields(request) if value is not None}
             if request.manager_config is not None:
-                given |= self._settings(before, request.manager_config)
+                changes |= self._settings(before, request.manager_config)
             for block_id in request.shared_block_ids or ():
                 self._records.block(block_id)
-            return before.model_copy(update=given)
+            return before.model_copy(update=changes)
 
         return self._changed(group_id, decide, by_key(key_id))
 
@@ -153,12 +153,12 @@ class Groups:
             raise InvalidArgument(
                 f"INVALID_ARGUMENT: The manager type of a group cannot be changed: it is {before.manager_type}, not {config.manager_type}."
             )
-        given: JsonObject = config.model_dump(exclude_none=True)
-        if given.get("sleeptime_agent_frequency") and before.turns_counter is None:
-            given["turns_counter"] = -1
-        after = before.model_copy(update=given)
+        settings: JsonObject = config.model_dump(exclude_none=True)
+        if settings.get("sleeptime_agent_frequency") and before.turns_counter is None:
+            settings["turns_counter"] = -1
+        after = before.model_copy(update=settings)
         check_lengths(after.max_message_buffer_length, after.min_message_buffer_length)
-        return given
+        return settings
 
     def attach_block(self, group_id: str, block_id: str) -> None:
         """Add a block to the group's shared blocks; idempotent. The agents do not get it, as in Letta V1. Raises: NotFound."""
@@ -241,46 +241,46 @@ class Groups:
     def _sharing(self, group: StoredGroup, agents: Mapping[str, StoredAgent]) -> dict[str, StoredAgent]:
         """The agents with the shared blocks, by id, as far as they lack any."""
         shared = [self._records.block(block_id) for block_id in group.shared_block_ids]
-        changed: dict[str, StoredAgent] = {}
+        changed_agents: dict[str, StoredAgent] = {}
         for agent in agents.values() if shared else ():
             if lacking := [block for block in shared if block.id not in agent.block_ids]:
                 refuse_equal_labels([*self._records.blocks_of(agent), *lacking])
-                changed[agent.id] = agent.model_copy(
+                changed_agents[agent.id] = agent.model_copy(
                     update={
                         "block_ids": [*agent.block_ids, *(block.id for block in lacking)],
                         "updated_at": self._records.clock.now(),
                     }
                 )
-        return changed
+        return changed_agents
 
     def _managing(
-        self, group: StoredGroup, agents: Mapping[str, StoredAgent], changed: Mapping[str, StoredAgent]
+        self, group: StoredGroup, agents: Mapping[str, StoredAgent], changed_agents: Mapping[str, StoredAgent]
     ) -> dict[str, StoredAgent]:
         """The changed agents, with the manager that shows this group as its own: the newest one, but a sleep-time group before any other."""
         if not group.manager_agent_id:
-            return dict(changed)
-        manager = changed.get(group.manager_agent_id, agents[group.manager_agent_id])
+            return dict(changed_agents)
+        manager = changed_agents.get(group.manager_agent_id, agents[group.manager_agent_id])
         if manager.managed_group_id == group.id:
-            return dict(changed)
-        shown = self._groups.get(manager.managed_group_id) if manager.managed_group_id else None
-        if shown is not None and shown.manager_type in SLEEPING and group.manager_type not in SLEEPING:
-            return dict(changed)
-        return {**changed, manager.id: manager.model_copy(update={"managed_group_id": group.id})}
+            return dict(changed_agents)
+        current_group = self._groups.get(manager.managed_group_id) if manager.managed_group_id else None
+        if current_group is not None and current_group.manager_type in SLEEPING and group.manager_type not in SLEEPING:
+            return dict(changed_agents)
+        return {**changed_agents, manager.id: manager.model_copy(update={"managed_group_id": group.id})}
 
     def _changes(
-        self, agents: Mapping[str, StoredAgent], changed: Mapping[str, StoredAgent], token: str, edit: Edit
+        self, agents: Mapping[str, StoredAgent], changed_agents: Mapping[str, StoredAgent], token: str, edit: Edit
     ) -> Sequence[Change]:
         """The changes of the agents. Those that do not change must exist. The shared blocks must, too."""
         records = self._records
         new = {
             agent_id: [each for each in one.block_ids if each not in agents[agent_id].block_ids]
-            for agent_id, one in changed.items()
+            for agent_id, one in changed_agents.items()
         }
         return [
             *(records.blocks.there(block_id) for block_id in dict.fromkeys(each for ids in new.values() for each in ids)),
             *(records.blocks.attach(block_id, agent_id) for agent_id, ids in new.items() for block_id in ids),
-            *(each for one in changed.values() for each in records.agents.change(agents[one.id], one, token, edit)),
-            *(records.agents.there(agent_id) for agent_id in agents if agent_id not in changed),
+            *(each for one in changed_agents.values() for each in records.agents.change(agents[one.id], one, token, edit)),
+            *(records.agents.there(agent_id) for agent_id in agents if agent_id not in changed_agents),
         ]
 
 
@@ -289,7 +289,7 @@ def no_group(group_id: str) -> NotFound:
     return NotFound(f"Group with ID {group_id} not found")
 
 
-def _given(request: GroupUpdate) -> Sequence[tuple[str, object]]:
+def _set_fields(request: GroupUpdate) -> Sequence[tuple[str, object]]:
     names = ("agent_ids", "description", "project_id", "shared_block_ids", "hidden")
     return [(name, getattr(request, name)) for name in names]
 

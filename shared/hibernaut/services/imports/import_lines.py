@@ -20,7 +20,7 @@ from hibernaut.store.table.bodies.codec import json_of
 
 
 class _RowName(Schema):
-    """What the table keeps beside a row."""
+    """The identification of a row in the table."""
 
     id: str
     role: Role

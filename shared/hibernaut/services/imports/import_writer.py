@@ -72,7 +72,7 @@ class _Progress:
 
     @property
     def edit(self) -> Edit:
-        """Who imports, for the first versions of the records."""
+        """The author of the first versions of the records: the importing user."""
         return by_key(self.lines.staged.key_id)
 
 
@@ -96,9 +96,9 @@ class ImportWriter:
         import_id, token = self._host.ids.new("import"), self._host.ids.token()
         state, change = self._imports.create(import_id, data, self._due_ms(), token)
         mark = self._imports.mark(ImportMark(digest, import_id, tuple(agent_ids)), self._host.clock.now())
-        mine = [each for agent_id in reserved for each in self._imports.reserve(agent_id, import_id)]
+        reservations = [each for agent_id in reserved for each in self._imports.reserve(agent_id, import_id)]
         try:
-            self._stores.writer.write(change, *([mark] if digest else []), *mine, token=token)
+            self._stores.writer.write(change, *([mark] if digest else []), *reservations, token=token)
         except ConditionFailed:
             raise Conflict(
                 f"CONFLICT: Another import writes {', '.join(reserved)} at this moment, or deleted agents of these ids are still being removed; try again."
@@ -148,10 +148,10 @@ class ImportWriter:
         self._write_files(job)
         self._write_blocks(job)
         self._write_archives(job)
-        named = {**tools, **self._write_identities(job)}
+        ids = {**tools, **self._write_identities(job)}
         self._write_groups(job)
         for staged in job.agents:
-            self._records.until_settled(partial(self._write_agent, job, staged, named))
+            self._records.until_settled(partial(self._write_agent, job, staged, ids))
             self._write_conversations(job, staged)
         self._write(job, last=True)
         for file in job.lines.staged.files:
@@ -161,17 +161,17 @@ class ImportWriter:
         self, job: _Progress, *changes: Change, rows: int | None = None, token: str | None = None, last: bool = False
     ) -> None:
         """Write one transaction of this worker. Raises: _TakenOver, ConditionFailed (of `changes`)."""
-        token, counted = token or self._host.ids.token(), job.state.rows if rows is None else rows
-        mine = self._imports.complete(job.state) if last else self._imports.go_on(job.state, counted, self._due_ms(), token)
+        token, row_count = token or self._host.ids.token(), job.state.rows if rows is None else rows
+        progress = self._imports.complete(job.state) if last else self._imports.go_on(job.state, row_count, self._due_ms(), token)
         try:
-            self._stores.writer.write(mine, *changes, token=token)
+            self._stores.writer.write(progress, *changes, token=token)
         except ConditionFailed as failure:
             if last and self._imports.get(job.state.id) is None:
                 return
             if 0 in failure.failed:
                 raise _TakenOver from failure
             raise
-        job.state = replace(job.state, rows=counted)
+        job.state = replace(job.state, rows=row_count)
 
     def _write_rows(self, job: _Progress) -> None:
         rows, begin = job.lines.rows(job.state.rows), 0
@@ -185,23 +185,25 @@ class ImportWriter:
         by another request.
         """
         planned = {str(tool.name): tool for tool in job.lines.staged.tools}
-        there = self._records.tools.by_name(planned) if planned else {}
+        existing = self._records.tools.by_name(planned) if planned else {}
         override, token = job.lines.staged.override_tools, self._host.ids.token()
-        self._write_together(job, [self._tool(there.get(name), tool, override, token) for name, tool in planned.items()], token)
-        return {tool.id: there[name].id if name in there else tool.id for name, tool in planned.items()}
+        self._write_together(
+            job, [self._tool(existing.get(name), tool, override, token) for name, tool in planned.items()], token
+        )
+        return {tool.id: existing[name].id if name in existing else tool.id for name, tool in planned.items()}
 
-    def _tool(self, there: StoredTool | None, tool: StoredTool, override: bool, token: str) -> list[Change]:
-        if there is None:
+    def _tool(self, existing: StoredTool | None, tool: StoredTool, override: bool, token: str) -> list[Change]:
+        if existing is None:
             return self._records.tools.create(tool, token)
-        after = tool.model_copy(update={name: getattr(there, name) for name in _OF_A_TOOL})
-        if not override or after == there or is_same(there, tool):
+        after = tool.model_copy(update={name: getattr(existing, name) for name in _OF_A_TOOL})
+        if not override or after == existing or is_same(existing, tool):
             return []
-        return self._records.tools.change(there, after, token)
+        return self._records.tools.change(existing, after, token)
 
     def _write_folders(self, job: _Progress) -> None:
-        there = self._records.folders.get_many([folder.id for folder in job.lines.staged.folders])
+        existing = self._records.folders.get_many([folder.id for folder in job.lines.staged.folders])
         for folder in job.lines.staged.folders:
-            if folder.id not in there:
+            if folder.id not in existing:
                 self._records.until_settled(partial(self._write_folder, job, folder))
 
     def _write_folder(self, job: _Progress, folder: StoredFolder) -> None:
@@ -213,11 +215,11 @@ class ImportWriter:
 
     def _write_files(self, job: _Progress) -> None:
         files = job.lines.staged.files
-        there = self._records.files.get_many([file.id for file in files])
-        for at, file in enumerate(files):
-            if file.id in there:
+        existing = self._records.files.get_many([file.id for file in files])
+        for index, file in enumerate(files):
+            if file.id in existing:
                 continue
-            text, start, token = job.lines.text(at), 0, self._host.ids.token()
+            text, start, token = job.lines.text(index), 0, self._host.ids.token()
             for number, part in enumerate(file.parts):
                 self._records.files.put_text(file.id, number, text[start : start + part.characters])
                 start += part.characters
@@ -225,76 +227,76 @@ class ImportWriter:
 
     def _write_blocks(self, job: _Progress) -> None:
         blocks = job.lines.staged.blocks
-        there = self._records.blocks.get_many([block.id for block in blocks])
+        existing = self._records.blocks.get_many([block.id for block in blocks])
         token = self._host.ids.token()
         self._write_together(
-            job, [self._records.blocks.create(block, token, job.edit) for block in blocks if block.id not in there], token
+            job, [self._records.blocks.create(block, token, job.edit) for block in blocks if block.id not in existing], token
         )
 
     def _write_archives(self, job: _Progress) -> None:
         """Write the archives, and their passages in pages, which the import counts behind the messages."""
         planned = job.lines.staged.archives
-        there = self._records.archives.get_many([one.archive.id for one in planned]) if planned else {}
+        existing = self._records.archives.get_many([one.archive.id for one in planned]) if planned else {}
         end = job.lines.messages
         for staged in planned:
             archive, token = staged.archive, self._host.ids.token()
             end += staged.passages
-            if archive.id not in there:
+            if archive.id not in existing:
                 self._write(job, *self._stores.passages.make(archive, token), token=token)
             while job.state.rows < end:
-                left = islice(job.lines.passages(job.state.rows - job.lines.messages), end - job.state.rows)
-                page = [in_archive(passage, archive) for passage in page_of(left)]
+                remaining = islice(job.lines.passages(job.state.rows - job.lines.messages), end - job.state.rows)
+                page = [in_archive(passage, archive) for passage in page_of(remaining)]
                 token = self._host.ids.token()
                 changes = self._records.archives.put(archive.id, page, token, job.edit.by)
                 self._write(job, *changes, rows=job.state.rows + len(page), token=token)
 
     def _write_identities(self, job: _Progress) -> dict[str, str]:
         """Write the identities whose keys are free; returns the ids of all by those of the plan."""
-        known = self._records.identities
+        store = self._records.identities
 
         def written(identity: StoredIdentity) -> str:
-            there, token = known.with_key(identity.identifier_key, identity.project_id), self._host.ids.token()
-            if there is None:
-                self._write(job, *known.create(identity, token), token=token)
-            return there or identity.id
+            existing_id, token = store.with_key(identity.identifier_key, identity.project_id), self._host.ids.token()
+            if existing_id is None:
+                self._write(job, *store.create(identity, token), token=token)
+            return existing_id or identity.id
 
         return {one.id: self._records.until_settled(partial(written, one)) for one in job.lines.staged.identities}
 
     def _write_groups(self, job: _Progress) -> None:
         """Write the groups before their agents: a pair of agents must not miss its first turn."""
         groups = job.lines.staged.groups
-        there = self._records.groups.get_many([group.id for group in groups])
+        existing = self._records.groups.get_many([group.id for group in groups])
         token = self._host.ids.token()
-        self._write_together(job, [self._records.groups.create(group, token) for group in groups if group.id not in there], token)
+        self._write_together(
+            job, [self._records.groups.create(group, token) for group in groups if group.id not in existing], token
+        )
 
     def _write_together(self, job: _Progress, records: Iterable[Sequence[Change]], token: str) -> None:
         """Write the changes of several records in few transactions, those of one record in one."""
-        waiting, size = list[Change](), 0
+        pending, size = list[Change](), 0
         for changes in records:
             more = sum(map(size_of_change, changes))
-            if waiting and (len(waiting) + len(changes) > ROOM or size + more > MAX_BYTES * 3 // 4):
-                self._write(job, *waiting, token=token)
-                waiting, size = [], 0
-            waiting, size = [*waiting, *changes], size + more
-        if waiting:
-            self._write(job, *waiting, token=token)
+            if pending and (len(pending) + len(changes) > ROOM or size + more > MAX_BYTES * 3 // 4):
+                self._write(job, *pending, token=token)
+                pending, size = [], 0
+            pending, size = [*pending, *changes], size + more
+        if pending:
+            self._write(job, *pending, token=token)
 
     def _write_agent(self, job: _Progress, staged: StagedAgent, ids: dict[str, str]) -> None:
         """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags. `ids`: those of tools and
         identities by those of the plan.
         """
         planned = staged.agent
-        named = {name: [ids.get(one, one) for one in getattr(planned, name)] for name in ("tool_ids", "identity_ids")}
-        agent = planned.model_copy(update={**named, "managed_group_id": staged.managed_group_id})
-        written = self._records.agents.get(agent.id)
-        if written is None:
+        links = {name: [ids.get(one, one) for one in getattr(planned, name)] for name in ("tool_ids", "identity_ids")}
+        agent = planned.model_copy(update={**links, "managed_group_id": staged.managed_group_id})
+        stored = self._records.agents.get(agent.id)
+        if stored is None:
             self._write_together(job, ([link] for link in self._links(job, staged, agent)), self._host.ids.token())
-            written = self._write_visible(job, staged, agent)
-        if (written.tags, written.identity_ids) != (agent.tags, agent.identity_ids):
-            several = {"tags": agent.tags, "identity_ids": agent.identity_ids}
-            self._records.change_agent(
-                agent.id, lambda made: (made.model_copy(update=several), ()), agent.created_by_id, job.edit
-            )
+            stored = self._write_visible(job, staged, agent)
+        if (stored.tags, stored.identity_ids) != (agent.tags, agent.identity_ids):
+            fields = {"tags": agent.tags, "identity_ids": agent.identity_ids}
+            self._records.change_agent(agent.id, lambda made: (made.model_copy(update=fields), ()), agent.created_by_id, job.edit)
 
     def _links(self, job: _Progress, staged: StagedAgent, agent: StoredAgent) -> Iterator[Change]:
         records = self._records
@@ -338,16 +340,16 @@ class ImportWriter:
         """Write the further conversations of an agent that do not exist yet."""
         if not staged.conversations:
             return
-        there = self._records.conversation_records.get_many([one.record.id for one in staged.conversations])
+        existing = self._records.conversation_records.get_many([one.record.id for one in staged.conversations])
         agent = self._records.agents.get(staged.agent.id)
         for one in staged.conversations:
-            if one.record.id in there or agent is None:
+            if one.record.id in existing or agent is None:
                 continue
             record, token = one.record, self._host.ids.token()
             head = head_of(Head(id=record.id, agent_id=agent.id, created_at=record.created_at), one)
-            wanted = [record.isolated.get(block_id, block_id) for block_id in agent.block_ids]
-            found = self._records.blocks.get_many([block_id for block_id in wanted if block_id])
-            blocks = [found[block_id] for block_id in wanted if block_id in found]
+            block_ids = [record.isolated.get(block_id, block_id) for block_id in agent.block_ids]
+            found = self._records.blocks.get_many([block_id for block_id in block_ids if block_id])
+            blocks = [found[block_id] for block_id in block_ids if block_id in found]
             compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=one.in_window)
             system = system_row(one.system_id, agent, compiled, record.created_at, record.id)
             self._write(

@@ -27,8 +27,8 @@ def logs_of(agents: Sequence[StagedAgent]) -> Iterator[tuple[Head, StagedLog]]:
 
 def head_of(head: Head, log: StagedLog) -> Head:
     """The head of a conversation whose messages are written."""
-    written = {"window": log.window, "version": 1, "last_message": log.last, "newest": log.newest}
-    return head.model_copy(update={**written, "messages": 1 + log.rows, "calls_open": False})
+    fields = {"window": log.window, "version": 1, "last_message": log.last, "newest": log.newest}
+    return head.model_copy(update={**fields, "messages": 1 + log.rows, "calls_open": False})
 
 
 def page_of(passages: Iterable[Passage]) -> list[Passage]:

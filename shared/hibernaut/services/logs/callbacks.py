@@ -50,14 +50,14 @@ class Callbacks:
             return False
         now = self._clock.now()
         claimed = replace(state, token=self._ids.token())
-        if not self._kept(state, claimed, int(now.timestamp() * 1000) + AGAIN_MS):
+        if not self._write_if_unchanged(state, claimed, int(now.timestamp() * 1000) + AGAIN_MS):
             return False
         run = state.run.model_copy(update={"callback_sent_at": now})
         if state.run.completed_at is not None and now - state.run.completed_at > GIVEN_UP:
             run.callback_error = "The server could not call within an hour of the run's end."
         else:
             self._call(run)
-        return self._kept(claimed, replace(claimed, run=run, token=self._ids.token()), None)
+        return self._write_if_unchanged(claimed, replace(claimed, run=run, token=self._ids.token()), None)
 
     def _call(self, run: StoredRun) -> None:
         try:
@@ -77,8 +77,8 @@ class Callbacks:
         )
         outcome = RunFollower(stores, self._host).outcome(run.id)
         result = outcome.model_dump(mode="json", include={"stop_reason", "usage"})
-        said = lists.of_run(run, MessageQuery(limit=None))
-        result["messages"] = [message.model_dump(mode="json") for message in said]
+        messages = lists.of_run(run, MessageQuery(limit=None))
+        result["messages"] = [message.model_dump(mode="json") for message in messages]
         return {
             "run_id": run.id,
             "status": run.status.value,
@@ -86,7 +86,7 @@ class Callbacks:
             "metadata": {**(run.metadata or {}), "result": result},
         }
 
-    def _kept(self, before: RunState, after: RunState, due_ms: int | None) -> bool:
+    def _write_if_unchanged(self, before: RunState, after: RunState, due_ms: int | None) -> bool:
         """Write the run unless it has changed since `before`. Returns whether it was written."""
         try:
             self._writer.write(self._runs.change(after, unchanged(before), due_ms), token=after.token)

@@ -68,8 +68,8 @@ class MessageLists:
         for cursor in (query.before, query.after):
             if cursor is not None and self._row(agent_id, query.conversation_id, cursor) is None:
                 raise NotFound(f"No message found with id '{cursor}' for agent '{agent_id}'.")
-        ours = [row for row in self._rows(agent_id, query) if row.agent_id == agent_id]
-        return _shown(ours, query, lambda _row: agent.agent_type)
+        rows = [row for row in self._rows(agent_id, query) if row.agent_id == agent_id]
+        return _shown(rows, query, lambda _row: agent.agent_type)
 
     def _row(self, agent_id: str, conversation: str | None, message_id: str) -> Message | None:
         if conversation is None:
@@ -88,13 +88,13 @@ class MessageLists:
         1.5).
         """
         agent = self._agents.get(agent_id)
-        given = [cursor for cursor in (query.before, query.after) if cursor is not None]
-        known = {row.id for row in self._conversations.messages(conversation, given)} if given else set()
-        before, after = (cursor if cursor in known else None for cursor in (query.before, query.after))
+        cursors = [cursor for cursor in (query.before, query.after) if cursor is not None]
+        found_ids = {row.id for row in self._conversations.messages(conversation, cursors)} if cursors else set()
+        before, after = (cursor if cursor in found_ids else None for cursor in (query.before, query.after))
         span = IdRange(after, before)
         rows = self._pages.page(conversation, span, limit=query.limit, descending=query.descending)
-        shown = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
-        return shown[::-1] if query.descending else shown
+        messages = _shown(rows, query, lambda _row: agent.agent_type if agent else AgentType.LETTA_V1)
+        return messages[::-1] if query.descending else messages
 
     def page_of_all(self, query: MessageQuery) -> list[LettaMessage]:
         """A page of the messages of all agents, from an eventually consistent index. Raises: NotFound for an unknown cursor."""
@@ -129,8 +129,8 @@ class MessageLists:
                 raise NotFound(f"Message with id {cursor} not found.")
         rows = [row for row in rows if (not query.after or row.id > query.after) and (not query.before or row.id < query.before)]
         limit = len(rows) if query.limit is None else query.limit
-        chosen = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
-        return self.shown(chosen, query)
+        selected = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
+        return self.shown(selected, query)
 
     def of_run(self, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
         """A page of a run's messages, including its input. Without `query.types`, the types are those that the run's request
@@ -138,9 +138,9 @@ class MessageLists:
 
         Raises: NotFound for a cursor outside the run.
         """
-        wanted = run.request_config.include_return_message_types if run.request_config else None
-        if query.types is None and wanted is not None:
-            query = replace(query, types=frozenset(wanted))
+        types = run.request_config.include_return_message_types if run.request_config else None
+        if query.types is None and types is not None:
+            query = replace(query, types=frozenset(types))
         return self.range(run.conversation_id or run.agent_id, run.first_message, run.last_message, query)
 
     def shown(self, rows: Sequence[Message], query: MessageQuery) -> list[LettaMessage]:

@@ -81,10 +81,10 @@ class RunFollower:
         if run_id is not None:
             return self._of_conversation(conversation, run_id)
         if otid is not None:
-            taken = self._stores.resends.run_of(conversation, otid)
-            if taken is None:
+            accepted_by = self._stores.resends.run_of(conversation, otid)
+            if accepted_by is None:
                 raise InvalidArgument(f"INVALID_ARGUMENT: No run of this conversation took a message with the otid {otid}.")
-            return taken
+            return accepted_by
         head = self._stores.conversations.head(conversation)
         if head is None or head.owner is None:
             raise InvalidArgument(NO_ACTIVE_RUN)
@@ -123,9 +123,9 @@ class RunFollower:
 
     def _reply(self, state: RunState) -> LettaResponse:
         run = state.run
-        followed = _all(RunLog(self._stores, self._clock, state, whole=True))
+        events = _all(RunLog(self._stores, self._clock, state, whole=True))
         return LettaResponse(
-            messages=[one.message for one in followed if not isinstance(one.message, _NO_MESSAGE)],
+            messages=[one.message for one in events if not isinstance(one.message, _NO_MESSAGE)],
             stop_reason=LettaStopReason(stop_reason=run.stop_reason or StopReason.ERROR),
             usage=statistics(run),
             logprobs=run.logprobs,
@@ -143,7 +143,7 @@ def failure(run: StoredRun) -> HibernautError:
 
 
 def _all(log: RunLog) -> list[LoggedEvent]:
-    followed: list[LoggedEvent] = []
+    events: list[LoggedEvent] = []
     while page := log.look():
-        followed += page
-    return followed
+        events += page
+    return events

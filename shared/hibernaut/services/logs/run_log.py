@@ -77,14 +77,14 @@ class RunLog:
         self.at_end = self._end == 0
         self.done = self.at_end
 
-    def skip(self, seen: int) -> bool:
+    def skip(self, number: int) -> bool:
         """Continue after the event with this number, as clients count. Returns False if the current log does not reach it."""
-        while self.shown_seq < seen and (page := self.look()):
-            self._unread = [one for one in page if one.shown_seq > seen]
+        while self.shown_seq < number and (page := self.look()):
+            self._unread = [one for one in page if one.shown_seq > number]
         if self._unread:
-            self.shown_seq = seen
+            self.shown_seq = number
             self.at_end = self.done = False
-        return self.shown_seq >= seen
+        return self.shown_seq >= number
 
     def look(self) -> list[LoggedEvent]:
         """The new events since the last read, at most one page."""
@@ -105,7 +105,7 @@ class RunLog:
         return []
 
     def _goes_on(self) -> bool:
-        """Whether the caller should wait for further events. False: the run has ended or is deleted; `done` says if the log is
+        """Whether the caller should wait for further events. False: the run has ended or is deleted; `done` tells whether the log is
         read.
         """
         self._vain += 1
@@ -138,8 +138,8 @@ class RunLog:
         """The rendered events, up to the first whose message is not visible yet: a transaction's items may become visible one by
         one.
         """
-        shown = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
-        rows = self._rows(list(dict.fromkeys(event.message_id for event in shown))) if shown else {}
+        message_events = [event for _, event in events if isinstance(event, MessageEvent) and self._shows(event)]
+        rows = self._rows(list(dict.fromkeys(event.message_id for event in message_events))) if message_events else {}
         followed: list[LoggedEvent] = []
         number = self.shown_seq
         for seq, event in events:
@@ -149,9 +149,9 @@ class RunLog:
                 messages = rows.get(event.message_id, [])
                 if messages is None:
                     break
-                message = self._wanted(messages[event.index] if event.index < len(messages) else None)
+                message = self._filtered(messages[event.index] if event.index < len(messages) else None)
             else:
-                message = self._wanted(self._other(event))
+                message = self._filtered(self._other(event))
             one = LoggedEvent(seq, event, message)
             number += not one.hidden
             followed.append(replace(one, shown_seq=number))
@@ -166,13 +166,13 @@ class RunLog:
         """The rendered messages of each row; None for a row that is not visible yet, an empty list for a row of a deleted log."""
         log = self._run.conversation_id or self._run.agent_id
         options = self._run.options
-        how = Rendering.of(self._run.request_config, legacy=self._is_legacy())
+        rendering = Rendering.of(self._run.request_config, legacy=self._is_legacy())
         types = self._types()
         summaries = (options.include_compaction_messages and not self._whole) or "summary_message" in (types or ())
-        how = replace(how, summaries=summaries)
-        found = {row.id: render(row, how) for row in self._stores.conversations.messages(log, ids)}
-        gone = len(found) < len(ids) and self._stores.conversations.head(log) is None
-        missing: list[LettaMessage] | None = [] if gone else None
+        rendering = replace(rendering, summaries=summaries)
+        found = {row.id: render(row, rendering) for row in self._stores.conversations.messages(log, ids)}
+        is_deleted = len(found) < len(ids) and self._stores.conversations.head(log) is None
+        missing: list[LettaMessage] | None = [] if is_deleted else None
         return {message_id: found.get(message_id, missing) for message_id in ids}
 
     def _other(self, event: RunEvent) -> DeltaMessage | EventMessage | None:
@@ -185,7 +185,7 @@ class RunLog:
             case _:
                 return None
 
-    def _wanted(
+    def _filtered(
         self, message: LettaMessage | DeltaMessage | EventMessage | None
     ) -> LettaMessage | DeltaMessage | EventMessage | None:
         """The message with its run id; None if the request's filter excludes it."""

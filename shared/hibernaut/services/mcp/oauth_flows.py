@@ -1,4 +1,4 @@
-"""Authorizing MCP servers: a user is asked at the server's authorization server, and answers by the callback.
+"""Authorizing MCP servers: a user authorizes at the server's authorization server, which answers by the callback.
 
 The state is a secret of the user's browser. It names the tenant, and by its digest the flow of one server; it is answered once, within ten minutes.
 """
@@ -90,7 +90,7 @@ class OAuthFlows:
             answer = self._http.get(address)
             if answer.is_ok and answer.body is not None:
                 return oauth.resource_in(answer.body, server_url)
-        raise OAuthFault("it does not say who authorizes its use (RFC 9728); give it a token instead")
+        raise OAuthFault("it names no authorization server (RFC 9728); give it a token instead")
 
     def _server(self, issuer: str) -> AuthorizationServer:
         for address in oauth.server_addresses(issuer):
@@ -100,11 +100,11 @@ class OAuthFlows:
         raise OAuthFault(f"its authorization server {issuer[:200]} has no metadata (RFC 8414)")
 
     def _client(self, server: AuthorizationServer, server_url: str, callback: str) -> OAuthClient:
-        """This deployment as a client: as it was registered for the same server, or registered anew."""
-        known = self._grants.known(server_url)
-        if known is not None and (known.issuer, known.callback) == (server.issuer, callback):
+        """This deployment as a client: the existing registration for the same server, or a new one."""
+        registered = self._grants.known(server_url)
+        if registered is not None and (registered.issuer, registered.callback) == (server.issuer, callback):
             try:
-                return OAuthClient(known.client_id, self._grants.client_secret(known), known.client_method)
+                return OAuthClient(registered.client_id, self._grants.client_secret(registered), registered.client_method)
             except SealBroken:
                 logger.warning("client of an authorization server cannot be decrypted")
         if server.registration_endpoint is None:
@@ -125,49 +125,49 @@ class OAuthFlows:
             return "failed", EXPIRED
         return flow.status, flow.fault
 
-    def answer(self, state: str, given: Mapping[str, str]) -> None:
+    def answer(self, state: str, parameters: Mapping[str, str]) -> None:
         """Take the answer of a user, and exchange its code for tokens. Raises: OAuthFault."""
         flow = self._store.flow(digest_of(state))
         if flow is None:
             raise OAuthFault(NONE)
         if flow.status != "pending":
             raise OAuthFault(ANSWERED)
-        taken = self._moved(flow, "exchanging")
-        if taken is None:
+        exchanging = self._moved(flow, "exchanging")
+        if exchanging is None:
             raise OAuthFault(ANSWERED)
         try:
-            self._exchange(taken, given)
+            self._exchange(exchanging, parameters)
         except (OAuthFault, OAuthUnreachable) as fault:
-            self._moved(taken, "failed", str(fault))
+            self._moved(exchanging, "failed", str(fault))
             raise OAuthFault(str(fault)) from None
         except BaseException:  # on any failure: the code is spent, and those who wait for the flow must see its end
-            self._moved(taken, "failed", "the tokens could not be stored; connect the server again")
+            self._moved(exchanging, "failed", "the tokens could not be stored; connect the server again")
             raise
-        self._moved(taken, "authorized")
+        self._moved(exchanging, "authorized")
 
-    def _exchange(self, flow: StoredOAuthFlow, given: Mapping[str, str]) -> None:
+    def _exchange(self, flow: StoredOAuthFlow, parameters: Mapping[str, str]) -> None:
         if flow.expires_at <= self._clock.now():
             raise OAuthFault(EXPIRED)
-        issuer = given.get("iss")
+        issuer = parameters.get("iss")
         if (issuer is None and flow.names_itself) or (issuer is not None and issuer != flow.issuer):
             raise OAuthFault("the answer comes from another authorization server than the one that was asked (RFC 9207)")
-        if "error" in given:
-            raise OAuthFault(f"the authorization was refused: {oauth.error_in(dict(given), 302).partition(', ')[2]}")
-        code = given.get("code")
+        if "error" in parameters:
+            raise OAuthFault(f"the authorization was refused: {oauth.error_in(dict(parameters), 302).partition(', ')[2]}")
+        code = parameters.get("code")
         if not code:
             raise OAuthFault("the answer has no code")
-        opened = self._opened(flow)
+        flow_secrets = self._opened(flow)
         form = {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": flow.callback,
-            "code_verifier": opened.verifier or "",
+            "code_verifier": flow_secrets.verifier or "",
             "resource": flow.resource,
         }
-        tokens = tokens_of(self._http, flow, form, opened.client_secret)
+        tokens = tokens_of(self._http, flow, form, flow_secrets.client_secret)
         parties = OAuthParties(**{name: getattr(flow, name) for name in OAuthParties.model_fields})
         try:
-            self._grants.keep(parties, tokens, opened.client_secret)
+            self._grants.keep(parties, tokens, flow_secrets.client_secret)
         except ConditionFailed:
             raise OAuthFault("another authorization of the server was stored at the same time; it holds") from None
 
@@ -179,8 +179,8 @@ class OAuthFlows:
 
     def _moved(self, flow: StoredOAuthFlow, status: FlowStatus, fault: str | None = None) -> StoredOAuthFlow | None:
         """The flow in its new status, without its secrets once it has ended; None if another request has moved it first."""
-        ended = {} if status == "exchanging" else {"sealed": ""}
-        after = flow.model_copy(update={"status": status, "fault": fault, **ended})
+        cleared = {} if status == "exchanging" else {"sealed": ""}
+        after = flow.model_copy(update={"status": status, "fault": fault, **cleared})
         token = self._ids.token()
         try:
             self._writer.write(self._store.move(flow, after, token), token=token)

@@ -1,4 +1,4 @@
-"""The access tokens of MCP servers that users have authorized. A token that expires is replaced by one process, whoever calls at the same time."""
+"""The access tokens of MCP servers that users have authorized. A token that expires is replaced by one process, even if several call at the same time."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class OAuthGrants:
                 self._clock.sleep(PAUSE)
 
     def _replaced(self, grant: StoredOAuthGrant, now: datetime) -> str | None:
-        """A new access token; None if another process asks for one, or the stored grant says what has become of it. Raises: McpFailure."""
+        """A new access token; None if another process requests one, or the stored grant has the outcome. Raises: McpFailure."""
         secrets = self._opened(grant)
         if secrets.refresh is None:
             self._tried(grant, grant.model_copy(update={"fault": "has expired"}))
@@ -116,7 +116,7 @@ class OAuthGrants:
         if leased is None:
             return None
         try:
-            tokens = self._asked(leased, secrets)
+            tokens = self._request_tokens(leased, secrets)
         except OAuthUnreachable as error:
             self._tried(leased, leased.model_copy(update={"refreshing_until": None}))
             if leased.expires_at > now:
@@ -126,11 +126,13 @@ class OAuthGrants:
             logger.info("authorization of an MCP server not renewed", extra={"fault": str(fault)[:100]})
             self._tried(leased, leased.model_copy(update={"refreshing_until": None, "fault": f"was not renewed ({fault})"}))
             return None
-        kept = OAuthSecrets(client_secret=secrets.client_secret, access=tokens.access, refresh=tokens.refresh or secrets.refresh)
-        self._tried(leased, self._granted(leased, kept, tokens))
+        renewed = OAuthSecrets(
+            client_secret=secrets.client_secret, access=tokens.access, refresh=tokens.refresh or secrets.refresh
+        )
+        self._tried(leased, self._granted(leased, renewed, tokens))
         return tokens.access
 
-    def _asked(self, grant: StoredOAuthGrant, secrets: OAuthSecrets) -> Tokens:
+    def _request_tokens(self, grant: StoredOAuthGrant, secrets: OAuthSecrets) -> Tokens:
         """New tokens for a refresh token (RFC 6749, 6). Raises: OAuthFault, OAuthUnreachable."""
         form = {"grant_type": "refresh_token", "refresh_token": secrets.refresh or "", "resource": grant.resource}
         return tokens_of(self._http, grant, form, secrets.client_secret)
@@ -159,13 +161,13 @@ class OAuthGrants:
 
     def _write(self, before: StoredOAuthGrant | None, after: StoredOAuthGrant) -> StoredOAuthGrant:
         token = self._ids.token()
-        change, stored = self._store.keep(before, after, token)
+        change, stored_grant = self._store.keep(before, after, token)
         self._writer.write(change, token=token)
-        return stored
+        return stored_grant
 
 
 def tokens_of(http: OAuthHttp, parties: OAuthParties, form: dict[str, str], secret: str | None) -> Tokens:
-    """The answer of a token endpoint, asked as the client authenticates (RFC 6749, 2.3.1). Raises: OAuthFault, OAuthUnreachable."""
+    """The answer of a token endpoint, with the client's method of authentication (RFC 6749, 2.3.1). Raises: OAuthFault, OAuthUnreachable."""
     basic = None
     if parties.client_method == "client_secret_basic":
         basic = (parties.client_id, secret or "")
@@ -175,14 +177,14 @@ def tokens_of(http: OAuthHttp, parties: OAuthParties, form: dict[str, str], secr
             form["client_secret"] = secret or ""
     answer = http.token(parties.token_endpoint, form, basic)
     if not answer.is_ok:
-        sent = (secret, *(form.get(name) for name in ("code", "code_verifier", "refresh_token")))
-        raise OAuthFault(f"the token endpoint refuses: {error_in(_without(answer.body, sent), answer.status)}")
+        secrets = (secret, *(form.get(name) for name in ("code", "code_verifier", "refresh_token")))
+        raise OAuthFault(f"the token endpoint refuses: {error_in(_without(answer.body, secrets), answer.status)}")
     return tokens_in(answer.body)
 
 
-def _without(body: Json, sent: Iterable[str | None]) -> JsonObject:
+def _without(body: Json, secrets: Iterable[str | None]) -> JsonObject:
     """The texts of an answer without what it repeats of the request."""
     found = {name: text for name, text in body.items() if isinstance(text, str)} if isinstance(body, dict) else {}
-    for secret in filter(None, sent):
+    for secret in filter(None, secrets):
         found = {name: text.replace(secret, "***") for name, text in found.items()}
     return found

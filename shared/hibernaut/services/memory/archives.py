@@ -55,8 +55,8 @@ class Archives:
         )
 
         def attempt() -> Archive:
-            if request.id is not None and (there := self._archives.get(request.id)) is not None:
-                return there
+            if request.id is not None and (existing := self._archives.get(request.id)) is not None:
+                return existing
             if request.id is not None and request.id in self._stores.passages.archive_records([request.id]):
                 raise Conflict(f"CONFLICT: The archive {request.id} was deleted here, and its id is not free yet.")
             token = self._records.ids.token()
@@ -93,9 +93,9 @@ class Archives:
 
         return self._records.until_settled(attempt)
 
-    def list(self, asked: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
+    def list(self, page_query: Page, *, name: str | None = None, agent_id: str | None = None) -> Sequence[Archive]:
         """A page of the archives in the order of their ids, which is that of their creation; an agent's own archive bears the
-        agent's uuid and stands where the agent does. Only those with this name, or attached to this agent.
+        agent's uuid and takes the agent's place in the order. Only those with this name, or attached to this agent.
 
         Raises: NotFound for a cursor.
         """
@@ -104,17 +104,17 @@ class Archives:
             return [row for row in rows if name is None or row["name"] == name]
 
         if agent_id is None:
-            rows = self._archives.listed().page(asked, named)
+            rows = self._archives.listed().page(page_query, named)
         else:
-            rows = page(named(self._archives.rows_of(self._archives.of_agent(agent_id))), asked, id_of=_id, place=_id)
+            rows = page(named(self._archives.rows_of(self._archives.of_agent(agent_id))), page_query, id_of=_id, place=_id)
         ids = [_id(row) for row in rows]
         found = self._archives.get_many(ids)
         return [found[archive_id] for archive_id in ids if archive_id in found]
 
-    def agents(self, archive_id: str, asked: Page, shown: frozenset[str]) -> Sequence[AgentState]:
+    def agents(self, archive_id: str, page: Page, include: frozenset[str]) -> Sequence[AgentState]:
         """A page of the agents that the archive is attached to. Raises: NotFound for the archive or a cursor."""
         self.retrieve(archive_id)
-        return self._agents.among(self._archives.links(archive_id), asked, shown)
+        return self._agents.among(self._archives.links(archive_id), page, include)
 
     def attach(self, agent_id: str, archive_id: str) -> None:
         """Attach an archive to an agent; idempotent. Raises: NotFound, InvalidArgument (over `MOST_ATTACHED` archives),

@@ -71,17 +71,17 @@ class AuditPages:
         """The chains of agents or of blocks."""
         if place and place.number:
             yield self._part(self._chains.record(kind, place.subject), place.number)
-        listed = self._stores.agents.listed() if kind == "agent" else self._stores.blocks.listed()
-        rows = listed.walk(place.subject if place else None, first=size)
+        row_list = self._stores.agents.listed() if kind == "agent" else self._stores.blocks.listed()
+        rows = row_list.walk(place.subject if place else None, first=size)
         while ids := [str(row["sk"]) for row in islice(rows, size)]:
             for record in self._chains.records(kind, ids):
                 yield self._part(record, 0)
 
     def _part(self, record: AuditedRecord, after: int) -> _FoundChain:
         """The next part of a chain."""
-        checked = self._chains.settled(record, part=ChainPart(after, LONGEST_PART))
-        cursor = f"{record.kind}:{record.place.subject}" + ("" if checked.ended else f"@{checked.report.version}")
-        return _FoundChain(cursor, checked.read + FIRST, checked.report if checked.ended else None)
+        check = self._chains.settled(record, part=ChainPart(after, LONGEST_PART))
+        cursor = f"{record.kind}:{record.place.subject}" + ("" if check.ended else f"@{check.report.version}")
+        return _FoundChain(cursor, check.read + FIRST, check.report if check.ended else None)
 
     def _passages(self, place: _AuditPlace | None, size: int) -> Iterator[_FoundChain]:
         """The passages of all archives. An archive that was not finished goes on behind `within`."""

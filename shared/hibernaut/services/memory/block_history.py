@@ -50,10 +50,10 @@ class BlockHistory:
             raise NotFound(f"Block with id '{block_id}' not found")
         return self._of(block_id, self._records.blocks.get(block_id))
 
-    def page(self, block_id: str, asked: VersionPage) -> Sequence[BlockVersion]:
+    def page(self, block_id: str, query: VersionPage) -> Sequence[BlockVersion]:
         """A page of the versions of a block, without values. A deleted block's versions are listed until they expire. Raises: NotFound."""
         found = self._history(block_id).page(
-            after=asked.after, before=asked.before, limit=asked.limit, descending=asked.descending
+            after=query.after, before=query.before, limit=query.limit, descending=query.descending
         )
         return [BlockVersion(**dict(one), block_id=block_id) for one in found]
 
@@ -66,7 +66,7 @@ class BlockHistory:
         return _shown(block_id, self._history(block_id).at(moment))
 
     def diff(self, block_id: str, number: int, to: int | None = None) -> VersionDiff:
-        """What differs from a version to another one; without `to`, what the version itself changed. Raises: NotFound, VersionExpired."""
+        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound, VersionExpired."""
         history = self._history(block_id)
         first, last = (number, to) if to is not None else (number - 1, number)
         last_content = history.state(last).content or {}

@@ -56,7 +56,7 @@ class BlockFilter:
         if row["hidden"] and not self.hidden:
             return False
         exact = {"label": self.label, "template_name": self.name, "project_id": self.project_id}
-        if any(wanted is not None and row[name] != wanted for name, wanted in exact.items()):
+        if any(expected is not None and row[name] != expected for name, expected in exact.items()):
             return False
         if self.templates_only and not row["is_template"]:
             return False
@@ -98,41 +98,41 @@ class Blocks:
         """The block. Raises: NotFound."""
         return self._records.block(block_id)
 
-    def list(self, wanted: BlockFilter, asked: Page) -> Sequence[StoredBlock]:
+    def list(self, filters: BlockFilter, page: Page) -> Sequence[StoredBlock]:
         """A page of the blocks that pass the filter, by creation time. Raises: NotFound for a cursor."""
-        if wanted.identifier_keys:
-            named = self._records.identities.with_keys(wanted.identifier_keys)
-            if not named:
+        if filters.identifier_keys:
+            identity_ids = self._records.identities.with_keys(filters.identifier_keys)
+            if not identity_ids:
                 return []
-            wanted = replace(wanted, identity_ids=named)
-        counts: Mapping[str, int] = self._records.blocks.counts() if wanted.counts_agents else {}
+            filters = replace(filters, identity_ids=identity_ids)
+        counts: Mapping[str, int] = self._records.blocks.counts() if filters.counts_agents else {}
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
-            rows = [row for row in rows if wanted.admits(row)]
-            if wanted.counts_agents:
-                rows = [row for row in rows if wanted.admits_count(counts.get(str(row["sk"]), 0))]
-            return self._with_value(rows, wanted.value_search) if wanted.value_search else rows
+            rows = [row for row in rows if filters.admits(row)]
+            if filters.counts_agents:
+                rows = [row for row in rows if filters.admits_count(counts.get(str(row["sk"]), 0))]
+            return self._with_value(rows, filters.value_search) if filters.value_search else rows
 
-        holders = [wanted.identity_id] if wanted.identity_id is not None else wanted.identity_ids
+        holders = [filters.identity_id] if filters.identity_id is not None else filters.identity_ids
         if holders:
             links = self._records.identities.block_links(holders)
-            found = links.page(asked, lambda some: self._among(links, some, select))
+            found = links.page(page, lambda batch: self._among(links, batch, select))
             ids = [links.id_of(link) for link in found]
         else:
-            ids = [str(row["sk"]) for row in self._records.blocks.listed().page(asked, select)]
+            ids = [str(row["sk"]) for row in self._records.blocks.listed().page(page, select)]
         blocks = self._records.blocks.get_many(ids)
         return [blocks[block_id] for block_id in ids if block_id in blocks]
 
-    def _among(self, links: RowList, some: Sequence[Item], select: Select) -> Sequence[Item]:
+    def _among(self, links: RowList, batch: Sequence[Item], select: Select) -> Sequence[Item]:
         """The links to the selected blocks. A link to a deleted block is left out."""
-        rows = self._records.blocks.rows_of([links.id_of(link) for link in some])
-        chosen = {str(row["sk"]) for row in select([row for row in rows.values() if "label" in row])}
-        return [link for link in some if links.id_of(link) in chosen]
+        rows = self._records.blocks.rows_of([links.id_of(link) for link in batch])
+        selected = {str(row["sk"]) for row in select([row for row in rows.values() if "label" in row])}
+        return [link for link in batch if links.id_of(link) in selected]
 
-    def of_identity(self, identity_id: str, asked: Page) -> Sequence[StoredBlock]:
+    def of_identity(self, identity_id: str, page: Page) -> Sequence[StoredBlock]:
         """A page of the blocks of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
         self._records.identity(identity_id)
-        return self.list(BlockFilter(identity_id=identity_id, hidden=True), asked)
+        return self.list(BlockFilter(identity_id=identity_id, hidden=True), page)
 
     def count(self) -> int:
         return self._records.blocks.listed().count()
@@ -175,7 +175,7 @@ class Blocks:
         user: str | None = None,
         agent_id: str | None = None,
     ) -> StoredBlock:
-        """Set the fields that `decide` names for the current block. `edit`: who changes it. Raises: as `update`, and what `decide` raises."""
+        """Set the fields that `decide` names for the current block. `edit`: the author. Raises: as `update`, and what `decide` raises."""
 
         def attempt() -> StoredBlock:
             events = self._records.events.reading()
@@ -184,12 +184,12 @@ class Blocks:
             if changes.get("label", before.label) != before.label:
                 self._refuse_taken(before, changes["label"])
             now = self._records.clock.now()
-            touched = {"updated_at": now, "last_updated_by_id": user or before.last_updated_by_id}
-            after = before.model_copy(update={**changes, **touched})
+            stamps = {"updated_at": now, "last_updated_by_id": user or before.last_updated_by_id}
+            after = before.model_copy(update={**changes, **stamps})
             token = self._records.ids.token()
             event = self._event(after, "updated", agent_id, events.types(), token)
-            changed = self._records.blocks.change(before, after, token, edit)
-            self._records.writer.write(*changed, *event, token=token)
+            block_changes = self._records.blocks.change(before, after, token, edit)
+            self._records.writer.write(*block_changes, *event, token=token)
             return after.model_copy(update={"version": before.version + 1})
 
         return self._records.until_settled(attempt)
@@ -202,17 +202,17 @@ class Blocks:
         types: EventTypes,
         token: str,
     ) -> Sequence[Change]:
-        """The change that leaves the event of a changed block. Its agents are read only if somebody wants to hear of them."""
+        """The change that stores the event of a changed block. Its agents are read only if a webhook subscribes to them."""
         if types is None or MemoryChanged.type not in types:
             return []
         agents = self._records.blocks.agents_of(block.id)[:MOST_AGENTS_TOLD]
-        told = MemoryChanged(block.id, block.label, change, "api", agent_id, tuple(agents), None)
-        return self._records.events.put([told], types, token, self._records.clock.now())
+        fact = MemoryChanged(block.id, block.label, change, "api", agent_id, tuple(agents), None)
+        return self._records.events.put([fact], types, token, self._records.clock.now())
 
     def _refuse_taken(self, block: StoredBlock, label: str) -> None:
         agents = self._records.agents.get_many(self._records.blocks.agents_of(block.id))
-        others = self._records.blocks.get_many([one for agent in agents.values() for one in agent.block_ids])
-        if any(other.label == label for other in others.values()):
+        other_blocks = self._records.blocks.get_many([one for agent in agents.values() for one in agent.block_ids])
+        if any(other.label == label for other in other_blocks.values()):
             raise Conflict(f"CONFLICT: An agent's blocks have different labels: one has another block called '{label}'.")
 
     def delete(self, block_id: str, *, key_id: str | None = None) -> None:
@@ -240,7 +240,7 @@ class Blocks:
 
 
 def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject], edit: Edit) -> None:
-    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part; `edit`: who deletes it."""
+    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part; `edit`: the author of the deletion."""
     if records.agents.get(agent_id) is not None:
         records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None, edit)
 

@@ -75,41 +75,41 @@ class ChainAudit:
         """The check of a record. A record that changes while it is checked is checked again. `noted`: a head that must be in the chain."""
         checked = self._checked(record, noted, part)
         for _ in range(TRIES):
-            again = self.record(record.kind, record.place.subject) if checked.report.fault else record
-            if again == record:
+            current = self.record(record.kind, record.place.subject) if checked.report.fault else record
+            if current == record:
                 break
-            record, checked = again, self._checked(again, noted, part)
+            record, checked = current, self._checked(current, noted, part)
         return checked
 
     def _checked(self, record: AuditedRecord, noted: NotedHead | None, part: ChainPart) -> CheckedChain:
-        chain, fault, after, met = ChainCheck(record.place.subject), None, max(part.after - 1, 0), noted is None
-        ended = False
-        while fault is None and not ended and (part.most is None or chain.count < part.most):
+        chain, fault, after, noted_found = ChainCheck(record.place.subject), None, max(part.after - 1, 0), noted is None
+        at_end = False
+        while fault is None and not at_end and (part.most is None or chain.count < part.most):
             links = self._stores.versions.links(record.place, after=after, limit=PAGE)
             for link in links:
                 fault = chain.take(link)
                 if noted is not None and link.number == noted.version:
-                    met = True
+                    noted_found = True
                     if fault is None and link.stored.get("hash") != noted.hash:
                         fault = f"version {link.number}: it has another hash than was noted"
                 if fault is not None:
                     break
-            ended = len(links) < PAGE
+            at_end = len(links) < PAGE
             after = links[-1].number if links else after
-        if fault is None and ended:
+        if fault is None and at_end:
             fault = self._end_fault(record, chain)
-        if fault is None and not met and noted is not None and chain.first <= noted.version:
+        if fault is None and not noted_found and noted is not None and chain.first <= noted.version:
             fault = f"version {noted.version}: it was noted, and it is missing"
-        number, found = chain.head
+        number, digest = chain.head
         report = ChainReport(
-            subject=record.place.subject, kind=record.kind, first=chain.first, version=number, hash=found, fault=fault
+            subject=record.place.subject, kind=record.kind, first=chain.first, version=number, hash=digest, fault=fault
         )
-        return CheckedChain(report, chain.count, ended or fault is not None)
+        return CheckedChain(report, chain.count, at_end or fault is not None)
 
     def _end_fault(self, record: AuditedRecord, chain: ChainCheck) -> str | None:
-        """Why the chain does not end with the record."""
+        """The reason why the chain does not end with the record."""
         if record.state is None:
             return chain.end((0, ""), 0, None) if chain.count else None
-        named = read_chain(record.state.chain)
-        expired = not chain.count and self._stores.versions.is_expired(named)
-        return None if expired else chain.end((named.number, named.hash), record.state.number, record.state.content)
+        head = read_chain(record.state.chain)
+        expired = not chain.count and self._stores.versions.is_expired(head)
+        return None if expired else chain.end((head.number, head.hash), record.state.number, record.state.content)

@@ -28,7 +28,7 @@ class MemoryAudit:
     def check(self, *, agent_id: str | None = None, noted: Iterable[NotedHead] = ()) -> Iterator[ChainReport]:
         """A report of each record that has versions, read lazily: of all blocks, agents and passages of the tenant, or of one agent with its blocks.
 
-        `noted`: heads of an earlier audit. Their versions must still be in the chains; a record that is gone since is checked too.
+        `noted`: heads of an earlier audit. Their versions must still be in the chains; a record that was deleted since is checked too.
         """
         heads = {head.subject: head for head in noted}
         for record in self._of_agent(agent_id) if agent_id else self._all():
@@ -39,18 +39,18 @@ class MemoryAudit:
                 yield self._erased(head) or self._chains.settled(AuditedRecord(head.kind, self._place(head), None), head).report
 
     def _erased(self, head: NotedHead) -> ChainReport | None:
-        """The report of a record that went with a person: its chain ended where the tombstone says, and the noted head is a part of it."""
+        """The report of a record that was erased with a person: its chain ended at the version of the tombstone, and the noted head is a part of it."""
         found = self._stores.versions.erased(head.subject)
         if found is None:
             return None
         erasure, version, digest = found
-        other = version < head.version or (version == head.version and digest != head.hash)
-        fault = f"version {head.version}: it was noted, and the record was erased at version {version}" if other else None
+        is_other = version < head.version or (version == head.version and digest != head.hash)
+        fault = f"version {head.version}: it was noted, and the record was erased at version {version}" if is_other else None
         return ChainReport(kind=head.kind, subject=head.subject, version=version, hash=digest, fault=fault, erasure=erasure)
 
     def _place(self, head: NotedHead) -> VersionPlace:
-        of = self._stores.agents.history if head.kind == "agent" else self._stores.blocks.history
-        return of(head.subject)
+        history_of = self._stores.agents.history if head.kind == "agent" else self._stores.blocks.history
+        return history_of(head.subject)
 
     def _of_agent(self, agent_id: str) -> Iterator[AuditedRecord]:
         agent = self._stores.agents.get(agent_id)

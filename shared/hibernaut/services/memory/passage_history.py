@@ -30,24 +30,24 @@ class PassageHistory:
         self._archives = archives
 
     def versions(self, archive_id: str, passage_id: str, *, at: datetime | None = None) -> Sequence[PassageVersion]:
-        """The versions of a passage that are kept, newest first; with `at`, the one in force at that time. Raises: NotFound for the archive; NotFound if the
-        passage is not known, VersionExpired if nothing is kept of that time.
+        """The retained versions of a passage, newest first; with `at`, the one in force at that time. Raises: NotFound for the archive; NotFound if the
+        passage is not known, VersionExpired if no version of that time is retained.
         """
         self._archives.retrieve(archive_id)
-        found = self._known(archive_id, passage_id)
+        found = self._all_versions(archive_id, passage_id)
         if not found:
             raise NotFound(f"Passage with id '{passage_id}' not found in archive '{archive_id}', and no version of it is kept.")
         if at is None:
             return found
-        held = [one for one in found if one.at is not None and one.at <= at]
-        if not held and found[-1].change == "created":
-            raise NotFound(f"Passage {passage_id} was created after the time that was asked for.")
-        if not held:
+        in_force = [one for one in found if one.at is not None and one.at <= at]
+        if not in_force and found[-1].change == "created":
+            raise NotFound(f"Passage {passage_id} was created after the requested time.")
+        if not in_force:
             raise VersionExpired(f"The version of passage {passage_id} at that time is not kept any more, or was never recorded.")
-        return held[:1]
+        return in_force[:1]
 
-    def _known(self, archive_id: str, passage_id: str) -> list[PassageVersion]:
-        def shown(stored: StoredVersion | None, number: int, passage: Passage | None) -> PassageVersion:
+    def _all_versions(self, archive_id: str, passage_id: str) -> list[PassageVersion]:
+        def version_of(stored: StoredVersion | None, number: int, passage: Passage | None) -> PassageVersion:
             if stored is None:
                 return PassageVersion(
                     version=number, change="unrecorded", at=None, archive_id=archive_id, passage_id=passage_id, passage=passage
@@ -57,13 +57,13 @@ class PassageHistory:
         found: list[PassageVersion] = []
         current = self._passages.version(archive_id, passage_id)
         if current is not None:
-            found.append(shown(current[1], 1, current[0]))
+            found.append(version_of(current[1], 1, current[0]))
         for past in self._passages.past_versions(archive_id, passage_id, MOST_LIVES):
-            found += [shown(past.ended, 0, None), shown(past.made, past.ended.version - 1, past.passage)]
+            found += [version_of(past.ended, 0, None), version_of(past.made, past.ended.version - 1, past.passage)]
         return found
 
     def rollback(self, archive_id: str, passage_id: str, request: Rollback, *, key_id: str | None = None) -> PassageVersion:
-        """Bring a deleted passage back as a version says it. Raises: NotFound, VersionExpired; VersionConflict if its version is not the `current_version` of the
+        """Restore a deleted passage from a version. Raises: NotFound, VersionExpired; VersionConflict if its version is not the `current_version` of the
         request; Conflict if the passage is there; InvalidArgument for the version of a deletion.
         """
         found = self.versions(archive_id, passage_id)
@@ -76,15 +76,15 @@ class PassageHistory:
             raise Conflict(
                 f"CONFLICT: Passage {passage_id} is there. A passage does not change, so there is nothing to bring back."
             )
-        wanted = next((one for one in found if one.version == request.version), None)
-        if wanted is None:
+        target = next((one for one in found if one.version == request.version), None)
+        if target is None:
             raise VersionExpired(f"Version {request.version} of passage {passage_id} is not kept any more.")
-        if wanted.passage is None:
+        if target.passage is None:
             raise InvalidArgument(f"INVALID_ARGUMENT: Version {request.version} deleted the passage, so it has no text.")
         (past,) = self._passages.past_versions(archive_id, passage_id, 1)
         edit, token = Edit(Author(source="api", key_id=key_id), "rolled_back", request.version), self._records.ids.token()
         try:
-            self._records.writer.write(*self._store.restore(archive_id, wanted.passage, edit, past.ended, token), token=token)
+            self._records.writer.write(*self._store.restore(archive_id, target.passage, edit, past.ended, token), token=token)
         except ConditionFailed:
             raise Conflict(
                 f"CONFLICT: Passage {passage_id} or its archive was changed at the same time; read it again."

@@ -53,7 +53,7 @@ class Passages:
         self._archives = archives
 
     def create(
-        self, archive_id: str, given: Sequence[CreatePassage], *, user: str | None = None, key_id: str | None = None
+        self, archive_id: str, requests: Sequence[CreatePassage], *, user: str | None = None, key_id: str | None = None
     ) -> list[Passage]:
         """Insert passages into an archive. Everything is checked before the first write.
 
@@ -61,36 +61,38 @@ class Passages:
         the archive has are returned as they are; those with the ids of deleted ones are left out. Raises: NotFound, InvalidArgument, Conflict.
         """
         archive = self._archives.retrieve(archive_id)
-        made = [archives.in_archive(self._made(one, user), archive) for one in given]
-        chosen = {one.id for one in given if isinstance(one, IdentifiedPassage) and one.id is not None}
-        for some in _pages(made):
-            self._add(archive, some, by_key(key_id).by, chosen)
-        if not chosen:
-            return made
-        stored = {one.id: one for one in self._stores.passages.get_many(archive_id, list(dict.fromkeys(one.id for one in made)))}
-        return [stored[one.id] for one in made if one.id in stored]
+        passages = [archives.in_archive(self._new_passage(one, user), archive) for one in requests]
+        chosen_ids = {one.id for one in requests if isinstance(one, IdentifiedPassage) and one.id is not None}
+        for batch in _pages(passages):
+            self._add(archive, batch, by_key(key_id).by, chosen_ids)
+        if not chosen_ids:
+            return passages
+        by_id = {
+            one.id: one for one in self._stores.passages.get_many(archive_id, list(dict.fromkeys(one.id for one in passages)))
+        }
+        return [by_id[one.id] for one in passages if one.id in by_id]
 
     def _add(self, archive: Archive, passages: Sequence[Passage], by: Author, chosen: Collection[str]) -> None:
         """Add passages; those with chosen ids only if the archive has never had them."""
-        once = list({one.id: one for one in passages}.values())
+        distinct = list({one.id: one for one in passages}.values())
 
         def attempt() -> None:
             self._archives.retrieve(archive.id)
-            wanted = [one.id for one in once if one.id in chosen]
-            used = self._stores.passages.used(archive.id, wanted) if wanted else set()
-            if new := [one for one in once if one.id not in used]:
+            requested = [one.id for one in distinct if one.id in chosen]
+            used = self._stores.passages.used(archive.id, requested) if requested else set()
+            if new := [one for one in distinct if one.id not in used]:
                 token = self._records.ids.token()
                 self._records.writer.write(*self._stores.archives.put(archive.id, new, token, by), token=token)
 
         self._records.until_settled(attempt)
 
     def create_for(
-        self, agent_id: str, given: CreatePassage, *, user: str | None = None, key_id: str | None = None
+        self, agent_id: str, request: CreatePassage, *, user: str | None = None, key_id: str | None = None
     ) -> list[Passage]:
         """Insert a passage into the agent's first archive, which is created if missing. Raises: NotFound, InvalidArgument,
         Conflict.
         """
-        passage = self._made(given, user)
+        passage = self._new_passage(request, user)
 
         def attempt() -> None:
             agent, token = self._records.agent(agent_id), self._records.ids.token()
@@ -100,22 +102,22 @@ class Passages:
         self._records.until_settled(attempt)
         return [found for _, found in self._found(agent_id, passage.id)] or [passage]
 
-    def _made(self, given: CreatePassage, user: str | None) -> Passage:
+    def _new_passage(self, request: CreatePassage, user: str | None) -> Passage:
         """The passage of a request, without its archive. Raises: InvalidArgument."""
-        text, tags = checked(given.text, given.tags)
-        now, chosen = self._records.clock.now(), given.id if isinstance(given, IdentifiedPassage) else None
-        fresh = chosen or self._records.ids.new("passage")
-        timed = fresh if given.created_at is None else as_of(fresh, given.created_at)
-        if chosen is not None and (given.created_at is None or timed != chosen):
+        text, tags = checked(request.text, request.tags)
+        now, chosen_id = self._records.clock.now(), request.id if isinstance(request, IdentifiedPassage) else None
+        id_now = chosen_id or self._records.ids.new("passage")
+        timed = id_now if request.created_at is None else as_of(id_now, request.created_at)
+        if chosen_id is not None and (request.created_at is None or timed != chosen_id):
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: The id {chosen} does not begin with the milliseconds of the passage's created_at."
+                f"INVALID_ARGUMENT: The id {chosen_id} does not begin with the milliseconds of the passage's created_at."
             )
         return Passage(
             id=timed,
             text=text,
-            metadata=given.metadata or {},
+            metadata=request.metadata or {},
             tags=tags,
-            created_at=given.created_at or now,
+            created_at=request.created_at or now,
             updated_at=now,
             created_by_id=user,
             last_updated_by_id=user,
@@ -130,8 +132,8 @@ class Passages:
             if not items:
                 raise _no_passage(passage_id)
             now, token = self._records.clock.now(), self._records.ids.token()
-            taken = self._stores.archives.take(archive_id, items[0], now, token, by_key(key_id).by)
-            self._records.writer.write(*taken, token=token)
+            removal = self._stores.archives.take(archive_id, items[0], now, token, by_key(key_id).by)
+            self._records.writer.write(*removal, token=token)
             self._records.deletion.forget_blobs(items)
 
         self._records.until_settled(attempt)
@@ -148,28 +150,28 @@ class Passages:
             for passage in self._stores.passages.get_many(archive.id, [passage_id]):
                 yield archive.id, passage
 
-    def list(self, agent_id: str, asked: PassageList) -> FilteredPage[Passage]:
+    def list(self, agent_id: str, query: PassageList) -> FilteredPage[Passage]:
         """A page of the passages of all the agent's archives, by time. `search` matches in any case, within 20,000 passages of
         the cursor.
 
         Raises: NotFound for the agent, InvalidArgument for a cursor.
         """
         self._records.agent(agent_id)
-        for cursor in (asked.after, asked.before):
+        for cursor in (query.after, query.before):
             if cursor is not None and not is_id(cursor, "passage"):
                 raise InvalidArgument(f"INVALID_ARGUMENT: {cursor} is no passage's id.")
-        held = self._stores.archives.open_of_agent(agent_id)
-        span, first = IdRange(asked.after, asked.before), CHUNK if asked.search else max(1, min(asked.limit + 1, CHUNK))
+        archives = self._stores.archives.open_of_agent(agent_id)
+        span, first = IdRange(query.after, query.before), CHUNK if query.search else max(1, min(query.limit + 1, CHUNK))
         passages = self._stores.passages.merged(
-            [archive.id for archive in held], span, first=first, descending=not asked.ascending
+            [archive.id for archive in archives], span, first=first, descending=not query.ascending
         )
-        wanted = (asked.search or "").casefold()
+        needle = (query.search or "").casefold()
         return sought(
             passages,
-            lambda one: wanted in one.text.casefold(),
-            limit=asked.limit,
-            most=max(MOST_READ, 0 if wanted else asked.limit),
-            cursor="after" if asked.ascending else "before",
+            lambda one: needle in one.text.casefold(),
+            limit=query.limit,
+            most=max(MOST_READ, 0 if needle else query.limit),
+            cursor="after" if query.ascending else "before",
             id_of=lambda one: one.id,
         )
 

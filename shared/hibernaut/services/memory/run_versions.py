@@ -65,11 +65,11 @@ class RunVersions:
     def _numbered(self, run: StoredRun, after: _Place) -> Iterator[RunVersion]:
         for subject in sorted(run.memory_versions):
             numbers = [number for first, last in run.memory_versions[subject] for number in range(first, last + 1)]
-            wanted = [number for number in numbers if (subject, number) > after]
-            if not wanted:
+            remaining = [number for number in numbers if (subject, number) > after]
+            if not remaining:
                 continue
             place, history = self._history(subject)
-            for number in wanted:
+            for number in remaining:
                 if (found := self._of_version(place, history, number)) is not None:
                     yield found
 
@@ -81,28 +81,28 @@ class RunVersions:
         return place, History(self._records.versions, place, state_of_block(block) if block else None)
 
     def _of_version(self, place: VersionPlace, history: History, number: int) -> RunVersion | None:
-        stored, before, left = self._records.versions.pair(place, number)
+        stored, before, content_after = self._records.versions.pair(place, number)
         if stored is None:
             return None
         try:
-            content = left if left is not None else history.state(number).content or {}
+            content = content_after if content_after is not None else history.state(number).content or {}
         except (NotFound, VersionExpired):
             return None
-        shown, changes = shown_state(VersionState(number, content, stored)), versions.differences(before or {}, content)
+        version, changes = shown_state(VersionState(number, content, stored)), versions.differences(before or {}, content)
         if place.subject.startswith("agent-"):
-            return RunVersion(agent_id=place.subject, version=shown, changes=changes)
+            return RunVersion(agent_id=place.subject, version=version, changes=changes)
         label = content.get("label") or (before or {}).get("label")
-        return RunVersion(block_id=place.subject, label=label, version=shown, changes=changes)
+        return RunVersion(block_id=place.subject, label=label, version=version, changes=changes)
 
     def _inserted(self, run: StoredRun, after: _Place) -> Iterator[RunVersion]:
         begin = max(as_of(_FIRST, run.created_at - _SLACK), after.subject)
         end = as_of(_FIRST, run.completed_at + _SLACK) if run.completed_at else None
         archives = [archive.id for archive in self._records.archives.open_of_agent(run.agent_id)]
         found = self._passages.made_by_run(archives, run.id, IdRange(begin, end), MOST_PASSAGES)
-        for archive_id, passage, made in sorted(found, key=lambda one: one[1].id):
+        for archive_id, passage, stored_version in sorted(found, key=lambda one: one[1].id):
             content: JsonObject = {name: one for name, one in content_of(passage).items() if name in _SHOWN}
             changes = versions.differences({}, content)
-            yield RunVersion(archive_id=archive_id, passage_id=passage.id, version=recorded(made), changes=changes)
+            yield RunVersion(archive_id=archive_id, passage_id=passage.id, version=recorded(stored_version), changes=changes)
 
 
 def _place(after: str | None) -> _Place:

@@ -128,11 +128,11 @@ class ModelCall:
 
     def _ask(self) -> None:
         try:
-            ended = CallOutcome(self._model.complete(self._request, self._hear, self._opened))
+            outcome = CallOutcome(self._model.complete(self._request, self._hear, self._opened))
         except BaseException as error:  # noqa: BLE001  the thread's outermost line: the waiting caller raises it again
-            ended = CallOutcome(error)
+            outcome = CallOutcome(error)
         self._close = None
-        self._inbox.put(ended)
+        self._inbox.put(outcome)
 
     def _hear(self, delta: Delta) -> None:
         if self._hung_up:

@@ -1,4 +1,4 @@
-"""Model calls with cancellation and retries. While a call runs, a watch checks whether its reply is still wanted; if not, the
+"""Model calls with cancellation and retries. While a call runs, a watch checks whether its reply is still needed; if not, the
 call is aborted.
 
 This module is the only place that retries model calls (architecture 3, no hidden retries). It knows models, time, and the signal
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class CancellationWatch:
-    """Checks periodically, and when woken, whether a reply is still wanted. `check` raises if it is not.
+    """Checks periodically, and when woken, whether a reply is still needed. `check` raises if it is not.
 
-    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch wants the pieces of the reply.
+    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch receives the pieces of the reply.
     `heard`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`: those that this
     watch has seen.
     """
@@ -85,8 +85,8 @@ class CancellationWatch:
     def rest(self, seconds: float) -> None:
         """Wait for `seconds`, and check periodically. Raises: the error of the check."""
         until = self._clock.monotonic() + seconds
-        while (left := until - self._clock.monotonic()) > 0:
-            self._clock.sleep(min(left, self._host.look))
+        while (remaining := until - self._clock.monotonic()) > 0:
+            self._clock.sleep(min(remaining, self._host.look))
             self.look()
 
 
@@ -100,57 +100,57 @@ class ModelRetry:
         self._ids = host.ids
         self._threads = threads or CallThreads()
 
-    def complete(self, request: ModelRequest, eye: CancellationWatch, deadline: float) -> ModelReply:
+    def complete(self, request: ModelRequest, watch: CancellationWatch, deadline: float) -> ModelReply:
         """The model's reply. A failed call is retried if the policy allows it and time is left until `deadline` (monotonic). The
         request's timeout applies to each call.
 
-        Raises: ModelError, NotFound, and the error of the watch `eye`.
+        Raises: ModelError, NotFound, and the error of the watch `watch`.
         """
         model = self._models.of(request.config)
         attempt = 0
         while True:
             attempt += 1
-            left = deadline - self._clock.monotonic()
-            limited = replace(request, timeout=max(SHORTEST_CALL, min(request.timeout, left)))
+            seconds_left = deadline - self._clock.monotonic()
+            limited = replace(request, timeout=max(SHORTEST_CALL, min(request.timeout, seconds_left)))
             try:
-                return self._attended(model, limited, eye)
+                return self._attended(model, limited, watch)
             except ModelError as error:
-                wait = None if eye.heard else retries.delay(attempt, error, self._chance())
+                wait = None if watch.heard else retries.delay(attempt, error, self._chance())
                 if wait is not None and self._clock.monotonic() + wait >= deadline:
                     wait = None
                 name = request.config.handle or request.config.model
-                eye.failed_calls.append(FailedCall(model=name, code=error.code, waited=wait))
+                watch.failed_calls.append(FailedCall(model=name, code=error.code, waited=wait))
                 if wait is None:
                     raise
-                told = {"model": name, "code": error.code, "attempt": attempt, "seconds": wait}
-                logger.info("model call is tried again", extra=told)
-                eye.rest(wait)
+                fields = {"model": name, "code": error.code, "attempt": attempt, "seconds": wait}
+                logger.info("model call is tried again", extra=fields)
+                watch.rest(wait)
 
-    def _attended(self, model: Model, request: ModelRequest, eye: CancellationWatch) -> ModelReply:
+    def _attended(self, model: Model, request: ModelRequest, watch: CancellationWatch) -> ModelReply:
         """The reply to one call. An error while waiting closes the connection.
 
         Raises: ModelError, ModelTimeout at the request's timeout, and the error of the watch.
         """
         now = self._clock.monotonic()
         until = now + request.timeout
-        call = ModelCall(model, request, tells=eye.tells, threads=self._threads)
-        with eye.watched(call.nudge), call:
+        call = ModelCall(model, request, tells=watch.tells, threads=self._threads)
+        with watch.watched(call.nudge), call:
             while True:
-                due = min(eye.due(), until)
+                due = min(watch.due(), until)
                 news = call.news(due - now)
                 now = self._clock.monotonic() if news else max(due, self._clock.monotonic())
                 if call.heard:
-                    eye.began()
-                eye.hear([one for one in news if isinstance(one, Delta)])
+                    watch.began()
+                watch.hear([one for one in news if isinstance(one, Delta)])
                 for one in news:
                     if isinstance(one, CallOutcome):
-                        eye.end(whole=isinstance(one.outcome, ModelReply))
+                        watch.end(whole=isinstance(one.outcome, ModelReply))
                         return one.reply()
                 if any(isinstance(one, WakeUp) for one in news):
-                    eye.look()
-                eye.see_to(now)
+                    watch.look()
+                watch.see_to(now)
                 if now >= until:
-                    eye.end(whole=False)
+                    watch.end(whole=False)
                     raise ModelTimeout(f"{request.config.handle or request.config.model}: the answer did not end in time")
 
     def _chance(self) -> float:

@@ -44,11 +44,11 @@ class OwnEmbedder:
         return max_tokens_of(self.config.embedding_model)
 
     def count(self, text: str) -> int:
-        """As the port says: an estimate."""
+        """As the port; an estimate."""
         return tokens.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
-        """As the port says. A failure names the provider. Only a failure of the table is worth the same call later."""
+        """As the port. A failure names the provider. Only a failure of the table is worth the same call later."""
         try:
             return self._connected().embed(texts, query=query)
         except StoreUnavailable as error:
@@ -78,7 +78,7 @@ class TenantEmbedders:
         self._own = own
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
-        """As the port says. A provider of the tenant's own comes before one of the deployment with the same name, which was configured
+        """As the port. A provider of the tenant's own comes before one of the deployment with the same name, which was configured
         later; only then the table is read.
         """
         if config is None:

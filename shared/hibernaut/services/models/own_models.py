@@ -31,7 +31,7 @@ MOST_CONNECTED = 512
 MOST_LISTED = 1_000
 """The number of models of one provider in the list of models. All others can be used by their handles; a reply of Lambda's is limited."""
 MOST_AT_ONCE = 16
-"""The number of providers that are asked for their lists at the same time."""
+"""The number of providers whose lists are requested at the same time."""
 Row = TypeVar("Row", ModelDescription, EmbeddingModelDescription)
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class OwnProviderList:
         return self._of_all(lambda each: each.embeddings())
 
     def _of_all(self, rows_of: Callable[[ConnectedProvider], Sequence[Row]]) -> list[Row]:
-        """Rows of all providers, which are asked at the same time."""
+        """Rows of all providers, which are requested at the same time."""
         providers = self._store.all()
 
         def listed(provider: StoredProvider) -> Sequence[Row]:
@@ -144,16 +144,16 @@ class OwnProviderList:
 
         if len(providers) <= 1:
             return [row for provider in providers for row in listed(provider)]
-        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(providers)), "models") as asking:
-            return [row for rows in asking.map(listed, providers) for row in rows]
+        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(providers)), "models") as pool:
+            return [row for rows in pool.map(listed, providers) for row in rows]
 
     def forget(self, provider_id: str) -> None:
         """Drop the connection of a changed or deleted provider, with the key that it holds."""
         self._connected.forget(provider_id)
 
     def _connection(self, provider: StoredProvider) -> ConnectedProvider:
-        kept = self._connected.get(provider.id)
-        if kept is None or kept.version != provider.version:
-            kept = ProviderConnection(provider.version, self.connections.connect(self.vault.open(provider)))
-            self._connected.keep(provider.id, kept)
-        return kept.provider
+        connection = self._connected.get(provider.id)
+        if connection is None or connection.version != provider.version:
+            connection = ProviderConnection(provider.version, self.connections.connect(self.vault.open(provider)))
+            self._connected.keep(provider.id, connection)
+        return connection.provider

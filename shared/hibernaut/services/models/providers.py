@@ -57,7 +57,7 @@ class Providers:
             created_at=now,
             updated_at=now,
         )
-        provider = blank.model_copy(update=self._kept(blank.id, access, request))
+        provider = blank.model_copy(update=self._key_fields(blank.id, access, request))
         try:
             self._records.writer.write(*self._store.create(provider, token), token=token)
         except ConditionFailed:
@@ -71,35 +71,35 @@ class Providers:
             raise NotFound(f"Provider not found with id='{provider_id}'")
         return provider
 
-    def list(self, asked: Page, *, name: str | None = None, provider_type: str | None = None) -> Sequence[StoredProvider]:
+    def list(self, page: Page, *, name: str | None = None, provider_type: str | None = None) -> Sequence[StoredProvider]:
         """A page of the providers by their creation; only those with this name or type. Raises: NotFound for a cursor."""
 
         def selected(rows: Sequence[Item]) -> Sequence[Item]:
             return [row for row in rows if name in (None, row["name"]) and provider_type in (None, row["provider_type"])]
 
-        return self._store.read(self._store.listed().page(asked, selected))
+        return self._store.read(self._store.listed().page(page, selected))
 
     def update(self, provider_id: str, request: ProviderKeys) -> StoredProvider:
         """Replace the key, and what else the request sets. Raises: NotFound, InvalidArgument, Conflict, MasterKeyUnavailable."""
 
         def attempt() -> StoredProvider:
             before = self.retrieve(provider_id)
-            given = request.model_copy(
+            complete = request.model_copy(
                 update={name: getattr(before, name) for name in ("base_url", "region") if getattr(request, name) is None}
             )
-            access = _access(before.name, before.provider_type, given)
+            access = _access(before.name, before.provider_type, complete)
             self._own.connections.connect(access)
-            changes = {**self._kept(provider_id, access, given), "updated_at": self._records.clock.now()}
+            changes = {**self._key_fields(provider_id, access, complete), "updated_at": self._records.clock.now()}
             if request.access_key is None:
                 changes["sealed_access_key"] = before.sealed_access_key
             if request.api_version is None:
                 changes["api_version"] = before.api_version
-            return self._written(before, before.model_copy(update=changes))
+            return self._write(before, before.model_copy(update=changes))
 
         return self._records.until_settled(attempt)
 
     def delete(self, provider_id: str) -> ProviderMessage:
-        """Delete a provider with its key. Agents keep its handle; their next message fails and says why. Raises: NotFound, Conflict."""
+        """Delete a provider with its key. Agents keep its handle; their next message fails with the reason. Raises: NotFound, Conflict."""
 
         def attempt() -> None:
             self._records.writer.write(*self._store.delete(self.retrieve(provider_id)))
@@ -125,17 +125,17 @@ class Providers:
         def attempt() -> StoredProvider:
             before = self.retrieve(provider_id)
             self._own.connections.check(self._own.vault.open(before))
-            return self._written(before, before.model_copy(update={"last_synced": self._records.clock.now()}))
+            return self._write(before, before.model_copy(update={"last_synced": self._records.clock.now()}))
 
         return self._records.until_settled(attempt)
 
-    def _written(self, before: StoredProvider, after: StoredProvider) -> StoredProvider:
+    def _write(self, before: StoredProvider, after: StoredProvider) -> StoredProvider:
         token = self._records.ids.token()
         self._records.writer.write(self._store.change(before, after, token), token=token)
         self._own.forget(before.id)
         return after
 
-    def _kept(self, provider_id: str, access: ProviderAccess, request: ProviderKeys) -> dict[str, str | None]:
+    def _key_fields(self, provider_id: str, access: ProviderAccess, request: ProviderKeys) -> dict[str, str | None]:
         """The fields of the record that come from the request. The keys are encrypted."""
         return {
             "base_url": access.url,

@@ -60,7 +60,7 @@ class SummarySubject:
 @dataclass(slots=True)
 class SummaryBudget:
     """The limits of a summary: the `deadline` (monotonic), and the watch `eye`, which raises when the summary is no longer
-    wanted.
+    needed.
 
     `used` counts the tokens of all replies so far, including replies without a usable summary.
     """
@@ -112,13 +112,13 @@ class Summarizer:
     ) -> str:
         """Summarise one piece after the other, each together with the summary of the earlier pieces."""
         before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
-        said = [row for row in rows if row.role != "summary"]
+        messages = [row for row in rows if row.role != "summary"]
         room = int(PIECE_SHARE * config.context_window / max(1.0, subject.correction)) - count(prompt)
         blank = ModelRequest(config=config, system=prompt, messages=(), timeout=LONGEST_CALL, user=subject.actor.agent_id)
         for halved in range(HALVINGS + 1):
             size = max(SMALLEST_PIECE, room >> halved)
             try:
-                return self._folded(blank, said, before, size, subject, effort)
+                return self._folded(blank, messages, before, size, subject, effort)
             except ContextWindowExceeded:
                 if halved == HALVINGS or room >> halved <= SMALLEST_PIECE:
                     raise
@@ -130,15 +130,15 @@ class Summarizer:
         pieces = transcripts.pieces(rows, room) or [""]
         summary = before
         for number, piece in enumerate(pieces, 1):
-            known = summaries.clipped(summary, None, int(KNOWN_SHARE / PIECE_SHARE * room))
-            asked = [self._row(subject, "user", summaries.request(piece, known, number, len(pieces)))]
+            earlier_summary = summaries.clipped(summary, None, int(KNOWN_SHARE / PIECE_SHARE * room))
+            messages = [self._row(subject, "user", summaries.request(piece, earlier_summary, number, len(pieces)))]
             if subject.settings.prompt_acknowledgement:
-                asked = [
+                messages = [
                     self._row(subject, "user", summaries.READY),
                     self._row(subject, "assistant", summaries.ACKNOWLEDGED),
-                    *asked,
+                    *messages,
                 ]
-            summary = self._said(replace(blank, messages=asked), subject, effort)
+            summary = self._summary_of(replace(blank, messages=messages), subject, effort)
         return summary
 
     def _by_itself(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
@@ -150,17 +150,17 @@ class Summarizer:
         size = tokens(split.prefix) + subject.fixed_tokens + count(prompt)
         if size * subject.correction > WHOLE * subject.actor.config.context_window:
             raise ContextWindowExceeded("The messages leave no room for the question for a summary.")
-        asked = [*split.prefix, self._row(subject, "user", prompt)]
+        messages = [*split.prefix, self._row(subject, "user", prompt)]
         request = model_request(
             subject.actor,
-            asked,
+            messages,
             subject.system,
             subject.actor.names,
             choice=ToolChoice("none"),
             parallel=False,
             timeout=LONGEST_CALL,
         )
-        return self._said(request, subject, effort)
+        return self._summary_of(request, subject, effort)
 
     def _prompt(self, mode: CompactionMode, subject: SummarySubject) -> str:
         """The prompt of the mode. The settings' own prompt applies only to the settings' mode; other modes use their default."""
@@ -172,7 +172,7 @@ class Summarizer:
             else prompt
         )
 
-    def _said(self, request: ModelRequest, subject: SummarySubject, effort: SummaryBudget) -> str:
+    def _summary_of(self, request: ModelRequest, subject: SummarySubject, effort: SummaryBudget) -> str:
         """The summary in the model's reply. Raises: ModelError, also if the reply contains no summary; the error of the watch."""
         if self._clock.monotonic() >= effort.deadline:
             raise ModelTimeout("The summary took too long.")

@@ -30,7 +30,7 @@ class TenantModels:
         self._own = own
 
     def of(self, config: LLMConfig) -> Model:
-        """As the port says. Raises: ModelNotFound for a provider of the tenant's own that does not exist any more."""
+        """As the port. Raises: ModelNotFound for a provider of the tenant's own that does not exist any more."""
         name = config.provider_name or (config.handle or "").partition("/")[0]
         own = config.provider_category == "byok"
         if name and (own or name not in self._base.providers()):
@@ -44,7 +44,7 @@ class TenantModels:
         return self._base.of(config)
 
     def config(self, handle: str) -> LLMConfig:
-        """As the port says."""
+        """As the port."""
         name, _, model = handle.partition("/")
         provider = self._own.get(name) if name and model and name not in self._base.providers() else None
         if provider is None:
@@ -57,15 +57,15 @@ class TenantModels:
         return config
 
     def list(self) -> _Models:
-        """As the port says; the tenant's own come last."""
+        """As the port; the tenant's own come last."""
         return [*self._base.list(), *self._own.models()]
 
     def list_embeddings(self) -> _Embeddings:
-        """As the port says; the tenant's own come last."""
+        """As the port; the tenant's own come last."""
         return [*self._base.list_embeddings(), *self._own.embeddings()]
 
     def embedding(self, handle: str) -> EmbeddingConfig:
-        """As the port says."""
+        """As the port."""
         name, _, model = handle.partition("/")
         base = name in self._base.providers() or handle == self._base.default_embedding_handle()
         provider = self._own.get(name) if name and model and not base else None
@@ -80,11 +80,11 @@ class TenantModels:
         return config_of(row)
 
     def default_handle(self) -> str:
-        """As the port says."""
+        """As the port."""
         return self._base.default_handle()
 
     def default_embedding_handle(self) -> str | None:
-        """As the port says."""
+        """As the port."""
         return self._base.default_embedding_handle()
 
     def providers(self) -> Mapping[str, str]:

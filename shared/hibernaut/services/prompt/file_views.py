@@ -47,8 +47,8 @@ class FileViews:
 
     def _rows(self, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
         folders = self._folders.get_many(agent.source_ids)
-        there = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
-        return [(folder, self._files.rows(folder.id)) for folder in there]
+        existing = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
+        return [(folder, self._files.rows(folder.id)) for folder in existing]
 
     def section(self, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
         """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the message's
@@ -59,7 +59,7 @@ class FileViews:
         found = self._rows(agent)
         desk = self._files.desk(agent.id)
         most, limit = limits_of(agent)
-        shown = [
+        views = [
             ShownFolder(
                 folder.name,
                 folder.description,
@@ -68,13 +68,13 @@ class FileViews:
             )
             for folder, rows in found
         ]
-        return file_views.directories(shown, most=most, limit=limit, labels=labels)
+        return file_views.directories(views, most=most, limit=limit, labels=labels)
 
     def blocks(self, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
         """The files of each agent that has folders, as file blocks of its memory. Each folder is read once. Raises: OSError."""
-        having = [agent for agent in agents if agent.source_ids]
-        desks = self._files.desks([agent.id for agent in having]) if having else {}
-        folders = self._folders.get_many(list({one for agent in having for one in agent.source_ids}))
+        with_folders = [agent for agent in agents if agent.source_ids]
+        desks = self._files.desks([agent.id for agent in with_folders]) if with_folders else {}
+        folders = self._folders.get_many(list({one for agent in with_folders for one in agent.source_ids}))
         files = {
             folder_id: [AttachedFile(row, folder) for row in self._files.rows(folder_id) if row.readable]
             for folder_id, folder in folders.items()
@@ -85,7 +85,7 @@ class FileViews:
                 for folder_id in agent.source_ids
                 for file in files.get(folder_id, ())
             ]
-            for agent in having
+            for agent in with_folders
         }
 
     def _block(self, agent: StoredAgent, file: AttachedFile, desk: Desk) -> FileBlock:
@@ -113,11 +113,11 @@ class FileViews:
         key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
         found = self._kept.get(key)
         if found is None:
-            found = self._made(row, window, limit)
+            found = self._window_of(row, window, limit)
             self._kept.keep(key, found)
         return found
 
-    def _made(self, row: FileRow, window: OpenFile, limit: int) -> FileWindow:
+    def _window_of(self, row: FileRow, window: OpenFile, limit: int) -> FileWindow:
         file = self._files.get(row.file_id)
         count = row.lines - window.start if window.length is None else min(window.length, row.lines - window.start)
         try:
@@ -135,8 +135,8 @@ class FileViews:
             return []
         # A line may span several parts. It begins in the last part whose first line has a smaller number.
         part = max(0, bisect_left([one.first_line for one in file.parts], start + 1) - 1)
-        wanted = "\n".join(self._files.text_of(file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
-        pieces, size, ends = [wanted], len(wanted), wanted.count("\n")
+        rest_of_part = "\n".join(self._files.text_of(file.id, part).split("\n")[start + 1 - file.parts[part].first_line :])
+        pieces, size, ends = [rest_of_part], len(rest_of_part), rest_of_part.count("\n")
         for later in range(part + 1, len(file.parts)):
             if ends >= count or size > characters:
                 break

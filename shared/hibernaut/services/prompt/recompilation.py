@@ -43,21 +43,21 @@ class Recompilation:
         """
 
         def attempt() -> str:
-            seen, loaded = see(), self._records.conversations.load(conversation)
-            if loaded is None:
-                raise NotFound(f"Agent with ID {seen.agent.id} not found")
-            in_window = len(loaded.messages)
+            subject, conversation_now = see(), self._records.conversations.load(conversation)
+            if conversation_now is None:
+                raise NotFound(f"Agent with ID {subject.agent.id} not found")
+            in_window = len(conversation_now.messages)
             compiled = self._prompts.compiled(
-                seen.agent, loaded.head, blocks=seen.blocks, in_window=in_window, update_time=update_time
+                subject.agent, conversation_now.head, blocks=subject.blocks, in_window=in_window, update_time=update_time
             )
-            if not dry_run and loaded.head.owner is None:
-                self._store(seen.agent, loaded, compiled)
+            if not dry_run and conversation_now.head.owner is None:
+                self._store(subject.agent, conversation_now, compiled)
             return compiled.text
 
         return self._records.until_settled(attempt)
 
-    def _store(self, agent: StoredAgent, loaded: LoadedConversation, compiled: CompiledMessage) -> None:
-        old, head = loaded.messages[0], loaded.head
+    def _store(self, agent: StoredAgent, conversation: LoadedConversation, compiled: CompiledMessage) -> None:
+        old, head = conversation.messages[0], conversation.head
         if old.text() == compiled.text and not compiled.changed and not (old.frozen and old.frozen.text):
             return
         conversations, token = self._records.conversations, self._records.ids.token()
@@ -68,4 +68,4 @@ class Recompilation:
             conversations.put_message(head.id, row, rewrite=True),
             token=token,
         )
-        conversations.keep(LoadedConversation(after, (row, *loaded.messages[1:])))
+        conversations.keep(LoadedConversation(after, (row, *conversation.messages[1:])))

@@ -72,7 +72,7 @@ class SystemMessages:
         update_time: bool = True,
         archive_ids: Sequence[str] | None = None,
     ) -> CompiledMessage:
-        """Compile the system message from the current state. If only time and counters would change, `changed` is False.
+        """Compile the system message from the current state. If only time and counters would change, `is_changed` is False.
 
         `in_window`: number of messages in the window; the other messages of the log are "previous messages". `update_time` off
         keeps the time of the last compilation. `blocks` and `archive_ids`: the agent's, if the caller has read them already.
@@ -87,8 +87,8 @@ class SystemMessages:
         versions = {block.id: block.version for block in blocks}
         text = system_prompt.compile_prompt(inputs)
         source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
-        changed = head.compiled is None or head.compiled.digest != digest
-        return CompiledMessage(text, source, changed, inputs)
+        is_changed = head.compiled is None or head.compiled.digest != digest
+        return CompiledMessage(text, source, is_changed, inputs)
 
     def stale(
         self,
@@ -113,9 +113,9 @@ class SystemMessages:
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str] | None = None,
     ) -> bool:
-        """Whether a run must compile the system message of this conversation before it asks its model."""
-        sent = before.messages[0].frozen
-        thawed = self._mode != "frozen" and sent is not None and bool(sent.text)
+        """Whether a run must compile the system message of this conversation before it calls its model."""
+        frozen = before.messages[0].frozen
+        thawed = self._mode != "frozen" and frozen is not None and bool(frozen.text)
         return thawed or self.stale(agent, before.head, blocks, archive_ids)
 
     def succeeding(
@@ -160,7 +160,7 @@ class SystemMessages:
     def _inputs(
         self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
     ) -> PromptInputs:
-        archival = self._archives.counted(agent.id)
+        archival = self._archives.totals(agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
             directories=self._files.section(agent, [block.label for block in blocks]),
@@ -174,10 +174,10 @@ class SystemMessages:
 def overlaid(block_ids: Sequence[str], isolated: Mapping[str, str]) -> list[str]:
     """The ids of the blocks of a conversation, private copies in place of their originals.
 
-    A private copy whose original is detached from the agent stands at the end.
+    A private copy whose original is detached from the agent comes last.
     """
-    seen = [isolated.get(block_id, block_id) for block_id in block_ids]
-    return [block_id for block_id in (*seen, *(copy for copy in isolated.values() if copy not in seen)) if block_id]
+    ids = [isolated.get(block_id, block_id) for block_id in block_ids]
+    return [block_id for block_id in (*ids, *(copy for copy in isolated.values() if copy not in ids)) if block_id]
 
 
 def system_row(

@@ -28,8 +28,8 @@ from hibernaut.store.conversations.conversations import LoadedConversation
 
 @immutable
 class MeasuredWindow:
-    """A window as clients are shown it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all that
-    is sent, with these.
+    """A window as clients see it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all messages that
+    are sent, with the updates.
     """
 
     shown: Sequence[Message]
@@ -54,21 +54,25 @@ class WindowOverviews:
         self._records = records
         self._prompts = prompts
 
-    def of(self, agent: StoredAgent, loaded: LoadedConversation) -> ContextWindowOverview:
+    def of(self, agent: StoredAgent, conversation: LoadedConversation) -> ContextWindowOverview:
         """The overview of the agent's default conversation."""
         blocks = self._prompts.blocks_of(agent)
-        compiled = self._prompts.compiled(agent, loaded.head, blocks=blocks, in_window=len(loaded.messages))
-        window.measured(loaded.messages)
-        system = loaded.messages[0]
+        compiled = self._prompts.compiled(agent, conversation.head, blocks=blocks, in_window=len(conversation.messages))
+        window.measured(conversation.messages)
+        system = conversation.messages[0]
         actor = actor_of(agent, self._records.tools_of(agent))
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear
-        if self._prompts.outdated(agent, loaded, blocks):
+        if self._prompts.outdated(agent, conversation, blocks):
             # The next run's message, which would carry the update, is not known yet.
-            _, system = self._prompts.succeeding(loaded, agent, compiled, None if forgets else self._next(agent))
+            _, system = self._prompts.succeeding(conversation, agent, compiled, None if forgets else self._next(agent))
         window.measured([system])
-        shown = [system, *(() if forgets else loaded.messages[1:])]
-        said, sent = (sent_messages.as_sent(shown, actor.config.context_window, updated=updated) for updated in (False, True))
-        return _overview(agent, loaded, MeasuredWindow(shown, said[1:], window.tokens(sent)), compiled, _offered(actor))
+        rows = [system, *(() if forgets else conversation.messages[1:])]
+        plain_rows, sent_rows = (
+            sent_messages.as_sent(rows, actor.config.context_window, updated=updated) for updated in (False, True)
+        )
+        return _overview(
+            agent, conversation, MeasuredWindow(rows, plain_rows[1:], window.tokens(sent_rows)), compiled, _offered(actor)
+        )
 
     def _next(self, agent: StoredAgent) -> Message:
         """A message that the next run might begin with."""
@@ -83,16 +87,16 @@ def _offered(actor: Actor) -> list[ToolSpec]:
 
 def _overview(
     agent: StoredAgent,
-    loaded: LoadedConversation,
-    measured: MeasuredWindow,
+    conversation: LoadedConversation,
+    measured_window: MeasuredWindow,
     compiled: CompiledMessage,
-    offered: Sequence[ToolSpec],
+    tools: Sequence[ToolSpec],
 ) -> ContextWindowOverview:
-    summaries = [row for row in measured.said if row.role == "summary"]
+    summaries = [row for row in measured_window.said if row.role == "summary"]
     memory, rules = core_memory_section(compiled.inputs), compiled.inputs.rules_section
-    outside = _section(measured.shown[0].text(), "memory_metadata")
+    external_memory = _section(measured_window.shown[0].text(), "memory_metadata")
     parts = {
-        "num_tokens_external_memory_summary": count(outside),
+        "num_tokens_external_memory_summary": count(external_memory),
         "num_tokens_core_memory": count(memory),
         "num_tokens_tool_usage_rules": count(rules or ""),
         "num_tokens_directories": count(compiled.inputs.directories or ""),
@@ -101,26 +105,26 @@ def _overview(
         **parts,
         # The rest belongs to the system prompt, so that the sizes add up to what is sent: what stands between the parts, and what an
         # update has replaced.
-        "num_tokens_system": max(0, measured.tokens - window.tokens(measured.said) - sum(parts.values())),
+        "num_tokens_system": max(0, measured_window.tokens - window.tokens(measured_window.said) - sum(parts.values())),
         "num_tokens_summary_memory": window.tokens(summaries),
-        "num_tokens_functions_definitions": sum(model_requests.size_of(tool) for tool in offered),
-        "num_tokens_messages": window.tokens([row for row in measured.said if row.role != "summary"]),
+        "num_tokens_functions_definitions": sum(model_requests.size_of(tool) for tool in tools),
+        "num_tokens_messages": window.tokens([row for row in measured_window.said if row.role != "summary"]),
     }
     return ContextWindowOverview(
         **sizes,
         context_window_size_max=agent.llm_config.context_window,
         context_window_size_current=sum(sizes.values()),
-        num_messages=len(measured.shown),
+        num_messages=len(measured_window.shown),
         num_archival_memory=compiled.inputs.archival_memories,
-        num_recall_memory=loaded.head.messages,
-        external_memory_summary=outside,
+        num_recall_memory=conversation.head.messages,
+        external_memory_summary=external_memory,
         system_prompt=agent.system,
         core_memory=memory,
         tool_usage_rules=rules,
         directories=compiled.inputs.directories,
         summary_memory="\n".join(row.text() for row in summaries) or None,
-        functions_definitions=[_function(tool) for tool in offered] or None,
-        messages=[row.model_dump(mode="json", exclude=set(INTERNAL)) for row in measured.shown],
+        functions_definitions=[_function(tool) for tool in tools] or None,
+        messages=[row.model_dump(mode="json", exclude=set(INTERNAL)) for row in measured_window.shown],
     )
 
 

@@ -1,9 +1,9 @@
 """The rounds in which the sweep finds the agents that have been idle, and puts them to rest.
 
-The index has the agents of a tenant in the order in which their newest runs ended. A round goes on where the last one ended, up to those that ended
+The index has the agents of a tenant in the order in which their newest runs ended. A round continues where the last one ended, up to those that ended
 `idle` ago. So each idle time of an agent is met once, however many agents there are.
 
-Agents that have never run, such as imported ones, have a list of their own, by their ids. An import may keep ids of another server, which say nothing
+Agents that have never run, such as imported ones, have a list of their own, by their ids. An import may keep ids of another server, which contain nothing
 of a time, so that list is walked from its beginning once a week, and each agent rests whose messages were written `idle` ago.
 """
 
@@ -44,8 +44,8 @@ class IdleAgents:
     def _of_tenant(self, stores: TenantStores, allowance: Allowance) -> bool:
         since, resting = self._clock.now() - self._idle, Resting(stores, self._clock)
 
-        def act(entry: Item, left: Allowance) -> bool:
-            return resting.rest(keys.last_part(f"#{entry['list_sk']}"), idle_since=since, allowance=left)
+        def act(entry: Item, remaining: Allowance) -> bool:
+            return resting.rest(keys.last_part(f"#{entry['list_sk']}"), idle_since=since, allowance=remaining)
 
         have_run = ListWalk(stores, self._clock, RAN).go_on(wire_time(since), act, allowance)
         return ListWalk(stores, self._clock, NEW, anew=ANEW).go_on(BEYOND_IDS, act, allowance) and have_run

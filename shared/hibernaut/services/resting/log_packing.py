@@ -32,7 +32,7 @@ class _Part:
 
 
 class LogPacking:
-    """Packs the logs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call goes on."""
+    """Packs the logs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
 
     def __init__(self, stores: TenantStores, packs: PackWriter) -> None:
         self._stores = stores
@@ -86,8 +86,8 @@ class LogPacking:
         """The next rows of a log, as many as fit into a pack."""
         part, size = _Part(), 0
         while size < pack_writer.PACK_BYTES and not allowance.over:
-            wanted = min(PAGE, allowance.rows)
-            rows = self._resting.rows(log, IdRange(part.last or span.after, span.before), wanted)
+            row_limit = min(PAGE, allowance.rows)
+            rows = self._resting.rows(log, IdRange(part.last or span.after, span.before), row_limit)
             allowance.rows -= max(1, len(rows))
             for row in rows:
                 part.last = keys.last_part(str(row["sk"]))
@@ -97,7 +97,7 @@ class LogPacking:
                 elif record is not None:
                     part.fresh.append(record)
                     size += len(record.body)
-            if len(rows) < wanted:
+            if len(rows) < row_limit:
                 part.ended = True
                 break
         return part

@@ -1,8 +1,8 @@
-"""The rounds in which the sweep packs or deletes messages and runs older than a setting says.
+"""The rounds in which the sweep packs or deletes messages and runs that are older than the configured age.
 
-The lists of a tenant's messages and runs are in the order of their making. A round goes on where the last one ended, up to the ids of that age, so each
+The lists of a tenant's messages and runs are in the order of their making. A round continues where the last one ended, up to the ids of that age, so each
 message and run is met once. What was in a window when it was met is packed with the next row of its log that is met. Walks that delete begin anew once a
-week: only what was kept is in the lists then.
+week: only the retained entries are in the lists then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hibernaut.store.table.lists.logs import IdRange
 
 RUNS = "RUNS"
 ANEW = timedelta(days=7)
-"""The time after which a walk that deletes begins with the first entry again, which then is one that was kept."""
+"""The time after which a walk that deletes begins again with the first entry, which is then a retained one."""
 ROWS_AT_ONCE = 90
 """Rows that one transaction deletes."""
 
@@ -122,10 +122,10 @@ class DeletionPass:
             if allowance.over:
                 return False
             allowance.rows -= len(rows)
-            kept = {*head.window.pinned, *(stores.conversations.logs.shared(shared, rows) if shared else ())}
-            gone = [row for row in rows if keys.last_part(str(row["sk"])) not in kept]
-            if gone:
-                head = stores.deletion.old_rows(head, gone)
+            remaining = {*head.window.pinned, *(stores.conversations.logs.shared(shared, rows) if shared else ())}
+            deleted = [row for row in rows if keys.last_part(str(row["sk"])) not in remaining]
+            if deleted:
+                head = stores.deletion.old_rows(head, deleted)
                 self._changed.add(str(rows[0]["pk"]))
             after = keys.last_part(str(rows[-1]["sk"]))
         return True

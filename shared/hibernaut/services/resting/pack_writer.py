@@ -4,7 +4,7 @@
 2. Each record gives its body away, in a write of its own, if the body is still the packed one.
 3. The pack is marked as finished.
 
-A worker that finds an unfinished pack goes on with step 2. Records are read through their packs at any time, so no reader waits for any of this.
+A worker that finds an unfinished pack continues with step 2. Records are read through their packs at any time, so no reader waits for any of this.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Allowance:
 
 
 class PackWriter:
-    """The packs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call goes on."""
+    """The packs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
 
     def __init__(self, stores: TenantStores, clock: Clock) -> None:
         self._stores = stores
@@ -59,8 +59,8 @@ class PackWriter:
                 records = self._resting.entries(key_of(item))
                 bodies = {record.key: record.body for record in records}
                 found = self._resting.items(list(bodies))
-                there = {key for key, one in found.items() if one["body"] == bodies[key]}
-                if not self._empty(key_of(item), records, there, allowance):
+                unemptied = {key for key, one in found.items() if one["body"] == bodies[key]}
+                if not self._empty(key_of(item), records, unemptied, allowance):
                     return False
         return True
 
@@ -87,12 +87,12 @@ class PackWriter:
         except KeyError:
             return
         for start in range(0, len(entries), PAGE):
-            left = entries[start : start + PAGE]
-            while left:
-                found = self._resting.items([record.key for _, record in left])
-                left = [
+            remaining = entries[start : start + PAGE]
+            while remaining:
+                found = self._resting.items([record.key for _, record in remaining])
+                remaining = [
                     (number, record)
-                    for number, record in left
+                    for number, record in remaining
                     if record.key in found and not self.tried(self._parted(found[record.key], record, pack, number))
                 ]
         self._stores.writer.write(self._resting.drop(pack))
@@ -104,10 +104,10 @@ class PackWriter:
         is_free = not item["body"] or item.get(COPIED) == parted_from(pack)
         return None if is_free else self._resting.part(item, pack)
 
-    def _empty(self, pack: Key, records: Sequence[PackedRecord], there: Collection[Key] | None, allowance: Allowance) -> bool:
-        """Let the records of a pack give their bodies away. `there`: the items that still have them (None: all). False: the time was up first."""
+    def _empty(self, pack: Key, records: Sequence[PackedRecord], unemptied: Collection[Key] | None, allowance: Allowance) -> bool:
+        """Let the records of a pack give their bodies away. `unemptied`: the items that still have them (None: all). False: the time was up first."""
         for number, record in enumerate(records):
-            if there is not None and record.key not in there:
+            if unemptied is not None and record.key not in unemptied:
                 continue
             if allowance.short():
                 return False

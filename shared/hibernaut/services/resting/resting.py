@@ -36,7 +36,7 @@ class Resting:
 
     def rest(self, agent_id: str, *, idle_since: datetime, allowance: Allowance) -> bool:
         """Put the agent's conversations to rest that are free and whose newest message is older than `idle_since`. False: the allowance ended first, and a
-        repeated call goes on. Raises: StoreUnavailable, OSError.
+        repeated call continues. Raises: StoreUnavailable, OSError.
         """
         for heads in self._heads(agent_id):
             for head in heads:
@@ -58,7 +58,7 @@ class Resting:
 
     def unpack(self, agent_id: str) -> None:
         """Bring back all bodies of all conversations of an agent and delete its packs, so that what is changed or deleted afterwards is nowhere else.
-        Raises: StoreUnavailable, OSError; a repeated call goes on.
+        Raises: StoreUnavailable, OSError; a repeated call continues.
         """
         for heads in self._heads(agent_id):
             for head in heads:

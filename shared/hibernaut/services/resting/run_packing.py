@@ -15,7 +15,7 @@ _ENDED = {status.value for status in ENDED}
 
 
 class RunPacking:
-    """Packs the runs of one tenant's agents. Raises StoreUnavailable (`store.table.retries`) and OSError; a repeated call goes on."""
+    """Packs the runs of one tenant's agents. Raises StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
 
     def __init__(self, stores: TenantStores, packs: PackWriter) -> None:
         self._stores = stores

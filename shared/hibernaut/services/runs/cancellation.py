@@ -39,7 +39,7 @@ class Cancellation:
             return {run_id: self._one(agent_id, run_id) for run_id in dict.fromkeys(run_ids)}
         newest = islice(self._runs.walk([agent_id], first=CHUNK, descending=True), MOST_READ)
         found = [keys.last_part(str(row["sk"])) for row in newest if RunStatus(str(row["status"])) not in ENDED]
-        found += [run_id for run_id in self._held(agent_id) if run_id not in found]
+        found += [run_id for run_id in self._runs_of(agent_id) if run_id not in found]
         if not found:
             raise Conflict(f"No active runs to cancel for agent {agent_id}")
         return {run_id: self._one(agent_id, run_id) for run_id in found}
@@ -50,20 +50,20 @@ class Cancellation:
 
         Returns the outcome for each run id. Raises: Conflict if there is nothing to cancel.
         """
-        found = self._held(conversation)
+        found = self._runs_of(conversation)
         if not found:
             raise Conflict(f"No active runs to cancel for conversation {conversation}")
         return {run_id: self._one(agent_id, run_id) for run_id in found}
 
-    def _held(self, conversation: str) -> list[str]:
+    def _runs_of(self, conversation: str) -> list[str]:
         """The runs of a conversation, the newest first: queued runs precede the run that would hand the conversation over to
         them.
         """
         head = self._conversations.head(conversation)
         if head is None:
             return []
-        waiting = self._conversations.queue(conversation) if head.waiting else []
-        return [*reversed(waiting), *(run_id for run_id in (head.owner, head.pending) if run_id)]
+        queued = self._conversations.queue(conversation) if head.waiting else []
+        return [*reversed(queued), *(run_id for run_id in (head.owner, head.pending) if run_id)]
 
     def _one(self, agent_id: str, run_id: str) -> Outcome:
         state = self._runs.get(run_id) if is_id(run_id, "run") else None

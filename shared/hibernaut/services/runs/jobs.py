@@ -26,13 +26,13 @@ class Jobs:
         """One job. Raises: InvalidArgument for a malformed job id, NotFound."""
         return job_of(self._runs.get(_run_id(job_id)))
 
-    def page(self, asked: Page, *, active: bool) -> FilteredPage[Job]:
+    def page(self, page_query: Page, *, active: bool) -> FilteredPage[Job]:
         """A page of jobs. Cursors follow the requested order. The search limit is that of `Runs.page`.
 
         Raises: InvalidArgument for a malformed cursor, NotFound for an unknown one.
         """
-        before, after = (None if cursor is None else _run_id(cursor) for cursor in (asked.before, asked.after))
-        query = RunQuery(page=replace(asked, before=before, after=after), active=active)
+        before, after = (None if cursor is None else _run_id(cursor) for cursor in (page_query.before, page_query.after))
+        query = RunQuery(page=replace(page_query, before=before, after=after), active=active)
         found = self._runs.page(query)
         return FilteredPage([job_of(run) for run in found.rows], found.rest)
 

@@ -78,8 +78,8 @@ class Repairs:
     def _look(self, head: Head) -> _Diagnosis:
         owner = self._owner(head)
         record = self._approvals.pending(head)
-        queue, lost = self._queue(head)
-        window, gone = self._window(head)
+        queue, lost_runs = self._queue(head)
+        window, lost_pins = self._window(head)
         calls = []
         if owner is None and record is None:
             tail = self._stores.conversations.page(head.id, limit=LAST_ROWS, descending=True)
@@ -88,14 +88,14 @@ class Repairs:
             closed_calls=[call.id for call in calls],
             released_run=head.owner if owner is None else None,
             withdrawn_approval=head.pending if record is None else None,
-            dropped_from_queue=lost,
-            dropped_from_window=gone,
+            dropped_from_queue=lost_runs,
+            dropped_from_window=lost_pins,
             waiting=len(queue),
             active_run=head.owner if owner else None,
             pending_approval=record.request_id if record else None,
         )
-        wrong = calls or report.released_run or report.withdrawn_approval or lost or gone
-        report.changed = bool(wrong) or head.waiting != len(queue) or (owner is None and record is None and bool(queue))
+        faults = calls or report.released_run or report.withdrawn_approval or lost_runs or lost_pins
+        report.changed = bool(faults) or head.waiting != len(queue) or (owner is None and record is None and bool(queue))
         rows = []
         if calls:
             agent = self._stores.agents.get(head.agent_id)
@@ -113,22 +113,22 @@ class Repairs:
 
     def _queue(self, head: Head) -> tuple[list[RunState], list[str]]:
         """The queued runs that wait, and the ids in the queue whose runs do not."""
-        places = self._stores.conversations.queue(head.id)
-        states = self._stores.runs.get_many(places)
-        waiting = [states[run_id] for run_id in places if run_id in states and states[run_id].run.status is RunStatus.CREATED]
-        kept = {state.run.id for state in waiting}
-        return waiting, [run_id for run_id in places if run_id not in kept]
+        run_ids = self._stores.conversations.queue(head.id)
+        states = self._stores.runs.get_many(run_ids)
+        queued = [states[run_id] for run_id in run_ids if run_id in states and states[run_id].run.status is RunStatus.CREATED]
+        queued_ids = {state.run.id for state in queued}
+        return queued, [run_id for run_id in run_ids if run_id not in queued_ids]
 
     def _window(self, head: Head) -> tuple[Window, list[str]]:
         """The window without pins to lost rows, and the ids of these. Raises: InvalidArgument if the system message is lost."""
         pinned = head.window.pinned
         found = {row.id for row in self._stores.conversations.messages(head.id, pinned)}
-        gone = [message_id for message_id in pinned if message_id not in found]
-        if pinned and pinned[0] in gone:
+        lost = [message_id for message_id in pinned if message_id not in found]
+        if pinned and pinned[0] in lost:
             raise InvalidArgument(
                 "INVALID_ARGUMENT: The system message of this conversation is lost; reset its messages instead."
             )
-        return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), gone
+        return head.window.model_copy(update={"pinned": [each for each in pinned if each in found]}), lost
 
     def _mend(self, head: Head, found: _Diagnosis) -> None:
         now, token, report = self._host.clock.now(), self._host.ids.token(), found.report

@@ -79,27 +79,31 @@ class Runs:
         A cursor need not match the filter: its run may have ended since the previous page. Raises: NotFound for an unknown
         cursor.
         """
-        asked = query.page
+        page_query = query.page
         self._check_cursors(query)
         # The page before a cursor is adjacent to it, so the search starts at the cursor.
-        backwards = asked.before is not None and asked.after is None
-        span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
-        first, descending = (asked.limit or CHUNK) + 1, asked.descending != backwards
+        backwards = page_query.before is not None and page_query.after is None
+        span = (
+            IdRange(page_query.before, page_query.after)
+            if page_query.descending
+            else IdRange(page_query.after, page_query.before)
+        )
+        first, descending = (page_query.limit or CHUNK) + 1, page_query.descending != backwards
         if query.active:
-            opened = sought(
+            open_page = sought(
                 self._runs.walk_open(span, first=first, descending=descending),
                 lambda state: _is_wanted(state.run, query),
-                limit=asked.limit or MOST_READ,
+                limit=page_query.limit or MOST_READ,
                 most=MOST_READ,
                 cursor="before" if backwards else "after",
                 id_of=lambda state: state.run.id,
             )
-            runs = [state.run.wire() for state in opened.rows]
-            return FilteredPage(runs[::-1] if backwards else runs, opened.rest)
+            runs = [state.run.wire() for state in open_page.rows]
+            return FilteredPage(runs[::-1] if backwards else runs, open_page.rest)
         found = sought(
             self._runs.walk(self._whose(query), span, first=first, descending=descending),
-            lambda row: _kept(row, query),
-            limit=asked.limit or MOST_READ,
+            lambda row: _passes(row, query),
+            limit=page_query.limit or MOST_READ,
             most=MOST_READ,
             cursor="before" if backwards else "after",
             id_of=_id_of,
@@ -115,36 +119,42 @@ class Runs:
         return self._messages.of_run(self._stored(run_id), query)
 
     def approval(self, run_id: str) -> RunApproval:
-        """The calls for which the run asked for answers. Raises: InvalidArgument, NotFound (the run, or it asked for none)."""
+        """The calls for which the run requested approval. Raises: InvalidArgument, NotFound (the run, or it requested none)."""
         run, state = self._stored(run_id), self._approvals.get(run_id)
         if state is None:
             raise NotFound(f"Run '{run_id}' has asked for no answer.")
         return state.record.wire(run.options.client_tools or [])
 
-    def waiting(self, asked: Page, agent_id: str | None = None) -> FilteredPage[RunApproval]:
-        """A page of what waits for answers, in the order of the runs that asked; of one agent or of all.
+    def waiting(self, page_query: Page, agent_id: str | None = None) -> FilteredPage[RunApproval]:
+        """A page of the pending approvals, in the order of their runs; of one agent or of all.
 
         At most 10,000 approvals are searched. A cursor need not wait any more: it may have been answered since the previous page.
         """
-        backwards = asked.before is not None and asked.after is None
-        span = IdRange(asked.before, asked.after) if asked.descending else IdRange(asked.after, asked.before)
+        backwards = page_query.before is not None and page_query.after is None
+        span = (
+            IdRange(page_query.before, page_query.after)
+            if page_query.descending
+            else IdRange(page_query.after, page_query.before)
+        )
         found = sought(
-            self._approvals.walk_waiting(span, first=(asked.limit or CHUNK) + 1, descending=asked.descending != backwards),
+            self._approvals.walk_waiting(
+                span, first=(page_query.limit or CHUNK) + 1, descending=page_query.descending != backwards
+            ),
             lambda record: agent_id is None or record.agent_id == agent_id,
-            limit=asked.limit or MOST_READ,
+            limit=page_query.limit or MOST_READ,
             most=MOST_READ,
             cursor="before" if backwards else "after",
             id_of=lambda record: record.run_id,
         )
         records = found.rows[::-1] if backwards else found.rows
         runs = self._runs.get_many([record.run_id for record in records])
-        kept = [record for record in records if record.run_id in runs]
-        return FilteredPage([record.wire(runs[record.run_id].run.options.client_tools or []) for record in kept], found.rest)
+        existing = [record for record in records if record.run_id in runs]
+        return FilteredPage([record.wire(runs[record.run_id].run.options.client_tools or []) for record in existing], found.rest)
 
-    def steps(self, run_id: str, asked: Page) -> list[Step]:
+    def steps(self, run_id: str, page_query: Page) -> list[Step]:
         """A page of the run's steps. Raises: InvalidArgument, NotFound."""
         self._stored(run_id)
-        found = page(self._steps.of_run(run_id), asked, id_of=lambda step: step.id, place=lambda step: step.id)
+        found = page(self._steps.of_run(run_id), page_query, id_of=lambda step: step.id, place=lambda step: step.id)
         return [step.wire() for step in found]
 
     def usage(self, run_id: str) -> RunUsage:
@@ -152,11 +162,11 @@ class Runs:
         NotFound.
         """
         run = self._stored(run_id)
-        shown = RunUsage.of(shown_usage(run).usage)
+        usage = RunUsage.of(shown_usage(run).usage)
         if run.aws is not None:
-            shown.aws, shown.aws_cost, shown.aws_price_list_date = run.aws, cost_of(run.aws), PRICES_DATE
-        shown.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
-        return shown
+            usage.aws, usage.aws_cost, usage.aws_price_list_date = run.aws, cost_of(run.aws), PRICES_DATE
+        usage.summaries = UsageStatistics.of(run.summaries) if run.summaries != Usage() else None
+        return usage
 
     def metrics(self, run_id: str) -> RunMetrics:
         """The run's durations and counts. Raises: InvalidArgument, NotFound."""
@@ -206,15 +216,15 @@ class Runs:
 
     def _whose(self, query: RunQuery) -> Sequence[str]:
         """The agents whose runs are searched; empty means all agents. For a conversation, this is its agent."""
-        named = query.conversation_id or ""
-        head = self._conversations.head(named) if not query.agent_ids and is_id(named, "conv") else None
+        conversation_id = query.conversation_id or ""
+        head = self._conversations.head(conversation_id) if not query.agent_ids and is_id(conversation_id, "conv") else None
         return [head.agent_id] if head else query.agent_ids
 
     def _check_cursors(self, query: RunQuery) -> None:
         """Raises: NotFound if a cursor is not a run, or not a run of the requested agents."""
-        named = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
-        states = self._runs.get_many([cursor for cursor in named if is_id(cursor, "run")])
-        for cursor in named:
+        cursors = [cursor for cursor in (query.page.before, query.page.after) if cursor is not None]
+        states = self._runs.get_many([cursor for cursor in cursors if is_id(cursor, "run")])
+        for cursor in cursors:
             if cursor not in states or (query.agent_ids and states[cursor].run.agent_id not in query.agent_ids):
                 raise NotFound(f"There is no entry with the id {cursor} in this list.")
 
@@ -223,7 +233,7 @@ def _id_of(row: Item) -> str:
     return keys.last_part(str(row["sk"]))
 
 
-def _kept(row: Item, query: RunQuery) -> bool:
+def _passes(row: Item, query: RunQuery) -> bool:
     status = RunStatus(str(row["status"]))
     return (
         (not query.statuses or status in query.statuses)

@@ -83,7 +83,7 @@ class Steps:
                 self._stored(cursor)
         found = sought(
             self._all(query),
-            lambda step: _kept(step, query),
+            lambda step: _passes(step, query),
             limit=query.limit,
             most=MOST_READ,
             cursor="before" if _backwards(query) else "after",
@@ -94,7 +94,7 @@ class Steps:
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def usage(self, query: UsageQuery) -> UsageReport:
-        """The usage of steps by day, agent, key and model. It reads the newest 10,000 steps, and tells where it stopped.
+        """The usage of steps by day, agent, key and model. It reads the newest 10,000 steps, and returns the cursor at which it stopped.
 
         Raises: InvalidArgument where the time ends before it begins, NotFound for a cursor.
         """
@@ -103,10 +103,10 @@ class Steps:
         if query.before is not None:
             self._stored(query.before)
         high = min(filter(None, (query.before, _edge(query.end, last=True))), default=None)
-        read = list(islice(self._steps.walk_usage(IdRange(_edge(query.start), high), first=CHUNK), MOST_READ + 1))
-        rest = read[MOST_READ - 1].id if len(read) > MOST_READ else None
-        rows = usage_rows(step for step in read[:MOST_READ] if _reported(step, query))
-        return UsageReport(rows=rows, total=usage_total(rows), next=rest)
+        steps = list(islice(self._steps.walk_usage(IdRange(_edge(query.start), high), first=CHUNK), MOST_READ + 1))
+        next_cursor = steps[MOST_READ - 1].id if len(steps) > MOST_READ else None
+        rows = usage_rows(step for step in steps[:MOST_READ] if _reported(step, query))
+        return UsageReport(rows=rows, total=usage_total(rows), next=next_cursor)
 
     def metrics(self, step_id: str) -> StepMetrics:
         """The step's start times and durations in nanoseconds. Raises: NotFound."""
@@ -138,13 +138,13 @@ class Steps:
         conversation = step.conversation_id or step.agent_id or ""
         return self._messages.range(conversation, step.first_message, step.last_message, query)
 
-    def change_feedback(self, step_id: str, given: ModifyFeedback) -> Step:
+    def change_feedback(self, step_id: str, feedback: ModifyFeedback) -> Step:
         """Set or clear the step's feedback and tags. Fields that the request omits stay unchanged. Raises: NotFound."""
         step = self._stored(step_id)
-        if "feedback" in given.model_fields_set:
-            step.feedback = given.feedback
-        if given.tags is not None:
-            step.tags = given.tags
+        if "feedback" in feedback.model_fields_set:
+            step.feedback = feedback.feedback
+        if feedback.tags is not None:
+            step.tags = feedback.tags
         self._writer.write(self._steps.change(step))
         return step.wire()
 
@@ -182,7 +182,7 @@ def _reported(step: StepUsage, query: UsageQuery) -> bool:
     )
 
 
-def _kept(step: StoredStep, query: StepQuery) -> bool:
+def _passes(step: StoredStep, query: StepQuery) -> bool:
     return (
         (query.agent_id is None or step.agent_id == query.agent_id)
         and (query.model is None or step.model == query.model)

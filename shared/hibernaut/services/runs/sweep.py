@@ -43,15 +43,15 @@ logger = logging.getLogger(__name__)
 class Sweep:
     """Sweeps the overdue items of all tenants."""
 
-    def __init__(self, stores: Stores, host: Host, of: Callable[[str], TenantSweep]) -> None:
-        """`of` returns the sweep of a tenant."""
+    def __init__(self, stores: Stores, host: Host, sweep_of: Callable[[str], TenantSweep]) -> None:
+        """`sweep_of` returns the sweep of a tenant."""
         self._due = stores.due
         self._blob_collector = stores.blob_collector
         self._host = host
         idle = IdleAgents(stores, host.clock, host.rest_after) if host.rest_after else None
         old = OldMessages(stores, host.clock, host.retention) if host.retention else None
         self._rounds = [one for one in (idle, old) if one is not None]
-        self.of = of
+        self.of = sweep_of
 
     def run(self, *, everything: bool = False, time_left: TimeLeft | None = None) -> SweepResult:
         """Take up every overdue item. `everything`: take up every open item, as a host that runs alone does at its start.
@@ -59,37 +59,37 @@ class Sweep:
         `time_left` returns the seconds that the host has left: with less than `MARGIN`, the sweep stops, and the remaining items stay
         due for the next one.
         """
-        took: dict[Took, list[DueItem]] = {
+        outcomes: dict[Took, list[DueItem]] = {
             name: [] for name in ("started", "closed", "ended", "events", "schedules", "held", "left")
         }
         for page in self._due.pages(None if everything else self._now_ms(), PAGE):
             found = self._each(_take_up, _in_turn(page), time_left)
-            for name, items in took.items():
+            for name, items in outcomes.items():
                 items += [item for item, outcome in found if outcome == name]
             if sum(map(len, page)) > len(found):
                 break
-        if took["events"]:
-            self._host.event_delivery.start([item.key for item in took["events"]])
-        if took["schedules"]:
+        if outcomes["events"]:
+            self._host.event_delivery.start([item.key for item in outcomes["events"]])
+        if outcomes["schedules"]:
             now_ms = self._now_ms()
-            self._host.schedule_workers.start([item.key for item in took["schedules"] if item.due_ms <= now_ms])
+            self._host.schedule_workers.start([item.key for item in outcomes["schedules"] if item.due_ms <= now_ms])
         # These come last because a callback may be slow, and a deletion or the marking of older data may be large.
-        self._each(_clear_up, [item for item in took["ended"] if item.key.sk not in SLOW], time_left)
-        self._each(_clear_up, [item for item in took["ended"] if item.key.sk in SLOW], time_left)
+        self._each(_clear_up, [item for item in outcomes["ended"] if item.key.sk not in SLOW], time_left)
+        self._each(_clear_up, [item for item in outcomes["ended"] if item.key.sk in SLOW], time_left)
         if not _is_short(time_left):
             self._collect()
             for one in self._rounds:
                 self._go_round(one, time_left)
-        started, closed = len(took["started"]), len(took["closed"])
+        started, closed = len(outcomes["started"]), len(outcomes["closed"])
         if started or closed:
             logger.info("runs swept", extra={"started": started, "closed": closed})
         return SweepResult(started, closed)
 
     def restart_waiting(self, *, time_left: TimeLeft | None = None) -> SweepResult:
-        """Take up every open run that no worker holds and that is due or waits for its next restart, because an operator has mended what made
-        its executions fail. Other due work is left to `run`.
+        """Take up every open run that no worker holds and that is due or waits for its next restart, because an operator has repaired the cause of
+        its failed executions. Other due work is left to `run`.
         """
-        now_ms, took = self._now_ms(), list[Took]()
+        now_ms, outcomes = self._now_ms(), list[Took]()
 
         def act(sweep: TenantSweep, item: DueItem) -> Took:
             return sweep.take_up(item.key) if item.due_ms <= now_ms or sweep.waits(item.key) else "held"
@@ -97,10 +97,10 @@ class Sweep:
         for page in self._due.pages(None, PAGE):
             runs = [item for item in _in_turn(page) if item.key.sk == keys.RUN]
             found = self._each(act, runs, time_left)
-            took += [outcome for _, outcome in found]
+            outcomes += [outcome for _, outcome in found]
             if len(found) < len(runs):
                 break
-        return SweepResult(took.count("started"), took.count("closed"))
+        return SweepResult(outcomes.count("started"), outcomes.count("closed"))
 
     def _each(self, act: Act, items: Sequence[DueItem], time_left: TimeLeft | None) -> list[tuple[DueItem, Took]]:
         """Apply `act` to the items until less than `MARGIN` is left. Returns the handled items with their outcomes."""
@@ -114,16 +114,16 @@ class Sweep:
     def _tried(self, act: Act, item: DueItem) -> Took:
         """Apply `act` to one item. An error is logged, not raised, so that one unreadable item does not stop the sweep."""
         try:
-            took = act(self.of(keys.tenant_of(item.key.pk)), item)
+            outcome = act(self.of(keys.tenant_of(item.key.pk)), item)
         except Exception as error:  # noqa: BLE001  an unreadable record may raise any error
             fields = {"run_id": keys.last_part(item.key.pk), "error": type(error).__qualname__, "place": place_of(error)}
             logger.error("run could not be swept", extra=fields)
-            took = "left"
+            outcome = "left"
         now_ms = self._now_ms()
-        if took == "left" and item.due_ms <= now_ms:
+        if outcome == "left" and item.due_ms <= now_ms:
             with suppress(ConditionFailed, StoreUnavailable, TableError):
                 self._due.postpone(item, now_ms + POSTPONED_MS)
-        return took
+        return outcome
 
     def _collect(self) -> None:
         """Delete a batch of unreferenced blobs. An error is logged, not raised."""

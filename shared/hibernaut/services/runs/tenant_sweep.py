@@ -52,7 +52,7 @@ PROMPT_RESTARTS = 3
 LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
 Took = Literal["started", "closed", "ended", "events", "schedules", "held", "left"]
-"""What became of an item. "ended": `clear_up` must handle it. "events": it must be passed on. "schedules": it must be fired if it is due. "held": a worker holds the run. "left": nothing was done."""
+"""The outcome for an item. "ended": `clear_up` must handle it. "events": it must be passed on. "schedules": it must be fired if it is due. "held": a worker holds the run. "left": nothing was done."""
 
 
 logger = logging.getLogger(__name__)
@@ -66,14 +66,14 @@ class SweepResult(NamedTuple):
 
 
 class Continued(Protocol):
-    """Goes on with one piece of work."""
+    """Continues one piece of work."""
 
     def go_on(self, identifier: str, /) -> None:
         """Continue the work, as far as this attempt gets."""
 
 
 class LongWork(NamedTuple):
-    """What goes on with work that takes several sweeps: with batches of messages, migrations of templates, and erasures of persons."""
+    """The use cases that continue work of several sweeps: batches of messages, migrations of templates, and erasures of persons."""
 
     batches: Callable[[], Batches]
     migrations: Callable[[], Continued]
@@ -113,11 +113,11 @@ class TenantSweep:
         """
         state = self._stores.runs.get(run_id)
         place = keys.run(self._tenant, run_id)
-        prompt = state is not None and state.sweeps == after and state.restarts < PROMPT_RESTARTS
-        took = self.take_up(place) if prompt else "left"
-        if took == "ended":
+        is_prompt = state is not None and state.sweeps == after and state.restarts < PROMPT_RESTARTS
+        outcome = self.take_up(place) if is_prompt else "left"
+        if outcome == "ended":
             self.clear_up(place)
-        return SweepResult(int(took == "started"), int(took == "closed"))
+        return SweepResult(int(outcome == "started"), int(outcome == "closed"))
 
     def waits(self, place: Key) -> bool:
         """Whether the sweep has restarted the run before, and no worker has taken it since."""
@@ -125,8 +125,8 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Make the callback of an ended run, wake the run that waits for it and cancel those that it waited for, complete an import, continue the deletion of what a deleted
-        conversation or agent has left, go on with a batch of messages or the migration of a template, or mark agents of older data.
+        """Send the callback of an ended run, wake the run that waits for it and cancel those that it waited for, complete an import, continue the deletion of what a deleted
+        conversation or agent has left, continue a batch of messages or the migration of a template, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == keys.BUILD:
@@ -177,13 +177,13 @@ class TenantSweep:
             self._report(state)
             return "closed"
         token = self._host.ids.token()
-        counted = replace(state, sweeps=state.sweeps + 1, restarts=state.restarts + 1, token=token)
+        restarted = replace(state, sweeps=state.sweeps + 1, restarts=state.restarts + 1, token=token)
         try:
-            self._stores.writer.write(self._stores.runs.sweep(counted, self._now_ms() + pause_ms(state.restarts)), token=token)
+            self._stores.writer.write(self._stores.runs.sweep(restarted, self._now_ms() + pause_ms(state.restarts)), token=token)
         except ConditionFailed:
             return "left"
-        self._host.workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.{counted.sweeps}")
-        self._report(counted)
+        self._host.workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.{restarted.sweeps}")
+        self._report(restarted)
         return "started"
 
     def _is_hopeless(self, state: RunState) -> bool:
@@ -193,8 +193,8 @@ class TenantSweep:
 
     def _age(self, state: RunState) -> timedelta:
         """The time since the run's input was appended to its conversation, without the time in the queue."""
-        began = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
-        return self._host.clock.now() - began
+        started_at = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        return self._host.clock.now() - started_at
 
     def _report(self, state: RunState) -> None:
         """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old. A run that waited for

@@ -1,4 +1,4 @@
-"""Fires a schedule that is due, whoever notices: the clock of the process, a scheduler outside it, or the sweep.
+"""Fires a due schedule, for the clock of the process, a scheduler outside it, or the sweep.
 
 A message of a schedule is an ordinary message. Its run, its input, its idempotency marks, and the move of the schedule to its next time are one transaction, so an
 occurrence has exactly one run: of two workers one finds the schedule moved. The occurrence, that is the schedule and its nominal time, is the otid of the message as well.
@@ -40,7 +40,7 @@ TRIES = 20
 RUN_TYPE = "schedule"
 KEY_UNUSABLE: PauseReason = "key_unusable"
 Fired = Literal["fired", "failed", "early", "gone"]
-"""What became of an attempt to fire. "early": the schedule is not due, is paused or over, or another worker has fired it. "gone": there is no such schedule."""
+"""The result of an attempt to fire. "early": the schedule is not due, is paused or over, or another worker has fired it. "gone": there is no such schedule."""
 logger = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ class ScheduleFiring:
         return until_settled(attempt, f"CONFLICT: The schedule {schedule_id} keeps being changed.", tries=TRIES)
 
     def request(self, state: ScheduleState, name: str, key_id: str | None, *, retry: int = 0) -> ScheduleOutcome:
-        """Do now what a schedule does, beside its times. `name`: what identifies the request if it is sent again. Raises: as the action does; ConditionFailed if the
+        """Perform a schedule's action now, outside its times. `name` identifies the request if it is sent again. Raises: as the action does; ConditionFailed if the
         schedule changed meanwhile.
         """
         occurrence = Occurrence(name, self._host.clock.now())
@@ -111,43 +111,43 @@ class ScheduleFiring:
         missed = first_ms if at_ms > first_ms else None
         occurrence = Occurrence(f"{state.record.id}:{at_ms}", now, at_ms, missed)
         key_id, usable = self._parts.keys.acting(state.key_id, state.record.agent_id, now)
-        moved = replace(state, next_ms=calendar.next_after(timing, max(at_ms, until_ms), anchor), key_id=key_id)
+        next_state = replace(state, next_ms=calendar.next_after(timing, max(at_ms, until_ms), anchor), key_id=key_id)
         if not usable:
-            return self._paused(state, moved, occurrence)
+            return self._paused(state, next_state, occurrence)
         try:
-            after = self._act(state, moved, occurrence, key_id)
+            after = self._act(state, next_state, occurrence, key_id)
         except HibernautError as error:
-            return self._failed(state, moved, occurrence, error)
+            return self._failed(state, next_state, occurrence, error)
         fields = {"schedule_id": state.record.id, "agent_id": state.record.agent_id, "run_id": after.outcomes[0].run_id}
         late_ms = max(0, int(now.timestamp() * 1000) - at_ms)
         logger.info("schedule fired", extra={**fields, "outcome": after.outcomes[0].status, "late_ms": late_ms})
-        if after.outside and after.next_ms is not None and late_ms >= LOST_MS:  # the scheduler outside has lost it
+        if after.outside and after.next_ms is not None and late_ms >= LOST_MS:  # The external scheduler has lost the alarm.
             self._host.scheduler.put(self._stores.tenant, alarm_of(after.record, after.next_ms))
         return "fired"
 
     def _act(
-        self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence, key_id: str | None, retry: int = 0
+        self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, key_id: str | None, retry: int = 0
     ) -> ScheduleState:
-        """Perform the action, and write the state `moved` with its outcome; returns what was written."""
+        """Perform the action, and write the state `next_state` with its outcome; returns what was written."""
         match before.record.action:
             case "message":
-                return self._send(before, moved, occurrence, key_id, retry)
+                return self._send(before, next_state, occurrence, key_id, retry)
             case "compaction":
-                return self._compact(before, moved, occurrence, key_id)
+                return self._compact(before, next_state, occurrence, key_id)
             case "sleeptime":
-                return self._sleep(before, moved, occurrence, key_id)
+                return self._sleep(before, next_state, occurrence, key_id)
             case never:
                 assert_never(never)
 
     def _send(
-        self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence, key_id: str | None, retry: int
+        self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, key_id: str | None, retry: int
     ) -> ScheduleState:
         record, token = before.record, self._host.ids.token()
         written: list[ScheduleState] = []
 
-        def beside(run: StoredRun) -> Sequence[Change]:
+        def schedule_change(run: StoredRun) -> Sequence[Change]:
             status: OutcomeStatus = "queued" if run.status is RunStatus.CREATED else "accepted"
-            written[:] = [moved.noted(occurrence.outcome(status, run.id))]
+            written[:] = [next_state.noted(occurrence.outcome(status, run.id))]
             return self._store.change(before, written[0], token, occurrence.fired_at)
 
         sending = self._parts.sending()
@@ -161,12 +161,12 @@ class ScheduleFiring:
                 background=True,
                 callback_url=record.message.callback_url,
                 key_id=key_id,
-                beside=beside,
+                beside=schedule_change,
                 links=_links(before, occurrence),
             )
         )
         if accepted.attached:
-            written[:] = [moved.noted(occurrence.outcome("accepted", accepted.run_id))]
+            written[:] = [next_state.noted(occurrence.outcome("accepted", accepted.run_id))]
             # The run is this occurrence's, though the schedule has not moved: its item was restored.
             if occurrence.at_ms is not None:
                 self._write(before, written[0], occurrence.fired_at)
@@ -177,17 +177,21 @@ class ScheduleFiring:
         if not accepted.attached and not accepted.waits:
             self._parts.sending().start(accepted.run_id)
 
-    def _sleep(self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence, key_id: str | None) -> ScheduleState:
+    def _sleep(
+        self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, key_id: str | None
+    ) -> ScheduleState:
         """Start the sleep-time runs, then move on: the group recognises the occurrence if a worker dies in between."""
         name = occurrence.name if occurrence.at_ms is not None else f"{occurrence.name}:{self._host.ids.token()}"
         runs = self._parts.sleeptime().start(before.record.group_id or "", name, key_id=key_id)
-        after = moved.noted(occurrence.outcome("accepted", runs[0]) if runs else occurrence.outcome("completed"))
+        after = next_state.noted(occurrence.outcome("accepted", runs[0]) if runs else occurrence.outcome("completed"))
         self._write(before, after, occurrence.fired_at)
         return after
 
-    def _compact(self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence, key_id: str | None) -> ScheduleState:
-        """Claim the occurrence, then compact: a worker that dies meanwhile leaves the outcome "started", and nobody compacts again."""
-        self._write(before, moved.noted(occurrence.outcome("started")), occurrence.fired_at)
+    def _compact(
+        self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, key_id: str | None
+    ) -> ScheduleState:
+        """Claim the occurrence, then compact: a worker that dies meanwhile leaves the outcome "started", and no other worker compacts again."""
+        self._write(before, next_state.noted(occurrence.outcome("started")), occurrence.fired_at)
         error: HibernautError | None = None
         try:
             self._parts.compactions().on_request(before.record.agent_id, key_id=key_id)
@@ -197,18 +201,18 @@ class ScheduleFiring:
         for _ in range(TRIES):
             state = self._store.get(before.record.id, occurrence.fired_at)
             if state is None:
-                return moved.noted(outcome)
-            told = tuple(outcome if _same(each, outcome) else each for each in state.outcomes)
+                return next_state.noted(outcome)
+            outcomes = tuple(outcome if _same(each, outcome) else each for each in state.outcomes)
             try:
-                self._write(state, replace(state, outcomes=told), occurrence.fired_at)
+                self._write(state, replace(state, outcomes=outcomes), occurrence.fired_at)
             except ConditionFailed:
                 continue
             break
-        return moved.noted(outcome)
+        return next_state.noted(outcome)
 
-    def _paused(self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence) -> Fired:
+    def _paused(self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence) -> Fired:
         """Pause a schedule whose key may no longer act."""
-        told = occurrence.outcome("failed").model_copy(
+        failure = occurrence.outcome("failed").model_copy(
             update={
                 "error": OutcomeError(
                     code=KEY_UNUSABLE, message=f"The API key {before.key_id} of the schedule is revoked, expired or too narrow."
@@ -216,13 +220,15 @@ class ScheduleFiring:
             }
         )
         self._write(
-            before, replace(moved, next_ms=None, paused=KEY_UNUSABLE, key_id=before.key_id).noted(told), occurrence.fired_at
+            before,
+            replace(next_state, next_ms=None, paused=KEY_UNUSABLE, key_id=before.key_id).noted(failure),
+            occurrence.fired_at,
         )
         self._host.scheduler.delete(self._stores.tenant, before.record.id)
         logger.warning("schedule paused", extra={"schedule_id": before.record.id, "reason": KEY_UNUSABLE})
         return "failed"
 
-    def _failed(self, before: ScheduleState, moved: ScheduleState, occurrence: Occurrence, error: HibernautError) -> Fired:
+    def _failed(self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, error: HibernautError) -> Fired:
         """Note a refused occurrence, and move on. Raises: the error itself if it may pass by waiting."""
         if isinstance(error, Unavailable) or type(error) is Conflict:
             raise error
@@ -230,7 +236,7 @@ class ScheduleFiring:
             self._stores.writer.write(*self._store.delete(before))
             self._host.scheduler.delete(self._stores.tenant, before.record.id)
             return "gone"
-        self._write(before, moved.noted(occurrence.outcome("failed", error=error)), occurrence.fired_at)
+        self._write(before, next_state.noted(occurrence.outcome("failed", error=error)), occurrence.fired_at)
         logger.warning("schedule failed", extra={"schedule_id": before.record.id, "code": error.code})
         return "failed"
 
@@ -247,9 +253,11 @@ def _links(state: ScheduleState, occurrence: Occurrence) -> JsonObject:
 
 def _body(state: ScheduleState, occurrence: Occurrence) -> LettaAsyncRequest:
     message = state.record.message
-    named = occurrence.at_ms is not None
+    identified = occurrence.at_ms is not None
     return LettaAsyncRequest(
-        messages=[_message(one, _otid(occurrence.name, place) if named else None) for place, one in enumerate(message.messages)],
+        messages=[
+            _message(one, _otid(occurrence.name, place) if identified else None) for place, one in enumerate(message.messages)
+        ],
         max_steps=message.max_steps or DEFAULT_MAX_STEPS,
         include_return_message_types=message.include_return_message_types,
         when_busy="queue",

@@ -36,8 +36,8 @@ class FiringWorker:
 
     def run(self, places: Sequence[Key], *, time_left: Callable[[], float]) -> FiringResult:
         """Fire the schedules at these places that are due."""
-        done = in_parallel(THREADS, self._fired, places, until=lambda: time_left() < MARGIN)
-        return FiringResult(done.count("fired"), len(places) - len(done) + done.count("left"))
+        results = in_parallel(THREADS, self._fired, places, until=lambda: time_left() < MARGIN)
+        return FiringResult(results.count("fired"), len(places) - len(results) + results.count("left"))
 
     def _fired(self, place: Key) -> str:
         tenant, schedule_id = keys.tenant_of(place.pk), keys.last_part(place.pk)

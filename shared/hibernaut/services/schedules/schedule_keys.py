@@ -1,4 +1,4 @@
-"""For whom a schedule acts: the API key that created it, or the one that took its place by a rotation."""
+"""The API key for which a schedule acts: the key that created it, or its successor after a rotation."""
 
 from __future__ import annotations
 

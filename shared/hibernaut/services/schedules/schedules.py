@@ -85,8 +85,8 @@ class Schedules:
             updated_at=now,
             anchored_at=now,
         )
-        of_tenant = self._check_room(agent_id)
-        outside = of_tenant < self._scheduler.most and self._scheduler.takes(alarm_of(record, next_ms))
+        count = self._check_room(agent_id)
+        outside = count < self._scheduler.most and self._scheduler.takes(alarm_of(record, next_ms))
         state, token = ScheduleState(record, next_ms=next_ms, outside=outside, key_id=key_id), self._ids.token()
         try:
             self._stores.writer.write(*self._store.create(state, token), token=token)
@@ -113,20 +113,20 @@ class Schedules:
 
     def _shown(self, states: Sequence[ScheduleState], newest: int) -> list[Schedule]:
         """The schedules, with the runs of so many of each one's newest outcomes."""
-        wanted = [one.run_id for state in states for one in state.outcomes[:newest] if one.run_id]
-        runs = self._stores.runs.get_many(list(dict.fromkeys(wanted))) if wanted else {}
+        run_ids = [one.run_id for state in states for one in state.outcomes[:newest] if one.run_id]
+        runs = self._stores.runs.get_many(list(dict.fromkeys(run_ids))) if run_ids else {}
         return [shown(state, runs) for state in states]
 
     def update(self, schedule_id: str, agent_id: str, request: UpdateSchedule, key_id: str | None) -> Schedule:
         """Apply the fields that were sent. A new time also ends an earlier end. From now on the schedule acts for the key. Raises: NotFound, Unprocessable, Conflict."""
-        sent = request.model_dump(include=request.model_fields_set & set(ScheduleMessages.model_fields))
+        message_fields = request.model_dump(include=request.model_fields_set & set(ScheduleMessages.model_fields))
         if request.messages is None:
-            sent.pop("messages", None)
+            message_fields.pop("messages", None)
 
-        def after(before: ScheduleState, now: datetime, now_ms: int) -> ScheduleState:
-            if before.record.action != "message" and sent.get("messages"):
+        def apply(before: ScheduleState, now: datetime, now_ms: int) -> ScheduleState:
+            if before.record.action != "message" and message_fields.get("messages"):
                 raise Unprocessable(f"A schedule with the action {before.record.action} sends no messages.")
-            message = ScheduleMessages(**{**before.record.message.model_dump(), **sent})
+            message = ScheduleMessages(**{**before.record.message.model_dump(), **message_fields})
             record = before.record.model_copy(update={"message": message, "updated_at": now})
             if request.schedule is None:
                 return replace(before, record=record, key_id=key_id)
@@ -135,7 +135,7 @@ class Schedules:
             outside = before.outside and self._scheduler.takes(alarm_of(record, first))
             return replace(before, record=record, key_id=key_id, outside=outside, next_ms=None if before.paused else first)
 
-        (one,) = self._shown([self._changed(schedule_id, agent_id, after)], MOST_OUTCOMES)
+        (one,) = self._shown([self._changed(schedule_id, agent_id, apply)], MOST_OUTCOMES)
         return one
 
     def pause(self, schedule_id: str, agent_id: str) -> Schedule:
@@ -194,14 +194,14 @@ class Schedules:
     def _changed(self, schedule_id: str, agent_id: str, after: _After) -> ScheduleState:
         def attempt() -> ScheduleState:
             before, now = self._stored(schedule_id, agent_id), self._clock.now()
-            changed, token = after(before, now, _ms(now)), self._ids.token()
-            if changed is before:
+            updated, token = after(before, now, _ms(now)), self._ids.token()
+            if updated is before:
                 return before
-            if before.over and not changed.over:
+            if before.over and not updated.over:
                 self._check_room(agent_id)
-            self._stores.writer.write(*self._store.change(before, changed, token, now), token=token)
-            self._set_alarm(changed, before=before.outside)
-            return changed
+            self._stores.writer.write(*self._store.change(before, updated, token, now), token=token)
+            self._set_alarm(updated, before=before.outside)
+            return updated
 
         return until_settled(attempt, _busy(schedule_id))
 
@@ -230,10 +230,10 @@ class Schedules:
         if self._scheduler.put(self._tenant, alarm_of(state.record, state.next_ms)):
             return
         now, token = self._clock.now(), self._ids.token()
-        written = self._store.get(state.record.id, now)
-        if written is not None and written.next_ms == state.next_ms:
-            with suppress(ConditionFailed):  # whoever has changed it has set its alarm
-                change = self._store.change(written, replace(written, outside=False), token, now)
+        stored = self._store.get(state.record.id, now)
+        if stored is not None and stored.next_ms == state.next_ms:
+            with suppress(ConditionFailed):  # The other writer has set the alarm.
+                change = self._store.change(stored, replace(stored, outside=False), token, now)
                 self._stores.writer.write(*change, token=token)
 
 
@@ -257,9 +257,9 @@ def shown(state: ScheduleState, runs: Mapping[str, RunState]) -> Schedule:
 
 
 def _ended(outcome: ScheduleOutcome, state: RunState | None) -> ShownOutcome:
-    """An outcome with how its run is, or how it ended."""
-    ended = {"run_status": state.run.status, "stop_reason": state.run.stop_reason} if state else {}
-    return ShownOutcome.model_validate({**dict(outcome), **ended})
+    """An outcome with the status of its run, and the stop reason if the run has ended."""
+    run_fields = {"run_status": state.run.status, "stop_reason": state.run.stop_reason} if state else {}
+    return ShownOutcome.model_validate({**dict(outcome), **run_fields})
 
 
 def _check_action(request: CreateSchedule) -> None:

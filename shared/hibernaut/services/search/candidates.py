@@ -46,62 +46,64 @@ class Candidates:
         )
 
 
-def gathered(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]) -> Candidates:
+def gathered(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery, waiting: Sequence[IndexDocument]) -> Candidates:
     """The candidates from the index of a space and from the documents that are pending for it. Raises: IndexAsleep."""
-    wanted = terms(asked.text or "")
-    tail = scan(wanted, ((each.id, each.text) for each in waiting) if wanted else ())
+    query_terms = terms(query.text or "")
+    tail = scan(query_terms, ((each.id, each.text) for each in waiting) if query_terms else ())
     names = {each.id for each in waiting}
-    asked = asked.model_copy(update={"beside": tail.counts})
-    found = index.search(space.name, asked)
-    vector, compared = _by_meaning(found, space, asked, waiting)
-    lexical = dict(_by_words(found, tail, wanted, names)) if wanted else {}
-    unseen = {hit.id for hit in found.lexical if asked.vector is None or not hit.embedded} | (names - compared)
-    for name in _other_spaces(index, space, asked) if wanted else ():
-        others = index.search(name, asked.model_copy(update={"vector": None}))
-        fresh = {each: score for each, score in _by_words(others, None, wanted, names) if each not in lexical}
+    query = query.model_copy(update={"beside": tail.counts})
+    result = index.search(space.name, query)
+    vector, compared_ids = _by_meaning(result, space, query, waiting)
+    lexical = dict(_by_words(result, tail, query_terms, names)) if query_terms else {}
+    unseen = {hit.id for hit in result.lexical if query.vector is None or not hit.embedded} | (names - compared_ids)
+    for name in _other_spaces(index, space, query) if query_terms else ():
+        other_result = index.search(name, query.model_copy(update={"vector": None}))
+        fresh = {each: score for each, score in _by_words(other_result, None, query_terms, names) if each not in lexical}
         lexical |= fresh
         unseen |= fresh.keys()
-    missed = asked.text is None and len(compared) < len(names)
+    missed = query.text is None and len(compared_ids) < len(names)
     return Candidates(tuple(lexical.items()), tuple(vector), frozenset(unseen), missed)
 
 
-def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, asked: IndexQuery) -> Iterable[str]:
+def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery) -> Iterable[str]:
     """The other spaces that a lexical search includes: WORDS, which holds what was indexed without an embedder.
 
     All spaces if the place has no embedder now, and for messages: a message stays in the space of the embedding model that was
     the default when it was indexed.
     """
     names = [name for name in index.spaces() if name != space.name]
-    return [name for name in names if name == WORDS] if space.embedder is not None and asked.kind != "message" else names
+    return [name for name in names if name == WORDS] if space.embedder is not None and query.kind != "message" else names
 
 
-def _by_words(found: IndexFound, tail: Scan[str] | None, wanted: Sequence[str], names: Iterable[str]) -> list[tuple[str, float]]:
+def _by_words(
+    result: IndexFound, tail: Scan[str] | None, query_terms: Sequence[str], names: Iterable[str]
+) -> list[tuple[str, float]]:
     """The lexical hits of the index and of the pending documents in one list. `names`: ids of the pending documents; the index
     may hold older versions of them, which are left out.
     """
-    waits = frozenset(names)
-    counts = [found.counts] if tail is None else [found.counts, tail.counts]
-    weights = rarities(wanted, *counts)
-    hits = [(hit.id, hit.score) for hit in found.lexical if hit.id not in waits]
+    pending_ids = frozenset(names)
+    counts = [result.counts] if tail is None else [result.counts, tail.counts]
+    weights = rarities(query_terms, *counts)
+    hits = [(hit.id, hit.score) for hit in result.lexical if hit.id not in pending_ids]
     hits += tail.scored(weights) if tail is not None else []
     return shares(hits, sum(weights.values()))
 
 
 def _by_meaning(
-    found: IndexFound, space: EmbeddingSpace, asked: IndexQuery, waiting: Sequence[IndexDocument]
+    result: IndexFound, space: EmbeddingSpace, query: IndexQuery, pending: Sequence[IndexDocument]
 ) -> tuple[list[tuple[str, float]], set[str]]:
     """The vector hits of the index and of the pending documents in one list, and the ids of the pending documents that were
     compared.
     """
-    if asked.vector is None or space.embedder is None:
+    if query.vector is None or space.embedder is None:
         return [], set()
-    newest = sorted(waiting, key=lambda document: document.created_at, reverse=True)
-    if asked.text is not None and len(newest) > EMBEDDED_TAIL:
+    newest = sorted(pending, key=lambda document: document.created_at, reverse=True)
+    if query.text is not None and len(newest) > EMBEDDED_TAIL:
         newest = []
-    near = _compared(space, asked.vector, newest[:EMBEDDED_TAIL])
-    compared = {each for each, _ in near}
-    near += [(hit.id, hit.score) for hit in found.vector if hit.id not in compared]
-    return spread(near), compared
+    near = _compared(space, query.vector, newest[:EMBEDDED_TAIL])
+    compared_ids = {each for each, _ in near}
+    near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
+    return spread(near), compared_ids
 
 
 def _compared(space: EmbeddingSpace, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:

@@ -125,71 +125,73 @@ class HybridSearch:
         self._sources = sources
         self._outage = outage
 
-    def messages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Message]:
+    def messages(self, scope: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Message]:
         """Search messages. At most `limit` hits. Index and embedder errors appear as flags of the result and are not raised."""
-        return self._searched(where, query, mode, limit)  # type: ignore[return-value]  # `kind` says which records
+        return self._searched(scope, query, mode, limit)  # type: ignore[return-value]  # `kind` determines the type of the records
 
-    def passages(self, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Passage]:
+    def passages(self, scope: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = 10) -> SearchResult[Passage]:
         """Search the passages of archives, or the pieces of files. At most `limit` hits; errors as for `messages`."""
-        return self._searched(where, query, mode, limit)  # type: ignore[return-value]
+        return self._searched(scope, query, mode, limit)  # type: ignore[return-value]
 
-    def _searched(self, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
+    def _searched(self, scope: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
         query = query[:LONGEST_QUERY]
-        if not query.strip() or where.places == ():
+        if not query.strip() or scope.places == ():
             return SearchResult()
         if self._index is None:
-            return self._walked(where, query, limit, asleep=False)
+            return self._walked(scope, query, limit, asleep=False)
         try:
-            searched = self._asked(self._index, where, query, mode, limit)
+            result = self._search_index(self._index, scope, query, mode, limit)
         except IndexAsleep:
             self._outage.asleep()
-            return self._walked(where, query, limit, asleep=True)
+            return self._walked(scope, query, limit, asleep=True)
         self._outage.awake()
-        return searched
+        return result
 
-    def _asked(self, index: MemoryIndex, where: SearchScope, query: str, mode: SearchMode, limit: int) -> SearchResult[Record]:
+    def _search_index(
+        self, index: MemoryIndex, scope: SearchScope, query: str, mode: SearchMode, limit: int
+    ) -> SearchResult[Record]:
         before = self._stores.unindexed.building()
-        tail = self._tail(where)
+        tail = self._tail(scope)
         found, words_only = Candidates(), mode != "fts"
-        for space, places in self._sources.spaces_of(where.kind, where.places):
+        for space, places in self._sources.spaces_of(scope.kind, scope.places):
             vector = None if mode == "fts" else _embedded(space, query)
             words_only = words_only and vector is None
             text = None if mode == "vector" and vector is not None else query
-            asked = _asked(self._stores.tenant, where, places, text, vector, max(CANDIDATES, 2 * limit))
-            waiting = [each for each in tail.documents.values() if places is None or each.place in places]
-            found = found.with_those(gathered(index, space, asked, waiting))
+            index_query = _index_query(self._stores.tenant, scope, places, text, vector, max(CANDIDATES, 2 * limit))
+            pending = [each for each in tail.documents.values() if places is None or each.place in places]
+            found = found.with_those(gathered(index, space, index_query, pending))
         ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
-        hits = self._records(where, ranked, limit)
+        hits = self._records(scope, ranked, limit)
         incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building() != before
         return SearchResult(hits, incomplete=incomplete, words_only=words_only)
 
-    def _tail(self, where: SearchScope) -> _Tail:
+    def _tail(self, scope: SearchScope) -> _Tail:
         """The documents behind pending pointers that pass the filters."""
-        if where.places is None:
-            pointers = self._stores.unindexed.new(where.kind, TAIL + 1)
+        if scope.places is None:
+            pointers = self._stores.unindexed.new(scope.kind, TAIL + 1)
             cut = len(pointers) > TAIL
         else:
-            lists = self._stores.unindexed.of(where.places, TAIL + 1)
+            lists = self._stores.unindexed.of(scope.places, TAIL + 1)
             cut = any(len(each) > TAIL for each in lists)
             pointers = [pointer for each in lists for pointer in each[:TAIL]]
         found = dict[str, IndexDocument]()
-        counted = 0
-        for pointer in _together(where.kind, pointers):
-            cut = cut or counted + len(pointer.ids) > TAIL_RECORDS
-            newest = pointer.ids[: TAIL_RECORDS - counted]
-            counted += len(newest)
+        count = 0
+        for pointer in _together(scope.kind, pointers):
+            cut = cut or count + len(pointer.ids) > TAIL_RECORDS
+            newest = pointer.ids[: TAIL_RECORDS - count]
+            count += len(newest)
             documents = self._sources.read(replace(pointer, ids=newest)).documents
-            found |= {each.id: each for each in documents if fits(each, where)}
+            found |= {each.id: each for each in documents if fits(each, scope)}
         return _Tail(found, cut)
 
-    def _records(self, where: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
+    def _records(self, scope: SearchScope, ranked: Sequence[Ranked], limit: int) -> tuple[SearchHit[Record], ...]:
         """The current records of the best hits. Reads further candidates only if some of the best were deleted."""
         found: list[SearchHit[Record]] = []
         for start in range(0, len(ranked), limit):
-            some = ranked[start : start + limit]
-            records = self._read(where.kind, some)
+            batch = ranked[start : start + limit]
+            records = self._read(scope.kind, batch)
             found += [
-                SearchHit(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in some if hit.id in records
+                SearchHit(records[hit.id], hit.score, hit.lexical_rank, hit.vector_rank) for hit in batch if hit.id in records
             ]
             if len(found) >= limit:
                 break
@@ -198,20 +200,20 @@ class HybridSearch:
     def _read(self, kind: Kind, ranked: Sequence[Ranked]) -> dict[str, Record]:
         by_place: dict[str, list[str]] = {}
         for hit in ranked:
-            within, record_id = place_of(hit.id)
-            by_place.setdefault(within, []).append(record_id)
+            container, record_id = place_of(hit.id)
+            by_place.setdefault(container, []).append(record_id)
         return {
-            name_of(within, record_id): record
-            for within, ids in by_place.items()
-            for record_id, record in self._sources.records(kind, within, ids).items()
+            name_of(container, record_id): record
+            for container, ids in by_place.items()
+            for record_id, record in self._sources.records(kind, container, ids).items()
         }
 
-    def _walked(self, where: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
+    def _walked(self, scope: SearchScope, query: str, limit: int, *, asleep: bool) -> SearchResult[Record]:
         """Search by words in the newest records of the table."""
-        records, cut = self._sources.newest(where.kind, where.places, WALKED)
-        documents = [(record, document) for record, document in records if document is not None and fits(document, where)]
-        found = best(query, ((record, document.text) for record, document in documents), limit)
-        hits = tuple(SearchHit(record, score, rank) for rank, (record, score) in enumerate(found, 1))
+        records, cut = self._sources.newest(scope.kind, scope.places, WALKED)
+        documents = [(record, document) for record, document in records if document is not None and fits(document, scope)]
+        ranked = best(query, ((record, document.text) for record, document in documents), limit)
+        hits = tuple(SearchHit(record, score, rank) for rank, (record, score) in enumerate(ranked, 1))
         return SearchResult(hits, incomplete=cut, asleep=asleep, words_only=True)
 
 
@@ -224,34 +226,34 @@ def _together(kind: Kind, pointers: Sequence[Pointer]) -> list[Pointer]:
     return [replace(some[0], ids=tuple(one for pointer in some for one in reversed(pointer.ids))) for some in found.values()]
 
 
-def fits(document: IndexDocument, where: SearchScope) -> bool:
+def fits(document: IndexDocument, scope: SearchScope) -> bool:
     """Whether a document passes the filters, by the same rules as in the index."""
     tags = set(document.tags)
-    tagged = not where.tags or (set(where.tags) <= tags if where.tag_match == "all" else bool(tags & set(where.tags)))
+    tagged = not scope.tags or (set(scope.tags) <= tags if scope.tag_match == "all" else bool(tags & set(scope.tags)))
     return (
         tagged
-        and (where.reach is None or where.reach.holds(document))
-        and (not where.file_ids or document.file_id in where.file_ids)
-        and (not where.roles or document.role in where.roles)
-        and (where.start is None or document.created_at >= where.start)
-        and (where.end is None or document.created_at <= where.end)
+        and (scope.reach is None or scope.reach.holds(document))
+        and (not scope.file_ids or document.file_id in scope.file_ids)
+        and (not scope.roles or document.role in scope.roles)
+        and (scope.start is None or document.created_at >= scope.start)
+        and (scope.end is None or document.created_at <= scope.end)
     )
 
 
-def _asked(
-    tenant: str, where: SearchScope, places: Sequence[str] | None, text: str | None, vector: Vector | None, limit: int
+def _index_query(
+    tenant: str, scope: SearchScope, places: Sequence[str] | None, text: str | None, vector: Vector | None, limit: int
 ) -> IndexQuery:
     return IndexQuery(
         tenant=tenant,
-        kind=where.kind,
+        kind=scope.kind,
         places=None if places is None else tuple(places),
-        reach=where.reach,
-        file_ids=where.file_ids,
-        roles=where.roles,
-        tags=where.tags,
-        tag_match=where.tag_match,
-        start=where.start,
-        end=where.end,
+        reach=scope.reach,
+        file_ids=scope.file_ids,
+        roles=scope.roles,
+        tags=scope.tags,
+        tag_match=scope.tag_match,
+        start=scope.start,
+        end=scope.end,
         text=text,
         vector=vector,
         limit=min(limit, 1000),

@@ -3,7 +3,7 @@ this.
 
 New records are indexed first. Pointers that only lack vectors follow when the queue holds nothing else and no upload is being
 stored. Texts that an embedder refused are retried at the start, and from time to time when the worker is idle. If the index is
-asleep or the embedder is unreachable, the worker pauses and retries. Nothing is lost, because the pointers stand in the table.
+asleep or the embedder is unreachable, the worker pauses and retries. Nothing is lost, because the pointers remain in the table.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class IndexPollWorker:
         gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`tenants` returns the tenants whose pointers are indexed; each scan of the table asks it. `storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
+        """`tenants` returns the tenants whose pointers are indexed; each scan of the table calls it. `storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
         `GATHER`.
         """
         self._indexing = indexing
@@ -79,7 +79,7 @@ class IndexPollWorker:
 
     def drain(self) -> bool:
         """Index all pending pointers on the caller's thread. False: a pointer could not be indexed."""
-        self._queue.look(again=True)
+        self._queue.look(retry=True)
         while batch := self._next():
             if not self._take(batch):
                 return False
@@ -104,7 +104,7 @@ class IndexPollWorker:
                 if not self._queue.wait(self._look, self._gather) and leads:
                     idle += 1
                     self._queue.look()
-            except Exception as error:  # noqa: BLE001  the thread ends here; what it could not read waits for the next try
+            except Exception as error:  # noqa: BLE001  the thread ends here; unread work waits for the next attempt
                 logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
                 self._stopping.wait(REST)
 
@@ -118,13 +118,13 @@ class IndexPollWorker:
 
     def _take(self, batch: Sequence[Pointer]) -> bool:
         """Index a batch; whether every pointer of it was indexed."""
-        left: Sequence[Key] = [pointer.key for pointer in batch]
+        failed: Sequence[Key] = [pointer.key for pointer in batch]
         try:
-            told = by_tenant((pointer.key, {}) for pointer in batch)
-            left = [key for tenant, own in told.items() for key in self._indexing.of(tenant).take(own).left]
+            by_tenant_keys = by_tenant((pointer.key, {}) for pointer in batch)
+            failed = [key for tenant, own in by_tenant_keys.items() for key in self._indexing.of(tenant).take(own).left]
         finally:
-            self._queue.settle(batch, left)
-        return not left
+            self._queue.settle(batch, failed)
+        return not failed
 
 
 def _step_back() -> None:

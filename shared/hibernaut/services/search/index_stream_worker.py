@@ -35,31 +35,35 @@ class IndexStreamWorker:
         self._indexing = indexing
         self._clock = clock
 
-    def take(self, told: Iterable[tuple[Key, Item | None]], *, time_left: Callable[[], float]) -> IndexedBatch:
+    def take(self, items: Iterable[tuple[Key, Item | None]], *, time_left: Callable[[], float]) -> IndexedBatch:
         """Index the records that these stream items point to, until the time left (in seconds) is too short or the index is
         asleep.
         """
-        pointers = by_tenant(told)
-        waiting = [(whose, own[at : at + TOGETHER]) for whose, own in pointers.items() for at in range(0, len(own), TOGETHER)]
-        done, left, asleep = 0, list[Key](), False
-        while waiting and not asleep and time_left() >= NEEDED_SECONDS:
-            (tenant, some), *waiting = waiting
-            taken = self._indexing.of(tenant).take(some)
-            done, asleep = done + taken.done, taken.asleep
-            left += taken.left
-        left += [key for _, some in waiting for key, _ in some]
-        return IndexedBatch(done, tuple(left), asleep)
+        pointers = by_tenant(items)
+        batches = [
+            (tenant_name, own[start : start + TOGETHER])
+            for tenant_name, own in pointers.items()
+            for start in range(0, len(own), TOGETHER)
+        ]
+        indexed, remaining, is_asleep = 0, list[Key](), False
+        while batches and not is_asleep and time_left() >= NEEDED_SECONDS:
+            (tenant, batch), *batches = batches
+            result = self._indexing.of(tenant).take(batch)
+            indexed, is_asleep = indexed + result.done, result.asleep
+            remaining += result.left
+        remaining += [key for _, batch in batches for key, _ in batch]
+        return IndexedBatch(indexed, tuple(remaining), is_asleep)
 
     def take_all_again(self, tenants: Sequence[str], *, time_left: Callable[[], float]) -> IndexedBatch:
         """Call `take_again` for one tenant after the other, until the index does not answer."""
-        together = IndexedBatch(0)
+        total = IndexedBatch(0)
         for tenant in tenants:
-            taken = self.take_again(tenant, time_left=time_left)
-            oldest_ms = max(together.oldest_ms, taken.oldest_ms)
-            together = IndexedBatch(together.done + taken.done, together.left + taken.left, taken.asleep, oldest_ms)
-            if taken.asleep:
+            result = self.take_again(tenant, time_left=time_left)
+            oldest_ms = max(total.oldest_ms, result.oldest_ms)
+            total = IndexedBatch(total.done + result.done, total.left + result.left, result.asleep, oldest_ms)
+            if result.asleep:
                 break
-        return together
+        return total
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
         """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused. Doubles of
@@ -68,14 +72,14 @@ class IndexStreamWorker:
         now = self._clock.now()
         indexing = self._indexing.of(tenant)
         found = indexing.unindexed.everywhere(MOST)
-        standing = {one.key: one for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))}
-        taken = self.take([(key, {}) for key in standing], time_left=time_left)
-        if not taken.asleep:
+        pointers = {one.key: one for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))}
+        result = self.take([(key, {}) for key in pointers], time_left=time_left)
+        if not result.asleep:
             indexing.ask_again(going=lambda: time_left() >= NEEDED_SECONDS)
-            if taken.done and time_left() >= NEEDED_SECONDS:
+            if result.done and time_left() >= NEEDED_SECONDS:
                 indexing.collect_doubles()
-        oldest = max((_wait(standing[key], now) for key in taken.left), default=timedelta())
-        return replace(taken, oldest_ms=max(0, oldest // timedelta(milliseconds=1)))
+        oldest = max((_wait(pointers[key], now) for key in result.left), default=timedelta())
+        return replace(result, oldest_ms=max(0, oldest // timedelta(milliseconds=1)))
 
 
 def _young(pointer: Pointer, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Wakes an index that sleeps before anyone asks it: a request is sent ahead when a run begins whose agent can search.
+"""Wakes a sleeping index before its first query: a request is sent ahead when a run begins whose agent can search.
 
 The first answer of a sleeping collection takes 10 to 30 seconds, and a model's first answer takes a few, so the tool call that follows finds it
 awake, or nearly. Until then searches go by words in the table. The request has a thread of its own: nothing waits for it, and nothing

@@ -2,7 +2,7 @@
 pointers.
 
 Indexing is idempotent by the names and versions of the documents: a pointer may be processed twice, late, or by two workers at
-once. Beside an index that shows late what was written, they stay until it does (`late_visibility`). If the index is asleep or the
+once. With an index that shows writes late, the pointers stay until the writes are visible (`late_visibility`). If the index is asleep or the
 embedder is unreachable, the pointers stay: searches find their records in the table, and the next pass indexes them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and
 the pointers change to the state AGAIN: a later pass embeds the records when the embedder works again, and nothing waits for it.
 """
@@ -87,32 +87,32 @@ class Indexing:
         self._sources = sources
         self._refusals = refusals
 
-    def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
+    def take(self, items: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         """Index the records that these change-stream items point to.
 
         Skips items that are no pointers, pointers that no longer stand in the table, pointers in the state AGAIN, and those whose
         records the index does not show yet. If the index is asleep, the remaining pointers are not tried. Index and embedder errors
         end in the result and are not raised.
         """
-        named = [key for key, new in told if new is not None and keys.is_unindexed(key)]
-        standing = [pointer for pointer in self.unindexed.standing(named) if pointer.state != "AGAIN"]
-        groups = _groups(pointer for pointer in standing if not self._visibility.pending(pointer))
-        left: list[Key] = []
-        done = 0
+        pointer_keys = [key for key, new in items if new is not None and keys.is_unindexed(key)]
+        pointers = [pointer for pointer in self.unindexed.standing(pointer_keys) if pointer.state != "AGAIN"]
+        groups = _groups(pointer for pointer in pointers if not self._visibility.pending(pointer))
+        failed: list[Key] = []
+        indexed = 0
         for number, group in enumerate(groups):
             try:
                 changes = self._brought(group)
             except IndexAsleep as error:
                 _not_yet(group, error)
-                rest = [pointer.key for later in groups[number:] for pointer in later]
-                return IndexedBatch(done, (*left, *rest), asleep=True)
+                remaining = [pointer.key for later in groups[number:] for pointer in later]
+                return IndexedBatch(indexed, (*failed, *remaining), asleep=True)
             except (EmbedderFailed, ValueError) as error:
                 _not_yet(group, error)
-                left += [pointer.key for pointer in group]
+                failed += [pointer.key for pointer in group]
             else:
                 self._settle_all(group, changes)
-                done += len(group)
-        return IndexedBatch(done, tuple(left))
+                indexed += len(group)
+        return IndexedBatch(indexed, tuple(failed))
 
     def ask_again(self, *, going: Callable[[], bool]) -> None:
         """Retry the texts that an embedder refused (state AGAIN), as long as `going` returns True. Ends if the index is asleep.
@@ -173,13 +173,13 @@ class Indexing:
         if not self._counts(pointer):
             self._stores.writer.write(*changes)
             return
-        counted = self._stores.files.counted(pointer.within, len(pointer.ids))
+        count_change = self._stores.files.count_embedded(pointer.within, len(pointer.ids))
         try:
-            self._stores.writer.write(counted, *changes)
+            self._stores.writer.write(count_change, *changes)
         except ConditionFailed as failure:
             if set(failure.failed) != {0}:
                 raise
-            self._stores.writer.write(*changes)  # the file is gone: there is nothing to count
+            self._stores.writer.write(*changes)  # The file is deleted: there is nothing to count.
             return
         self._stores.files.complete(pointer.within)
 
@@ -229,7 +229,7 @@ class Indexing:
     def _forget_deleted(
         self,
         pointer: Pointer,
-        written: Sequence[IndexDocument],
+        documents: Sequence[IndexDocument],
         space: EmbeddingSpace | None = None,
         copies: Mapping[str, str] | None = None,
     ) -> None:
@@ -237,12 +237,12 @@ class Indexing:
 
         A record that is deleted after this check has a pointer younger than the write. Raises: IndexAsleep.
         """
-        if not written:
+        if not documents:
             return
-        gone = self._sources.gone(pointer)
-        self.remove(pointer.within, gone)
+        deleted = self._sources.gone(pointer)
+        self.remove(pointer.within, deleted)
         if space is not None and copies:
-            names = [name_of(pointer.within, record_id) for record_id in gone]
+            names = [name_of(pointer.within, record_id) for record_id in deleted]
             self._index.discard(space.name, [copies[name] for name in names if name in copies])
 
     def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> Mapping[str, str]:
@@ -277,8 +277,8 @@ class Indexing:
         before it in the list has the same text.
         """
         ordered = sorted(documents, key=lambda document: document.id)
-        there = {place_of(document.id)[1] for document in ordered}
-        firsts = [min(found) for pointer in group if (found := there.intersection(pointer.ids))]
+        record_ids = {place_of(document.id)[1] for document in ordered}
+        firsts = [min(found) for pointer in group if (found := record_ids.intersection(pointer.ids))]
         texts = self._sources.texts_before(_joined(group), firsts) if firsts else {}
         chain: list[IndexDocument] = []
         for document in ordered:
@@ -314,10 +314,10 @@ class Indexing:
             self._index.remove(name, index_documents.gone(self._stores.tenant, within, ids))
 
 
-def by_tenant(told: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[Key, Item | None]]]:
+def by_tenant(items: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[Key, Item | None]]]:
     """The pointer items by tenant, each tenant's in their order; other items are left out."""
     found: dict[str, list[tuple[Key, Item | None]]] = {}
-    for key, new in told:
+    for key, new in items:
         if keys.is_unindexed(key):
             found.setdefault(keys.tenant_of(key.pk), []).append((key, new))
     return found

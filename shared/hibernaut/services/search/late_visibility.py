@@ -1,7 +1,7 @@
-"""The outbox beside an index that shows late what was written (`MemoryIndex.visible_after`).
+"""The outbox for an index that shows writes late (`MemoryIndex.visible_after`).
 
-A pointer to such records is not removed when they are written. It is marked with the time, and with the names of the copies that the index
-made. Searches read its records from the table until every search of the index finds them; then the pointer goes, or changes to its next
+A pointer to such records is not removed when they are written. It is marked with the time, and with the names of the copies of the index.
+Searches read its records from the table until every search of the index finds them; then the pointer goes, or changes to its next
 state. A pointer is written to the index once, however often the change stream delivers it.
 """
 

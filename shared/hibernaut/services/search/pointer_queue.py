@@ -14,7 +14,7 @@ from hibernaut.ports.storage.table import Key
 from hibernaut.store.memory.search_outbox import Pointer, SearchOutbox
 
 PAGE = 64
-"""The largest number of pointers that one scan of the table returns, besides those that are set aside."""
+"""The largest number of pointers that one scan of the table returns, in addition to those that are set aside."""
 MOST_WAITING = 1_000
 """Capacity of the queue, in pointers. On overflow the queue is cleared and the table is scanned, newest first."""
 MOST_SET_ASIDE = 1_000
@@ -34,7 +34,7 @@ class PointerQueue:
     """
 
     def __init__(self, outboxes: Callable[[], Sequence[SearchOutbox]]) -> None:
-        """`outboxes` returns one outbox for each tenant; each scan asks it."""
+        """`outboxes` returns one outbox for each tenant; each scan calls it."""
         self._outboxes = outboxes
         self._changed = threading.Condition()
         self._waiting: dict[Key, Pointer] = {}
@@ -68,11 +68,11 @@ class PointerQueue:
             self._closed = True
             self._changed.notify_all()
 
-    def look(self, *, again: bool = False) -> None:
-        """Schedule a scan of the table for when the queue is empty. `again`: retry also the pointers that are set aside."""
+    def look(self, *, retry: bool = False) -> None:
+        """Schedule a scan of the table for when the queue is empty. `retry`: retry also the pointers that are set aside."""
         with self._changed:
             self._look = True
-            if again:
+            if retry:
                 self._aside.clear()
 
     def wait(self, seconds: float, gather: float) -> bool:
@@ -124,10 +124,10 @@ class PointerQueue:
             for pointer in batch:
                 self._taken.discard(pointer.key)
                 self._failed.discard(pointer.key)
-            for known in (self._aside, self._failed):
-                if len(known) + len(failed) > MOST_SET_ASIDE:
-                    known.clear()
-                known.update(failed)
+            for keys_of_state in (self._aside, self._failed):
+                if len(keys_of_state) + len(failed) > MOST_SET_ASIDE:
+                    keys_of_state.clear()
+                keys_of_state.update(failed)
             self._batches += 1
             self._look = self._look or bool(failed) or self._batches % BATCHES_BEFORE_LOOK == 0
 
@@ -141,14 +141,14 @@ class PointerQueue:
         records = 0
         for key in free:
             pointer = self._waiting[key]
-            alone = pointer.state == "EMBED" or key in self._failed
+            own_batch = pointer.state == "EMBED" or key in self._failed
             records += len(pointer.ids)
-            if batch and (alone or records > RECORDS_TOGETHER):
+            if batch and (own_batch or records > RECORDS_TOGETHER):
                 break
             if pointer.state == "EMBED" and not vectors:
                 break
             batch.append(pointer)
-            if alone:
+            if own_batch:
                 break
         for pointer in batch:
             del self._waiting[pointer.key]

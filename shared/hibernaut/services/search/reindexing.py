@@ -75,9 +75,9 @@ class TenantReindexing:
         """
         build = self._stores.unindexed.building()
         if build.stage == "WAITS":
-            standing = self._stores.unindexed.everywhere(MOST_STANDING)
-            waited_for = [pointer for pointer in standing if pointer.state != "AGAIN"]  # AGAIN sorts last
-            if len(waited_for) < MOST_STANDING and all(pointer.build != build.number for pointer in waited_for):
+            pointers = self._stores.unindexed.everywhere(MOST_STANDING)
+            pending = [pointer for pointer in pointers if pointer.state != "AGAIN"]  # AGAIN sorts last
+            if len(pending) < MOST_STANDING and all(pointer.build != build.number for pointer in pending):
                 with suppress(ConditionFailed):
                     self._change(build, replace(build, stage="OVER"))
         return self._stores.unindexed.building().stage == "OVER"
@@ -95,13 +95,13 @@ class TenantReindexing:
 
     def _point(self, kind: Kind, place: str, build: int) -> int:
         count = 0
-        for within, ids in self._named(kind, place):
-            for some in _batches(ids):
-                self._stores.writer.write(*self._stores.unindexed.again(place, kind, some, within=within, build=build))
-                count += len(some)
+        for container, ids in self._searchable_ids(kind, place):
+            for batch in _batches(ids):
+                self._stores.writer.write(*self._stores.unindexed.again(place, kind, batch, within=container, build=build))
+                count += len(batch)
         return count
 
-    def _named(self, kind: Kind, place: str) -> Iterator[tuple[str, list[str]]]:
+    def _searchable_ids(self, kind: Kind, place: str) -> Iterator[tuple[str, list[str]]]:
         """The logs, archive or files of a place, each with the ids of its searchable records."""
         match kind:
             case "passage":
@@ -148,8 +148,8 @@ class Reindexing:
         """The rebuild of one tenant."""
         return TenantReindexing(self._stores.of(tenant))
 
-    def begin(self, tenants: Sequence[str], told: Callable[[Progress], None]) -> int:
-        """Empty the index and write the pointers of all tenants. Returns the number of records; calls `told` after each place.
+    def begin(self, tenants: Sequence[str], report: Callable[[Progress], None]) -> int:
+        """Empty the index and write the pointers of all tenants. Returns the number of records; calls `report` after each place.
 
         Raises: IndexAsleep.
         """
@@ -162,7 +162,7 @@ class Reindexing:
             before = records
             for progress in part.point(build):
                 records = before + progress.records
-                told(replace(progress, records=records))
+                report(replace(progress, records=records))
         return records
 
 

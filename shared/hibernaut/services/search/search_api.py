@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from hibernaut.domain.search import index_documents
-from hibernaut.domain.search.index_documents import OWN_CONVERSATIONS, reach_of, said
+from hibernaut.domain.search.index_documents import OWN_CONVERSATIONS, reach_of, searchable_text
 from hibernaut.domain.times import local_time, moment_of
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
@@ -57,120 +57,120 @@ class SearchApi:
     # archival memory
 
     def archival(
-        self, agent: StoredAgent, where: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
+        self, agent: StoredAgent, scope: SearchScope, query: str, *, mode: SearchMode = "hybrid", limit: int = TOP_K
     ) -> SearchResult[Passage]:
-        """The passages of the agent's archives that match the query and pass the filters of `where`; empty without a query."""
+        """The passages of the agent's archives that match the query and pass the filters of `scope`; empty without a query."""
         places = tuple(archive.id for archive in self._stores.archives.open_of_agent(agent.id))
         if not places or not query.strip():
             return SearchResult()
-        return self._memory.passages(_at(where, places), query, mode=mode, limit=limit)
+        return self._memory.passages(_at(scope, places), query, mode=mode, limit=limit)
 
-    def of_agent(self, agent_id: str, asked: ArchivalSearch) -> ArchivalHits:
-        """An agent's archival search, as the API has it. Raises: NotFound, InvalidArgument for an invalid time or span."""
+    def of_agent(self, agent_id: str, request: ArchivalSearch) -> ArchivalHits:
+        """An agent's archival search, in the API's form. Raises: NotFound, InvalidArgument for an invalid time or span."""
         agent = self._agent(agent_id)
-        start = _moment("start_datetime", asked.start_datetime, agent.timezone)
-        end = _moment("end_datetime", asked.end_datetime, agent.timezone, end=True)
-        where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=checked_span(start, end))
-        found = self.archival(agent, where, asked.query, mode=asked.search_mode, limit=asked.top_k or TOP_K)
+        start = _moment("start_datetime", request.start_datetime, agent.timezone)
+        end = _moment("end_datetime", request.end_datetime, agent.timezone, end=True)
+        scope = passage_filter(request.tags or (), all_tags=request.tag_match_mode == "all", span=checked_span(start, end))
+        found = self.archival(agent, scope, request.query, mode=request.search_mode, limit=request.top_k or TOP_K)
         hits = [archival_hit(hit.record, agent.timezone) for hit in found.hits]
         return ArchivalHits(results=hits, count=len(hits), search=standing(found))
 
-    def passages(self, asked: PassageSearch) -> tuple[list[PassageHit], str | None]:
+    def passages(self, request: PassageSearch) -> tuple[list[PassageHit], str | None]:
         """Search an agent's archives, one archive, or all archives; without a query, the newest passages.
 
         The second value names the limits of the search, as `standing`. Raises: NotFound, InvalidArgument.
         """
-        span = checked_span(asked.start_date, asked.end_date)
-        where = passage_filter(asked.tags or (), all_tags=asked.tag_match_mode == "all", span=span)
-        where = _at(where, self._places(asked))
-        if asked.query and asked.query.strip():
-            found = self._memory.passages(where, asked.query, mode=asked.search_mode, limit=asked.limit)
-            found = self._in_open_archives(found) if where.places is None else found
+        span = checked_span(request.start_date, request.end_date)
+        scope = passage_filter(request.tags or (), all_tags=request.tag_match_mode == "all", span=span)
+        scope = _at(scope, self._places(request))
+        if request.query and request.query.strip():
+            found = self._memory.passages(scope, request.query, mode=request.search_mode, limit=request.limit)
+            found = self._in_open_archives(found) if scope.places is None else found
         else:
-            found = self._newest(where, asked.limit)
+            found = self._newest(scope, request.limit)
         return [_passage_hit(hit) for hit in found.hits], standing(found)
 
-    def _places(self, asked: PassageSearch) -> tuple[str, ...] | None:
-        if asked.agent_id is not None:
-            agent = self._agent(asked.agent_id)
+    def _places(self, request: PassageSearch) -> tuple[str, ...] | None:
+        if request.agent_id is not None:
+            agent = self._agent(request.agent_id)
             return tuple(archive.id for archive in self._stores.archives.open_of_agent(agent.id))
-        if asked.archive_id is None:
+        if request.archive_id is None:
             return None
-        if self._stores.archives.get(asked.archive_id) is None:
-            raise no_archive(asked.archive_id)
-        return (asked.archive_id,)
+        if self._stores.archives.get(request.archive_id) is None:
+            raise no_archive(request.archive_id)
+        return (request.archive_id,)
 
     def _in_open_archives(self, found: SearchResult[Passage]) -> SearchResult[Passage]:
         """The hits without those of archives that are being deleted."""
         ids = list(dict.fromkeys(hit.record.archive_id or "" for hit in found.hits))
-        there = self._stores.archives.get_many([one for one in ids if one])
-        return _with(found, [hit for hit in found.hits if hit.record.archive_id in there])
+        archives = self._stores.archives.get_many([one for one in ids if one])
+        return _with(found, [hit for hit in found.hits if hit.record.archive_id in archives])
 
-    def _newest(self, where: SearchScope, limit: int) -> SearchResult[Passage]:
+    def _newest(self, scope: SearchScope, limit: int) -> SearchResult[Passage]:
         """The newest passages that pass the filters, with score 0."""
-        places = where.places if where.places is not None else self._stores.passages.archives()[::-1]
+        places = scope.places if scope.places is not None else self._stores.passages.archives()[::-1]
         merged = self._stores.passages.merged(places[:MOST_PLACES], IdRange(), first=max(limit + 1, CHUNK), descending=True)
-        hits, read = list[SearchHit[Passage]](), 0
+        hits, rows_read = list[SearchHit[Passage]](), 0
         for passage in merged:
-            if len(hits) == limit or read == MOST_READ:
+            if len(hits) == limit or rows_read == MOST_READ:
                 break
-            read += 1
-            if passes(passage, where):
+            rows_read += 1
+            if passes(passage, scope):
                 hits.append(SearchHit(passage, 0.0))
-        return SearchResult(tuple(hits), incomplete=len(places) > MOST_PLACES or read == MOST_READ)
+        return SearchResult(tuple(hits), incomplete=len(places) > MOST_PLACES or rows_read == MOST_READ)
 
-    # what was said
+    # messages
 
-    def messages(self, asked: MessageSearch) -> tuple[list[MessageHit], str | None]:
+    def messages(self, request: MessageSearch) -> tuple[list[MessageHit], str | None]:
         """Search messages. Raises: NotFound for the agent, InvalidArgument for the dates."""
-        found = self._said(asked, places=self._agents_named(asked.agent_id))
+        found = self._search_messages(request, places=self._agents_named(request.agent_id))
         return [_message_hit(hit) for hit in found.hits], standing(found)
 
-    def agents_messages(self, asked: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
+    def agents_messages(self, request: AgentMessageSearch) -> tuple[list[AgentMessageHit], str | None]:
         """Search messages, of the agents of a project or a template if named; the hits hold the stored rows. Raises: as
         `messages`.
         """
-        places = self._agents_named(asked.agent_id)
-        if asked.project_id is not None or asked.template_id is not None:
-            fitting = [
+        places = self._agents_named(request.agent_id)
+        if request.project_id is not None or request.template_id is not None:
+            agent_ids = [
                 str(row["sk"])
                 for row in self._stores.agents.rows()
-                if (asked.project_id is None or row["project_id"] == asked.project_id)
-                and (asked.template_id is None or row["template_id"] == asked.template_id)
+                if (request.project_id is None or row["project_id"] == request.project_id)
+                and (request.template_id is None or row["template_id"] == request.template_id)
             ]
-            places = tuple(one for one in fitting if places is None or one in places)
-        found = self._said(asked, places=places, roles=tuple(asked.roles or ()))
+            places = tuple(one for one in agent_ids if places is None or one in places)
+        found = self._search_messages(request, places=places, roles=tuple(request.roles or ()))
         return [_agent_message_hit(hit) for hit in found.hits], standing(found)
 
-    def _said(
-        self, asked: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
+    def _search_messages(
+        self, request: MessageSearch, *, places: tuple[str, ...] | None, roles: tuple[str, ...] = ()
     ) -> SearchResult[Message]:
-        start, end = checked_span(asked.start_date, asked.end_date)
-        where = SearchScope("message", places, roles=roles, start=start, end=end)
-        if asked.conversation_id is not None:
-            where = self._in_conversation(where, asked.conversation_id, asked.agent_id)
-        if not asked.query.strip() or where.places == ():
+        start, end = checked_span(request.start_date, request.end_date)
+        scope = SearchScope("message", places, roles=roles, start=start, end=end)
+        if request.conversation_id is not None:
+            scope = self._in_conversation(scope, request.conversation_id, request.agent_id)
+        if not request.query.strip() or scope.places == ():
             return SearchResult()
-        found = self._memory.messages(where, asked.query, mode=asked.search_mode, limit=asked.limit)
-        return self._of_agents(found) if where.places is None else found
+        found = self._memory.messages(scope, request.query, mode=request.search_mode, limit=request.limit)
+        return self._of_agents(found) if scope.places is None else found
 
     def _of_agents(self, found: SearchResult[Message]) -> SearchResult[Message]:
         """The hits without those of agents that are being deleted."""
-        there = self._stores.agents.rows_of(list({hit.record.agent_id for hit in found.hits}))
-        return _with(found, [hit for hit in found.hits if hit.record.agent_id in there])
+        agent_rows = self._stores.agents.rows_of(list({hit.record.agent_id for hit in found.hits}))
+        return _with(found, [hit for hit in found.hits if hit.record.agent_id in agent_rows])
 
-    def _in_conversation(self, where: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
+    def _in_conversation(self, scope: SearchScope, conversation: str, agent_id: str | None) -> SearchScope:
         """The scope narrowed to one conversation; `default` without an agent means the default conversations of all agents.
 
         A conversation that does not exist narrows the scope to no place.
         """
         log = agent_id if conversation == DEFAULT_CONVERSATION else conversation
         if log is None:
-            return replace(where, reach=OWN_CONVERSATIONS)
+            return replace(scope, reach=OWN_CONVERSATIONS)
         head = self._stores.conversations.head(log)
-        if head is None or (where.places is not None and head.agent_id not in where.places):
-            return replace(where, places=())
-        return replace(where, places=(head.agent_id,), reach=reach_of(head))
+        if head is None or (scope.places is not None and head.agent_id not in scope.places):
+            return replace(scope, places=())
+        return replace(scope, places=(head.agent_id,), reach=reach_of(head))
 
     def _agents_named(self, agent_id: str | None) -> tuple[str, ...] | None:
         return None if agent_id is None else (self._agent(agent_id).id,)
@@ -184,8 +184,8 @@ class SearchApi:
 
 def standing(found: SearchResult[R]) -> str | None:
     """The limits of a search result, comma-separated: "asleep", "incomplete", "words-only"; None if the search was complete."""
-    named = (("asleep", found.asleep), ("incomplete", found.incomplete), ("words-only", found.words_only and not found.asleep))
-    return ", ".join(name for name, holds in named if holds) or None
+    flags = (("asleep", found.asleep), ("incomplete", found.incomplete), ("words-only", found.words_only and not found.asleep))
+    return ", ".join(name for name, holds in flags if holds) or None
 
 
 def passage_filter(
@@ -195,9 +195,9 @@ def passage_filter(
     return SearchScope("passage", None, tags=tuple(tags), tag_match="all" if all_tags else "any", start=span[0], end=span[1])
 
 
-def passes(passage: Passage, where: SearchScope) -> bool:
+def passes(passage: Passage, scope: SearchScope) -> bool:
     """Whether a passage passes the filters, by the same rules as in the index."""
-    return fits(index_documents.of_passage("", "", "", passage), where)
+    return fits(index_documents.of_passage("", "", "", passage), scope)
 
 
 def archival_hit(passage: Passage, timezone: str) -> ArchivalHit:
@@ -223,8 +223,8 @@ def _moment(name: str, text: str | None, timezone: str, *, end: bool = False) ->
         raise InvalidArgument(f"INVALID_ARGUMENT: {detail}") from None
 
 
-def _at(where: SearchScope, places: tuple[str, ...] | None) -> SearchScope:
-    return SearchScope("passage", places, tags=where.tags, tag_match=where.tag_match, start=where.start, end=where.end)
+def _at(scope: SearchScope, places: tuple[str, ...] | None) -> SearchScope:
+    return SearchScope("passage", places, tags=scope.tags, tag_match=scope.tag_match, start=scope.start, end=scope.end)
 
 
 def _with(found: SearchResult[R], hits: Sequence[SearchHit[R]]) -> SearchResult[R]:
@@ -244,7 +244,7 @@ def _message_hit(hit: SearchHit[Message]) -> MessageHit:
         agent_id=row.agent_id,
         conversation_id=row.conversation_id,
         created_at=row.created_at,
-        content=said(row) or row.text(),
+        content=searchable_text(row) or row.text(),
         score=hit.score,
         fts_rank=hit.lexical_rank,
         vector_rank=hit.vector_rank,
@@ -253,7 +253,7 @@ def _message_hit(hit: SearchHit[Message]) -> MessageHit:
 
 def _agent_message_hit(hit: SearchHit[Message]) -> AgentMessageHit:
     return AgentMessageHit(
-        embedded_text=said(hit.record) or hit.record.text(),
+        embedded_text=searchable_text(hit.record) or hit.record.text(),
         message=hit.record.model_dump(mode="json", exclude=set(INTERNAL)),
         fts_rank=hit.lexical_rank,
         vector_rank=hit.vector_rank,

@@ -23,7 +23,7 @@ JUST_BEFORE = 2
 """Rows of a log before a message that the first read takes. In a conversation without tool calls one of them is the preceding
 text."""
 LOOK_BACK = 8
-"""The most rows of a log that are searched for the text before a message. Tool calls and returns may stand between."""
+"""The most rows of a log that are searched for the text before a message. Tool calls and returns may lie between."""
 MOST_PLACES_READ = 4
 """A search without an index reads at most this many times the limit of one place, over all places."""
 logger = logging.getLogger(__name__)
@@ -102,13 +102,13 @@ class SearchSources:
         return EmbeddingSpace(embedder.space, embedder) if embedder else EmbeddingSpace(WORDS, None)
 
     def read(self, pointer: Pointer) -> SourceDocuments:
-        """The current documents of the records that a pointer names. A record whose blob is missing has none, keeps no other one back,
+        """The current documents of the records that a pointer names. A record whose blob is missing has none, delays no other one,
         and is logged: nobody can read it, and once its blob is restored a reindex finds it.
         """
         records, unreadable = self._readable(pointer.kind, pointer.within, pointer.ids)
         documents = [self.document(pointer.place, pointer.within, record) for record in records.values()]
-        gone = [record_id for record_id in pointer.ids if record_id not in records and record_id not in unreadable]
-        return SourceDocuments([document for document in documents if document is not None], gone)
+        deleted = [record_id for record_id in pointer.ids if record_id not in records and record_id not in unreadable]
+        return SourceDocuments([document for document in documents if document is not None], deleted)
 
     def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
         """The text that precedes each of these records in its log, archive or file; None if there is none within the search
@@ -126,20 +126,20 @@ class SearchSources:
     def _texts_before_all(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
         ordered = sorted(record_ids)
         # Rows that are indexed together mostly stand together: one read of the newest rows shows what is before each of them.
-        read, whole = self._said_before(pointer, ordered[-1], LOOK_BACK + 2 * (len(ordered) - 1))
+        preceding_texts, complete = self._said_before(pointer, ordered[-1], LOOK_BACK + 2 * (len(ordered) - 1))
         found: dict[str, str | None] = {}
         for record_id in ordered:
-            near = next((text for row_id, text in read if row_id < record_id), None)
-            found[record_id] = near if near or whole else self._text_before(pointer, record_id)
+            preceding = next((text for row_id, text in preceding_texts if row_id < record_id), None)
+            found[record_id] = preceding if preceding or complete else self._text_before(pointer, record_id)
         return found
 
     def _text_before(self, pointer: Pointer, record_id: str) -> str | None:
         within = pointer.within
         if pointer.kind == "message":
             for limit in (JUST_BEFORE, LOOK_BACK):
-                said, whole = self._said_before(pointer, record_id, limit)
-                if said or whole:
-                    return said[0][1] if said else None
+                texts, complete = self._said_before(pointer, record_id, limit)
+                if texts or complete:
+                    return texts[0][1] if texts else None
             return None
         before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
         found = before(within, record_id)
@@ -151,21 +151,21 @@ class SearchSources:
         """
         span = IdRange(None, record_id)
         rows = self._stores.conversations.logs.rows(pointer.within, (), span, limit=limit, descending=True)
-        said = [(row.id, text) for row in rows if (text := index_documents.said(row)) is not None]
-        return said, len(rows) < limit
+        texts = [(row.id, text) for row in rows if (text := index_documents.searchable_text(row)) is not None]
+        return texts, len(rows) < limit
 
     def gone(self, pointer: Pointer) -> list[str]:
         """The ids without a record, as in `read`, without building the documents of the others."""
-        there = self._there(pointer)
-        return [record_id for record_id in pointer.ids if record_id not in there]
+        existing = self._there(pointer)
+        return [record_id for record_id in pointer.ids if record_id not in existing]
 
     def _there(self, pointer: Pointer) -> Collection[str]:
         within, ids = pointer.within, pointer.ids
         match pointer.kind:
             case "message":
-                there = self._stores.conversations.logs.there(within, ids)
-                missing = [one for one in ids if one not in there]
-                return there.union(*self._readable("message", within, missing)) if missing else there
+                existing = self._stores.conversations.logs.there(within, ids)
+                missing = [one for one in ids if one not in existing]
+                return existing.union(*self._readable("message", within, missing)) if missing else existing
             case "passage":
                 return self._stores.passages.there(within, ids)
             case "file":

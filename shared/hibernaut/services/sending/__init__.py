@@ -1,1 +1,1 @@
-"""Accepting messages: of clients, in batches, of agents and groups, captured ones, and what sleep-time agents are told."""
+"""Accepting messages: of clients, in batches, of agents and groups, captured ones, and the messages to sleep-time agents."""

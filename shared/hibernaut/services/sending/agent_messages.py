@@ -58,7 +58,7 @@ Reach = Callable[[str | None, Sequence[str]], set[str]]
 
 
 @immutable
-class _Asked:
+class _OutgoingCall:
     """A call, the step that makes it, and its arguments."""
 
     work: StepWork
@@ -96,59 +96,63 @@ class AgentMessages:
         """As `AgentCalls.call`."""
         claimed = self._calls.claimed(work.state, call.id)
         try:
-            asked = _Asked(work, call, "" if call.name == GROUP_TURN else _text(call, "message"))
-            claimed = claimed or self._begun(asked, self._targets(asked))
+            outgoing = _OutgoingCall(work, call, "" if call.name == GROUP_TURN else _text(call, "message"))
+            claimed = claimed or self._begun(outgoing, self._targets(outgoing))
         except CallRefused as refusal:
             return ClaimedResult(status="error", error=str(refusal))
         if claimed.claim.result is not None:
             return claimed.claim.result
-        if asked.waits:
-            return self._answered(asked, claimed)
-        return self._finished(asked, claimed, self._sent_one_way(asked))
+        if outgoing.waits:
+            return self._collect_replies(outgoing, claimed)
+        return self._finished(outgoing, claimed, self._sent_one_way(outgoing))
 
     # the beginning of a call
 
-    def _targets(self, asked: _Asked) -> list[str]:
+    def _targets(self, outgoing: _OutgoingCall) -> list[str]:
         """The agents that the call is for. Raises: CallRefused."""
-        if not is_id(asked.run.id, "run"):
+        if not is_id(outgoing.run.id, "run"):
             raise CallRefused(
                 "Nothing was sent: agents write to each other within a run. Send the message to the other agent itself."
             )
-        if len(agent_calls.calling_runs(asked.run)) >= MOST_CALLERS:
+        if len(agent_calls.calling_runs(outgoing.run)) >= MOST_CALLERS:
             raise CallRefused(
                 f"Nothing was sent: at most {MOST_CALLERS} agents may call each other in a row. Answer without a further call."
             )
-        if is_of_group(asked.call):
-            wanted = self._of_group.targets(asked.run, asked.call)
-            found = self._reached(asked, wanted)
-            if asked.call.name == GROUP_TURN and not found:
-                raise CallRefused(f"Nothing was sent: there is no agent with the id {wanted[0]}.")
+        if is_of_group(outgoing.call):
+            agent_ids = self._of_group.targets(outgoing.run, outgoing.call)
+            found = self._reached(outgoing, agent_ids)
+            if outgoing.call.name == GROUP_TURN and not found:
+                raise CallRefused(f"Nothing was sent: there is no agent with the id {agent_ids[0]}.")
             return found
-        if asked.call.name == MATCHING_TAGS:
-            found = self._tagged.ids(_texts(asked.call, "match_all"), _texts(asked.call, "match_some"), most=MOST_AGENTS + 2)
-            others = [agent_id for agent_id in found if agent_id != asked.run.agent_id]
-            if len(others) > MOST_AGENTS:
+        if outgoing.call.name == MATCHING_TAGS:
+            found = self._tagged.ids(
+                _texts(outgoing.call, "match_all"), _texts(outgoing.call, "match_some"), most=MOST_AGENTS + 2
+            )
+            other_ids = [agent_id for agent_id in found if agent_id != outgoing.run.agent_id]
+            if len(other_ids) > MOST_AGENTS:
                 raise CallRefused(f"Nothing was sent: more than {MOST_AGENTS} agents have these tags. Name further tags.")
-            return self._reached(asked, others)
-        agent_id = _text(asked.call, "other_agent_id")
-        if agent_id == asked.run.agent_id:
+            return self._reached(outgoing, other_ids)
+        agent_id = _text(outgoing.call, "other_agent_id")
+        if agent_id == outgoing.run.agent_id:
             raise CallRefused("Nothing was sent: this is your own id. An agent cannot send a message to itself.")
-        known = is_id(agent_id, "agent") and self._conversations.head(agent_id) is not None
-        if not known or not self._reach(asked.run.key_id, [agent_id]):
+        exists = is_id(agent_id, "agent") and self._conversations.head(agent_id) is not None
+        if not exists or not self._reach(outgoing.run.key_id, [agent_id]):
             raise CallRefused(f"Nothing was sent: there is no agent with the id {agent_id[:100]}.")
         return [agent_id]
 
-    def _reached(self, asked: _Asked, agent_ids: Sequence[str]) -> list[str]:
+    def _reached(self, outgoing: _OutgoingCall, agent_ids: Sequence[str]) -> list[str]:
         """Those among the agents that the API key of the run reaches."""
-        reached = self._reach(asked.run.key_id, agent_ids)
-        return [agent_id for agent_id in agent_ids if agent_id in reached]
+        reachable = self._reach(outgoing.run.key_id, agent_ids)
+        return [agent_id for agent_id in agent_ids if agent_id in reachable]
 
-    def _begun(self, asked: _Asked, targets: Sequence[str]) -> ClaimedCall:
-        """Claim the call; the first agents are asked from here on, so that other callers see the wait. Raises: CallRefused, LeaseLost."""
-        state, now = asked.work.state, self._clock.now()
-        awaits = [AwaitedReply(agent_id=one, asked=place < AT_ONCE) for place, one in enumerate(targets)] if asked.waits else []
+    def _begun(self, outgoing: _OutgoingCall, targets: Sequence[str]) -> ClaimedCall:
+        """Claim the call; the claim marks the first agents as asked, so that other callers see the wait. Raises: CallRefused, LeaseLost."""
+        state, now = outgoing.work.state, self._clock.now()
+        awaits = (
+            [AwaitedReply(agent_id=one, asked=index < AT_ONCE) for index, one in enumerate(targets)] if outgoing.waits else []
+        )
         claim = Claim(
-            call_id=asked.call.id, name=asked.call.name, holder=self._holder, deadline=now + self._reply_time, awaits=awaits
+            call_id=outgoing.call.id, name=outgoing.call.name, holder=self._holder, deadline=now + self._reply_time, awaits=awaits
         )
         claimed = ClaimedCall(claim, self._ids.token())
         root_id = [*agent_calls.calling_runs(state.run), state.run.id][0]
@@ -170,31 +174,31 @@ class AgentMessages:
 
     # sending
 
-    def _sent_one_way(self, asked: _Asked) -> ClaimedResult:
+    def _sent_one_way(self, outgoing: _OutgoingCall) -> ClaimedResult:
         try:
-            self._sent(asked, _text(asked.call, "other_agent_id"))
+            self._sent(outgoing, _text(outgoing.call, "other_agent_id"))
         except CallRefused as refusal:
             return ClaimedResult(status="error", error=f"Nothing was sent: {refusal}")
         return ClaimedResult(status="success", value=SENT)
 
-    def _sent(self, asked: _Asked, agent_id: str) -> str:
+    def _sent(self, outgoing: _OutgoingCall, agent_id: str) -> str:
         """The id of the run that accepts the message, or has accepted it before.
 
         Raises: CallRefused if the agent, its state or a budget admits no message; Unavailable, after which the step is repeated.
         """
         try:
-            return self._accepted(asked, agent_id)
+            return self._accepted(outgoing, agent_id)
         except Unavailable:
             raise
         except HibernautError as refusal:
             raise CallRefused(str(refusal)) from refusal
 
-    def _accepted(self, asked: _Asked, agent_id: str) -> str:
-        run = asked.run
-        otid = agent_calls.message_otid(run.id, run.steps, asked.call.id, agent_id)
-        of_group = is_of_group(asked.call)
-        body = LettaRequest(messages=list(self._messages(asked, agent_id, otid)))
-        place = run_context(run.id, run.traceparent)[0]
+    def _accepted(self, outgoing: _OutgoingCall, agent_id: str) -> str:
+        run = outgoing.run
+        otid = agent_calls.message_otid(run.id, run.steps, outgoing.call.id, agent_id)
+        of_group = is_of_group(outgoing.call)
+        body = LettaRequest(messages=list(self._messages(outgoing, agent_id, otid)))
+        context = run_context(run.id, run.traceparent)[0]
         accepted = self._sending.accept(
             SendRequest(
                 agent_id,
@@ -203,47 +207,47 @@ class AgentMessages:
                 body_digest(agent_id, otid.encode()),
                 background=True,
                 key_id=run.key_id,
-                traceparent=f"00-{place.trace_id}-{place.span_id}-01",
-                links=self._of_group.links(run, asked.call) if of_group else agent_calls.links(run, waits=asked.waits),
+                traceparent=f"00-{context.trace_id}-{context.span_id}-01",
+                links=self._of_group.links(run, outgoing.call) if of_group else agent_calls.links(run, waits=outgoing.waits),
             )
         )
         if not accepted.attached and not accepted.waits:
             self._sending.start(accepted.run_id)
-        logger.info("agent message sent", extra={"run_id": run.id, "called_run_id": accepted.run_id, "awaited": asked.waits})
+        logger.info("agent message sent", extra={"run_id": run.id, "called_run_id": accepted.run_id, "awaited": outgoing.waits})
         return accepted.run_id
 
-    def _messages(self, asked: _Asked, agent_id: str, otid: str) -> Sequence[InputMessage]:
+    def _messages(self, outgoing: _OutgoingCall, agent_id: str, otid: str) -> Sequence[InputMessage]:
         """The messages of the request; the first one has the otid."""
-        run, call = asked.run, asked.call
+        run, call = outgoing.run, outgoing.call
         if call.name == GROUP_TURN:
-            more = partial(agent_calls.message_otid, run.id, run.steps, call.id)
-            return self._of_group.messages(asked.work, call, lambda place: more(f"{agent_id} {place}") if place else otid)
-        text = agent_calls.message_text(run.agent_id, asked.message, waits=asked.waits)
+            otid_of = partial(agent_calls.message_otid, run.id, run.steps, call.id)
+            return self._of_group.messages(outgoing.work, call, lambda index: otid_of(f"{agent_id} {index}") if index else otid)
+        text = agent_calls.message_text(run.agent_id, outgoing.message, waits=outgoing.waits)
         return [MessageCreate(role="system", content=text, otid=otid, sender_id=run.agent_id)]
 
     # waiting
 
-    def _answered(self, asked: _Asked, claimed: ClaimedCall) -> ClaimedResult:
+    def _collect_replies(self, outgoing: _OutgoingCall, claimed: ClaimedCall) -> ClaimedResult:
         """The replies, if all agents have answered or the time is over. Raises: RepliesPending, LeaseLost."""
         while True:
             awaits = claimed.claim.awaits
             runs = self._runs.get_many([reply.run_id for reply in awaits if reply.run_id])
-            over = self._clock.now() >= claimed.claim.deadline
-            if not over and not all(state.ended for state in runs.values()):
+            timed_out = self._clock.now() >= claimed.claim.deadline
+            if not timed_out and not all(state.ended for state in runs.values()):
                 raise RepliesPending(claimed.claim.deadline)
-            if over or all(reply.run_id or reply.error for reply in awaits):
-                return self._finished(asked, claimed, self._result(asked, awaits, runs))
-            check_held(self._runs, asked.work.state)
+            if timed_out or all(reply.run_id or reply.error for reply in awaits):
+                return self._finished(outgoing, claimed, self._result(outgoing, awaits, runs))
+            check_held(self._runs, outgoing.work.state)
             if not any(_is_due(reply) for reply in awaits):
-                claimed = self._recorded(asked, claimed, _next_asked(awaits))
-            sent = [self._asked_one(asked, reply) if _is_due(reply) else reply for reply in claimed.claim.awaits]
-            claimed = self._recorded(asked, claimed, sent)
+                claimed = self._recorded(outgoing, claimed, _next_asked(awaits))
+            answered = [self._asked_one(outgoing, reply) if _is_due(reply) else reply for reply in claimed.claim.awaits]
+            claimed = self._recorded(outgoing, claimed, answered)
 
-    def _asked_one(self, asked: _Asked, reply: AwaitedReply) -> AwaitedReply:
+    def _asked_one(self, outgoing: _OutgoingCall, reply: AwaitedReply) -> AwaitedReply:
         """Send the message, unless the agent waits for this run. The claim has named the agent before, so of two calls that close a circle at
         the same time at least one sees the other.
         """
-        match agent_calls.walk(asked.run.id, self._owner(reply.agent_id), self._waits_for):
+        match agent_calls.walk(outgoing.run.id, self._owner(reply.agent_id), self._waits_for):
             case "circle":
                 return reply.model_copy(update={"error": agent_calls.IN_A_CIRCLE})
             case "too many":
@@ -251,7 +255,7 @@ class AgentMessages:
             case "free":
                 pass
         try:
-            return reply.model_copy(update={"run_id": self._sent(asked, reply.agent_id)})
+            return reply.model_copy(update={"run_id": self._sent(outgoing, reply.agent_id)})
         except CallRefused as refusal:
             return reply.model_copy(update={"error": str(refusal)})
 
@@ -273,38 +277,38 @@ class AgentMessages:
 
     # the end of a call
 
-    def _result(self, asked: _Asked, awaits: Sequence[AwaitedReply], runs: dict[str, RunState]) -> ClaimedResult:
+    def _result(self, outgoing: _OutgoingCall, awaits: Sequence[AwaitedReply], runs: dict[str, RunState]) -> ClaimedResult:
         missing = f"no reply within {self._reply_time.total_seconds():.0f} seconds; the message stays delivered"
-        unasked = "not asked: the time for replies was over"
-        if is_of_group(asked.call):
+        not_sent = "not asked: the time for replies was over"
+        if is_of_group(outgoing.call):
             outcomes = [
-                (one.agent_id, one.error or (None if one.run_id else unasked), runs.get(one.run_id or "")) for one in awaits
+                (one.agent_id, one.error or (None if one.run_id else not_sent), runs.get(one.run_id or "")) for one in awaits
             ]
-            told = self._of_group.result(asked.call, outcomes, missing)
-            return ClaimedResult(status="success", value=told, used=used_by(state.run for state in runs.values()))
+            returned = self._of_group.result(outgoing.call, outcomes, missing)
+            return ClaimedResult(status="success", value=returned, used=used_by(state.run for state in runs.values()))
         replies: list[Json] = []
         for reply in awaits:
             state = runs.get(reply.run_id or "")
             error, texts = reply.error, list[str]()
             if error is None and reply.run_id is None:
-                error = unasked
+                error = not_sent
             elif error is None:
                 error, texts = self._replies.of(state, missing)
-            if asked.call.name == AND_WAIT and error is not None:
+            if outgoing.call.name == AND_WAIT and error is not None:
                 return ClaimedResult(status="error", error=error)
             one = agent_calls.reply_of(reply.agent_id, texts) if error is None else agent_calls.failure_of(reply.agent_id, error)
             replies.append(one)
-        return ClaimedResult(status="success", value=str(replies[0]) if asked.call.name == AND_WAIT else replies)
+        return ClaimedResult(status="success", value=str(replies[0]) if outgoing.call.name == AND_WAIT else replies)
 
-    def _recorded(self, asked: _Asked, claimed: ClaimedCall, awaits: Sequence[AwaitedReply]) -> ClaimedCall:
+    def _recorded(self, outgoing: _OutgoingCall, claimed: ClaimedCall, awaits: Sequence[AwaitedReply]) -> ClaimedCall:
         claim = claimed.claim.model_copy(update={"awaits": list(awaits)})
-        known = claimed._replace(claim=claim)
-        self._writer.write(self._calls.record(asked.work.state, known))
-        return known
+        updated = claimed._replace(claim=claim)
+        self._writer.write(self._calls.record(outgoing.work.state, updated))
+        return updated
 
-    def _finished(self, asked: _Asked, claimed: ClaimedCall, result: ClaimedResult) -> ClaimedResult:
+    def _finished(self, outgoing: _OutgoingCall, claimed: ClaimedCall, result: ClaimedResult) -> ClaimedResult:
         claim = claimed.claim.model_copy(update={"result": result})
-        self._writer.write(self._calls.record(asked.work.state, claimed._replace(claim=claim)))
+        self._writer.write(self._calls.record(outgoing.work.state, claimed._replace(claim=claim)))
         return result
 
 
@@ -315,8 +319,8 @@ def _is_due(reply: AwaitedReply) -> bool:
 
 def _next_asked(awaits: Sequence[AwaitedReply]) -> list[AwaitedReply]:
     """The replies with the next agents asked."""
-    next_ones = [place for place, reply in enumerate(awaits) if not reply.asked][:AT_ONCE]
-    return [reply.model_copy(update={"asked": True}) if place in next_ones else reply for place, reply in enumerate(awaits)]
+    next_ones = [index for index, reply in enumerate(awaits) if not reply.asked][:AT_ONCE]
+    return [reply.model_copy(update={"asked": True}) if index in next_ones else reply for index, reply in enumerate(awaits)]
 
 
 def _text(call: Call, name: str) -> str:

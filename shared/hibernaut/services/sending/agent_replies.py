@@ -18,16 +18,16 @@ class AgentReplies:
             agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
         )
 
-    def of(self, state: RunState | None, unended: str) -> tuple[str | None, list[str]]:
-        """An error or None, and the texts. `unended`: the error of a run that has not ended."""
+    def of(self, state: RunState | None, pending_text: str) -> tuple[str | None, list[str]]:
+        """An error or None, and the texts. `pending_text`: the error of a run that has not ended."""
         if state is None:
             return "the other agent, or its run, was deleted", []
         if not state.ended:
-            return unended, []
+            return pending_text, []
         if state.run.status is not RunStatus.COMPLETED:
             return state.run.error.message if state.run.error else f"the other agent's run was {state.run.status.value}", []
-        shown = self._lists.of_run(state.run, MessageQuery(limit=None))
-        return None, [_text(message) for message in shown if isinstance(message, AssistantMessage)]
+        messages = self._lists.of_run(state.run, MessageQuery(limit=None))
+        return None, [_text(message) for message in messages if isinstance(message, AssistantMessage)]
 
 
 def _text(message: AssistantMessage) -> str:

@@ -74,7 +74,7 @@ class Batches:
                 raise NotFound(f"Agent with ID {agent_id} not found")
         batch_id = self._host.ids.new("job")
         items = [
-            BatchItem(agent_id=one.agent_id, body=_named(one, f"{batch_id} {place}"))
+            BatchItem(agent_id=one.agent_id, body=_body_with_otids(one, f"{batch_id} {place}"))
             for place, one in enumerate(request.requests)
         ]
         batch = StoredBatch(
@@ -90,17 +90,17 @@ class Batches:
         batch = self._stored(batch_id)
         return batch.job(self._status(batch))
 
-    def list(self, asked: Page) -> Sequence[Job]:
+    def list(self, page_query: Page) -> Sequence[Job]:
         """A page of the batches by creation time, with the statuses that the sweep has noted. Raises: NotFound for a cursor."""
-        ids = [str(row["sk"]) for row in self._batches.listed().page(asked)]
-        found = self._batches.get_many(ids)
-        return [found[batch_id].job(found[batch_id].status) for batch_id in ids if batch_id in found]
+        ids = [str(row["sk"]) for row in self._batches.listed().page(page_query)]
+        batches = self._batches.get_many(ids)
+        return [batches[batch_id].job(batches[batch_id].status) for batch_id in ids if batch_id in batches]
 
-    def messages(self, batch_id: str, agent_id: str | None, asked: Page) -> Sequence[Message]:
+    def messages(self, batch_id: str, agent_id: str | None, page_query: Page) -> Sequence[Message]:
         """A page of the rows that the runs of a batch have written, by time. `agent_id`: only those of this agent. Raises: NotFound."""
         batch = self._stored(batch_id)
         states = self._stores.runs.get_many(batch.run_ids) if batch.run_ids else {}
-        low, high = (asked.before, asked.after) if asked.descending else (asked.after, asked.before)
+        low, high = (page_query.before, page_query.after) if page_query.descending else (page_query.after, page_query.before)
 
         def rows(run: StoredRun) -> list[Message]:
             """The first rows of a run's own that the page may hold."""
@@ -109,14 +109,14 @@ class Batches:
                 run.conversation_id or run.agent_id,
                 after=max(first[:-1], low or ""),
                 before=min(f"{last}~", high or "~"),
-                limit=asked.limit,
-                descending=asked.descending,
+                limit=page_query.limit,
+                descending=page_query.descending,
             )
 
         runs = [states[run_id].run for run_id in batch.run_ids if run_id in states]
-        wanted = [run for run in runs if run.first_message and agent_id in (None, run.agent_id)]
-        found = merge(*map(rows, wanted), key=lambda row: row.id, reverse=asked.descending)
-        return list(islice(found, asked.limit))
+        selected = [run for run in runs if run.first_message and agent_id in (None, run.agent_id)]
+        merged = merge(*map(rows, selected), key=lambda row: row.id, reverse=page_query.descending)
+        return list(islice(merged, page_query.limit))
 
     def cancel(self, batch_id: str) -> None:
         """Cancel the runs of a batch that have not ended, and accept no more of its requests. Raises: NotFound, Conflict."""
@@ -141,16 +141,16 @@ class Batches:
 
     def _accept(self, batch: StoredBatch) -> StoredBatch:
         """Accept the requests that wait, and note their runs."""
-        while places := [place for place, item in enumerate(batch.items) if item.waits and not batch.cancelled][:AT_ONCE]:
-            done = {place: self._accepted(batch, place) for place in places}
-            if all(item.waits for item in done.values()):
-                return batch  # the table is out of reach: the sweep goes on
+        while places := [index for index, item in enumerate(batch.items) if item.waits and not batch.cancelled][:AT_ONCE]:
+            accepted = {index: self._accepted(batch, index) for index in places}
+            if all(item.waits for item in accepted.values()):
+                return batch  # The table cannot be reached: the sweep resumes the batch.
 
-            def noted(found: StoredBatch, done: dict[int, BatchItem] = done) -> StoredBatch:
-                items = [done.get(place, item) if item.waits else item for place, item in enumerate(found.items)]
-                return found.model_copy(update={"items": items})
+            def with_runs(stored: StoredBatch, accepted: dict[int, BatchItem] = accepted) -> StoredBatch:
+                items = [accepted.get(index, item) if item.waits else item for index, item in enumerate(stored.items)]
+                return stored.model_copy(update={"items": items})
 
-            batch = self._change(batch.id, noted)
+            batch = self._change(batch.id, with_runs)
         return batch
 
     def _accepted(self, batch: StoredBatch, place: int) -> BatchItem:
@@ -188,24 +188,24 @@ class Batches:
 
     def _end_runs(self, batch: StoredBatch) -> None:
         states = self._stores.runs.get_many(batch.run_ids) if batch.run_ids else {}
-        for run_id in reversed(batch.run_ids):  # those that wait in a queue end before the run that would hand over to them
+        for run_id in reversed(batch.run_ids):  # Queued runs end before the run that would hand over to them.
             if run_id in states and not states[run_id].ended:
                 self._termination.end(run_id, StopReason.CANCELLED)
 
     def _call_back(self, batch: StoredBatch) -> None:
-        """Make the callback, unless another worker makes it. It is made again only if its worker dies before the outcome is stored."""
-        claimed = self._kept(batch, batch)
+        """Send the callback, unless another worker sends it. It is sent again only if its worker dies before the outcome is stored."""
+        claimed = self._write_if_unchanged(batch, batch)
         if claimed is None:
             return
         outcome: JsonObject = {"callback_sent_at": self._host.clock.now()}
-        ended = wire_time(batch.completed_at) if batch.completed_at else None
-        body = {"job_id": batch.id, "status": batch.status.value, "completed_at": ended}
+        completed_at = wire_time(batch.completed_at) if batch.completed_at else None
+        body = {"job_id": batch.id, "status": batch.status.value, "completed_at": completed_at}
         try:
             outcome["callback_status_code"] = self._host.web.post(batch.callback_url or "", body, seconds=CALLBACK_SECONDS)
         except WebFailure as failure:
             outcome["callback_error"] = str(failure)
         logger.info("batch callback sent", extra={"batch": batch.id, "status": outcome.get("callback_status_code")})
-        self._kept(claimed, claimed.model_copy(update=outcome))
+        self._write_if_unchanged(claimed, claimed.model_copy(update=outcome))
 
     def _stored(self, batch_id: str) -> StoredBatch:
         batch = self._batches.get(batch_id) if is_id(batch_id, "job") else None
@@ -217,16 +217,16 @@ class Batches:
         """Change a batch. Raises: NotFound, Conflict."""
         for _ in range(TRIES):
             before = self._stored(batch_id)
-            after = self._kept(before, decide(before))
+            after = self._write_if_unchanged(before, decide(before))
             if after is not None:
                 return after
         raise Conflict("CONFLICT: The batch keeps being changed by other requests; try again.")
 
-    def _kept(self, before: StoredBatch, after: StoredBatch) -> StoredBatch | None:
+    def _write_if_unchanged(self, before: StoredBatch, after: StoredBatch) -> StoredBatch | None:
         """Write a batch, which stays in the index DUE until it is over and called back. None: it has changed since `before`."""
         after = after.model_copy(update={"updated_at": self._host.clock.now()})
-        called = after.callback_url is None or after.callback_sent_at is not None
-        due_ms = None if after.status not in OPEN and called else self._again()
+        callback_done = after.callback_url is None or after.callback_sent_at is not None
+        due_ms = None if after.status not in OPEN and callback_done else self._again()
         token = self._host.ids.token()
         try:
             self._stores.writer.write(self._batches.change(before, after, due_ms, token), token=token)
@@ -238,14 +238,17 @@ class Batches:
         return int(self._host.clock.now().timestamp() * 1000) + AGAIN_MS
 
 
-def _named(request: BatchRequest, place: str) -> JsonObject:
+def _body_with_otids(request: BatchRequest, place: str) -> JsonObject:
     """The body of a request in which every message has an otid."""
     messages = request.messages
     if messages is None and request.input is not None:
         messages = [MessageCreate(role="user", content=request.input)]
-    named = [
+    with_otids = [
         one if one.otid else one.model_copy(update={"otid": str(uuid5(_SPACE, f"{place} {number}"))})
         for number, one in enumerate(messages or ())
     ]
     body: JsonObject = request.model_dump(mode="json", exclude_unset=True, exclude={"input", "messages"})
-    return body | {"agent_id": request.agent_id, "messages": [one.model_dump(mode="json", exclude_none=True) for one in named]}
+    return body | {
+        "agent_id": request.agent_id,
+        "messages": [one.model_dump(mode="json", exclude_none=True) for one in with_otids],
+    }

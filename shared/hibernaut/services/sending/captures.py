@@ -52,19 +52,19 @@ class Captures:
         return until_settled(attempt, "The conversation is too busy to take the messages; try again.")
 
     def _check_idle(self, head: Head) -> None:
-        held = head.owner or head.pending
-        if held:
-            raise Busy(f"CONFLICT: The run {held} holds the conversation; capture messages when it has ended.", held)
+        run_id = head.owner or head.pending
+        if run_id:
+            raise Busy(f"CONFLICT: The run {run_id} holds the conversation; capture messages when it has ended.", run_id)
         if head.calls_open is not False:
             tail = self._conversations.page(head.id, limit=LAST_ROWS, descending=True)
             if open_at_end(tail[::-1]):
                 raise Conflict("CONFLICT: The conversation ends with a call without a return; repair it first (messages/repair).")
 
     def _rows(self, head: Head, request: CaptureMessages) -> list[Message]:
-        said = [one for one in request.request_messages if one.role == "user" and one.content]
+        user_messages = [one for one in request.request_messages if one.role == "user" and one.content]
         rows: list[Message] = []
         last, now = head.last_message, self._host.clock.now()
-        for one in said:
+        for one in user_messages:
             last = self._host.ids.new("message", after=last)
             content = [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content or ())
             rows.append(Message(id=last, role="user", content=content, agent_id=head.agent_id, created_at=now))

@@ -70,42 +70,42 @@ class DirectCalls:
         run.first_message = rows[0].id
         work = self._loader.load(RunState(run=run), further=rows)
         actor = work.turn.actor
-        offered, choice, parallel = model_requests.plan(actor, (), None)
+        tools, choice, parallel = model_requests.plan(actor, (), None)
         request = model_requests.model_request(
             actor,
             work.turn.messages,
             work.system_text,
-            offered,
+            tools,
             choice=choice,
             parallel=parallel,
             timeout=SECONDS,
         )
         return self._model(actor.config).payload(request)
 
-    def generate(self, agent_id: str, asked: GenerateRequest, *, key_id: str | None = None) -> GenerateResponse:
+    def generate(self, agent_id: str, request_body: GenerateRequest, *, key_id: str | None = None) -> GenerateResponse:
         """The reply of the agent's model to one prompt; with a response schema, the JSON of its values. Raises: NotFound (agent, handle,
         provider), BudgetExceeded, ModelError and its subclasses. `key_id`: the caller's API key.
         """
         agent = self._records.agent(agent_id)
-        config = self._models.config(asked.override_model) if asked.override_model else agent.llm_config
+        config = self._models.config(request_body.override_model) if request_body.override_model else agent.llm_config
         row = Message(
             id=self._host.ids.new("message"),
             role="user",
-            content=[TextContent(text=asked.prompt)],
+            content=[TextContent(text=request_body.prompt)],
             agent_id=agent_id,
             created_at=self._host.clock.now(),
         )
-        request = ModelRequest(config, asked.system_prompt or "", [row], timeout=SECONDS, user=agent_id)
-        if asked.response_schema is not None:
-            answer = ToolSpec(STRUCTURED, "Give your answer in this form.", _object(asked.response_schema))
+        request = ModelRequest(config, request_body.system_prompt or "", [row], timeout=SECONDS, user=agent_id)
+        if request_body.response_schema is not None:
+            answer = ToolSpec(STRUCTURED, "Give your answer in this form.", _object(request_body.response_schema))
             # Thinking is off, because a model that thinks refuses a forced call (`anthropic_messages`).
-            quick = config.model_copy(update={"enable_reasoner": False})
+            without_thinking = config.model_copy(update={"enable_reasoner": False})
             forced = ToolChoice("named", STRUCTURED)
-            request = replace(request, config=quick, tools=[answer], choice=forced, reply_schema=answer.parameters)
+            request = replace(request, config=without_thinking, tools=[answer], choice=forced, reply_schema=answer.parameters)
         budgets = self._budgets.admit_call(agent_id, key_id)
         reply = self._model(config).complete(request)
         self._budgets.spend(budgets, Spending.of(reply.usage, steps=0))
-        content = reply.text if asked.response_schema is None else _formed(reply, config)
+        content = reply.text if request_body.response_schema is None else _formed(reply, config)
         return GenerateResponse(content=content, model=config.model, usage=_usage(reply))
 
     def _model(self, config: LLMConfig) -> Model:
@@ -121,10 +121,10 @@ def _formed(reply: ModelReply, config: LLMConfig) -> str:
 
     Raises: InvalidModelResponse if neither is a JSON object.
     """
-    called = next((call.arguments for call in reply.tool_calls if call.name == STRUCTURED), None)
-    text = _FENCE.sub(r"\1", reply.text.strip()) if called is None else called
+    forced_arguments = next((call.arguments for call in reply.tool_calls if call.name == STRUCTURED), None)
+    text = _FENCE.sub(r"\1", reply.text.strip()) if forced_arguments is None else forced_arguments
     arguments = repair_arguments(text)
-    if arguments.broken or (called is None and not text):
+    if arguments.broken or (forced_arguments is None and not text):
         raise InvalidModelResponse(
             f"{config.handle or config.model}: the answer is not in the form of the response_schema; ask again"
         )

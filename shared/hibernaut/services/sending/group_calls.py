@@ -1,6 +1,6 @@
 """The calls of a group: `group_turn`, by which the group lets an agent take its turn, and the tool of its supervisor (run-time digest 9.4).
 
-`AgentMessages` performs them as it does all calls to agents. This module says whom they reach, what these are told, and what is returned.
+`AgentMessages` performs them as it does all calls to agents. This module determines the recipients, their messages, and the return.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUN_TYPE = "group_turn"
 """The `run_type` in the metadata of a run that is a turn in a group."""
 WAITS_FOR_APPROVAL = "waits for the approval of a call; the group goes on without it"
 Outcome = tuple[str, str | None, RunState | None]
-"""An agent, why it was not asked (None: it was), and its run."""
+"""An agent, the reason why no message was sent (None if one was sent), and its run."""
 
 
 class GroupCalls:
@@ -48,26 +48,26 @@ class GroupCalls:
         return [agent_id for agent_id in group.agent_ids if agent_id != run.agent_id]
 
     def messages(self, work: StepWork, call: Call, otids: Callable[[int], str]) -> list[MessageCreate]:
-        """What an agent is told in its turn. `otids`: the otid of a message by its place; a request is recognised only if all its messages have one."""
-        said = group_turns.told(work.agent.id, group_turns.turn_of(call.args), work.turn.messages)
-        return [one.model_copy(update={"otid": otids(place)}) for place, one in enumerate(said)]
+        """The messages to an agent in its turn. `otids`: the otid of a message by its place; a request is recognised only if all its messages have one."""
+        messages = group_turns.turn_messages(work.agent.id, group_turns.turn_of(call.args), work.turn.messages)
+        return [one.model_copy(update={"otid": otids(index)}) for index, one in enumerate(messages)]
 
     def links(self, run: StoredRun, call: Call) -> JsonObject:
         """The metadata of the run that a call begins, beside what all calls between agents have."""
         found: JsonObject = {**agent_calls.links(run, waits=True)}
         return {**found, "group_purpose": group_turns.turn_of(call.args).purpose} if call.name == GROUP_TURN else found
 
-    def result(self, call: Call, outcomes: Sequence[Outcome], unended: str) -> JsonObject:
-        """The return of a call: what was said, in the order of the agents. `unended`: why a run that has not ended is not waited for."""
+    def result(self, call: Call, outcomes: Sequence[Outcome], pending_text: str) -> JsonObject:
+        """The return of a call: the replies, in the order of the agents. `pending_text`: the text for a run that has not ended."""
         names = self._names([agent_id for agent_id, _, _ in outcomes])
         supervised = call.name == GROUP_TURN and group_turns.turn_of(call.args).purpose == "supervise"
-        said: list[Saying] = []
+        sayings: list[Saying] = []
         for agent_id, refusal, state in outcomes:
             if supervised and state is not None:
-                said += group_turns.replies_in(self._rows(state.run))
-            error, texts = (refusal, list[str]()) if refusal is not None else self._replies.of(state, unended)
-            said += _sayings(agent_id, names.get(agent_id), texts, error or _left_open(state))
-        return group_turns.return_of(said)
+                sayings += group_turns.replies_in(self._rows(state.run))
+            error, texts = (refusal, list[str]()) if refusal is not None else self._replies.of(state, pending_text)
+            sayings += _sayings(agent_id, names.get(agent_id), texts, error or _left_open(state))
+        return group_turns.return_of(sayings)
 
     def _rows(self, run: StoredRun) -> list[Message]:
         """The rows of a run."""
@@ -81,12 +81,12 @@ class GroupCalls:
 
 
 def _sayings(agent_id: str, name: str | None, texts: Sequence[str], error: str | None) -> list[Saying]:
-    said = [Saying(agent_id, name, text) for text in texts if text]
-    return said if error is None else [*said, Saying(agent_id, name, error, failed=True)]
+    sayings = [Saying(agent_id, name, text) for text in texts if text]
+    return sayings if error is None else [*sayings, Saying(agent_id, name, error, failed=True)]
 
 
 def _left_open(state: RunState | None) -> str | None:
-    """What is told of an agent whose run ended with a request for approval."""
+    """The text for an agent whose run ended with a request for approval."""
     asks = state is not None and state.run.stop_reason is StopReason.REQUIRES_APPROVAL
     return WAITS_FOR_APPROVAL if asks else None
 

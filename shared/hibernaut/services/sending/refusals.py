@@ -9,7 +9,7 @@ from hibernaut.schemas.errors import AgentPaused
 
 
 def refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
-    """Raises: AgentPaused, if the agent is; ErasureRunning, if it is because of an erasure."""
+    """Raises: AgentPaused if the agent is paused; ErasureRunning if an erasure has paused it."""
     if pause is not None and pause.erasure_id is not None:
         raise ErasureRunning(
             f"CONFLICT: Agent {agent_id} accepts no messages while a person is erased from it; "
@@ -17,9 +17,9 @@ def refuse_paused(agent_id: str, pause: StoredPause | None) -> None:
             pause.erasure_id,
         )
     if pause is not None:
-        why = f" ({pause.reason})" if pause.reason else ""
+        reason = f" ({pause.reason})" if pause.reason else ""
         raise AgentPaused(
-            f"CONFLICT: Agent {agent_id} is paused since {wire_time(pause.paused_at)}{why}. "
+            f"CONFLICT: Agent {agent_id} is paused since {wire_time(pause.paused_at)}{reason}. "
             f"POST /v1/agents/{agent_id}/resume lets it accept messages again."
         )
 

@@ -144,39 +144,39 @@ class Sending:
             conversation = request.conversation_id or request.agent_id
             budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
             pause = self._stores.pauses.reading(request.agent_id, (one.sender_id for one in inputs.messages))
-            head, known = self._stores.resends.look(
+            head, earlier = self._stores.resends.look(
                 conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events, pause=pause
             )
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
-            if known.otids and known.run_id is not None and not self._same(known.run_id, inputs):
-                head, known = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, anew=True)
+            if earlier.otids and earlier.run_id is not None and not self._same(earlier.run_id, inputs):
+                head, earlier = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, anew=True)
                 if head is None:
                     continue
-            if known.run_id is not None and self._attached(known):
-                return AcceptedRequest(known.run_id, attached=True)
-            if known.run_id is not None:
+            if earlier.run_id is not None and self._attached(earlier):
+                return AcceptedRequest(earlier.run_id, attached=True)
+            if earlier.run_id is not None:
                 continue
             refuse_paused(request.agent_id, pause.pause)
             refuse_erased(pause.erasure_id)
             # The owner that a message interrupts gives its slot to the new run; if it has none, the second attempt is refused.
             interrupts = attempt == 0 and head.owner is not None and request.body.when_busy == "interrupt"
             admitted = self._budgets.admit(budgets, replaces=interrupts)
-            arrival = self._arrival(head, request, inputs, known.marks, admitted)
+            arrival = self._arrival(head, request, inputs, earlier.marks, admitted)
             arrival.run.event_types = events.types()
-            overtaken: BesideFailed | None = None
+            beside_failure: BesideFailed | None = None
             try:
                 accepted = self._met(arrival)
             except ConditionFailed as failure:
-                accepted, overtaken = None, failure if isinstance(failure, BesideFailed) else None
-            if accepted := accepted or self._made(arrival):
+                accepted, beside_failure = None, failure if isinstance(failure, BesideFailed) else None
+            if accepted := accepted or self._accepted_run(arrival):
                 self._charges.accepted(arrival.run)
                 self._wake(head)
                 return accepted
-            if overtaken is not None:
-                raise overtaken
+            if beside_failure is not None:
+                raise beside_failure
         raise Conflict("The conversation is too busy to take the message; try again.")
 
     def _wake(self, head: Head) -> None:
@@ -197,22 +197,24 @@ class Sending:
         if not rows and run.first_message:
             log = run.conversation_id or run.agent_id
             rows = self._stores.conversations.page(log, after=run.first_message[:-1], limit=len(inputs.otids))
-        taken = {row.otid: row.content for row in rows}
+        contents = {row.otid: row.content for row in rows}
         return all(
-            row_of(one, run.id, run, run.created_at).content == taken[one.otid] for one in inputs.messages if one.otid in taken
+            row_of(one, run.id, run, run.created_at).content == contents[one.otid]
+            for one in inputs.messages
+            if one.otid in contents
         )
 
-    def _attached(self, known: KnownRequest) -> bool:
+    def _attached(self, earlier: KnownRequest) -> bool:
         """Whether the request may attach to its known run. False: an idempotency mark has changed, and the caller reads again."""
         token = self._host.ids.token()
         try:
-            if known.arrived is not None:
-                self._stores.writer.write(replace(known.arrived, set={**known.arrived.set, "wt": token}), token=token)
+            if earlier.arrived is not None:
+                self._stores.writer.write(replace(earlier.arrived, set={**earlier.arrived.set, "wt": token}), token=token)
         except ConditionFailed:
             return False
         return True
 
-    def _made(self, arrival: _Arrival) -> AcceptedRequest | None:
+    def _accepted_run(self, arrival: _Arrival) -> AcceptedRequest | None:
         """The run of a request whose transaction seems to have failed. The run exists if only the response was lost and other
         workers have advanced it since, so that no item has the writer's token any more.
         """
@@ -249,17 +251,17 @@ class Sending:
         Raises: InvalidArgument, ApprovalPending, Busy, ConditionFailed.
         """
         head, answer = arrival.head, arrival.inputs.answer
-        wanted = arrival.request.body.when_busy
+        when_busy = arrival.request.body.when_busy
         if answer is not None:
-            answered = self._approvals.answer(head, answer, arrival.run, arrival.marks)
-            if answered is not None:
-                return AcceptedRequest(answered.run_id, attached=answered.attached)
+            result = self._approvals.answer(head, answer, arrival.run, arrival.marks)
+            if result is not None:
+                return AcceptedRequest(result.run_id, attached=result.attached)
             self._keep_alive(arrival)
         if head.pending:
-            return self._while_pending(arrival, wanted)
+            return self._while_pending(arrival, when_busy)
         if head.owner is None:
-            return self._taken(arrival)
-        match wanted or arrival.request.when_busy:
+            return self._take_conversation(arrival)
+        match when_busy or arrival.request.when_busy:
             case "queue":
                 return self._queued(arrival)
             case "interrupt":
@@ -275,22 +277,22 @@ class Sending:
             alert = MessageCreate(role="user", content=decisions.KEEP_ALIVE)
             arrival.run.input.append(row_of(alert, message_id, arrival.run, arrival.at))
 
-    def _while_pending(self, arrival: _Arrival, wanted: WhenBusy | None) -> AcceptedRequest:
+    def _while_pending(self, arrival: _Arrival, when_busy: WhenBusy | None) -> AcceptedRequest:
         """An approval is pending: reject the message, unless the request chooses to queue or to interrupt (digest 5.4).
 
         Raises: ApprovalPending, Busy, ConditionFailed.
         """
         head = arrival.head
-        if wanted == "queue":
+        if when_busy == "queue":
             return self._queued(arrival)
-        if wanted == "interrupt":
+        if when_busy == "interrupt":
             reason = decisions.INTERRUPTED
             self._approvals.deny(head, arrival.run, arrival.marks, how="interrupted", reason=reason)
             return AcceptedRequest(arrival.run.id)
         record = self._approvals.pending(head)
         raise ApprovalPending(_PENDING, record.request_id if record else "", record.run_id if record else head.pending)
 
-    def _taken(self, arrival: _Arrival) -> AcceptedRequest:
+    def _take_conversation(self, arrival: _Arrival) -> AcceptedRequest:
         """Make the run the owner of a free conversation, and append its messages to the log. Raises: ConditionFailed."""
         run, now = arrival.run, arrival.at
         mended = self._mended(arrival)
@@ -337,11 +339,11 @@ class Sending:
 
     def _write(self, arrival: _Arrival, state: RunState, changes: Sequence[Change]) -> None:
         """Write the transaction that accepts the request. Raises: BesideFailed, ConditionFailed."""
-        beside = arrival.request.beside(state.run)
+        further = arrival.request.beside(state.run)
         try:
-            self._stores.writer.write(*changes, *beside, token=state.token)
+            self._stores.writer.write(*changes, *further, token=state.token)
         except ConditionFailed as failure:
-            if any(place >= len(changes) for place in failure.failed):
+            if any(index >= len(changes) for index in failure.failed):
                 raise BesideFailed(failure.failed) from failure
             raise
 

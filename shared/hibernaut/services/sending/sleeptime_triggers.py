@@ -59,18 +59,18 @@ class SleeptimeTriggers:
         self._sending = sending
 
     def fire(self, trigger: SleeptimeTrigger) -> Sequence[str]:
-        """Accept and start the runs of a trigger; returns their ids. What another worker has started already is left to it.
+        """Accept and start the runs of a trigger; returns their ids. Runs that another worker has already started are skipped.
 
-        A budget that is used up, or an agent that is paused, gives the messages back to the group: the next trigger tells them. Raises: HibernautError,
+        A budget that is used up, or an agent that is paused, returns the messages to the group: the next trigger sends them. Raises: HibernautError,
         TableError, OSError; the trigger then remains for the sweep.
         """
         started: list[str] = []
         part: SleeptimeTrigger | None = trigger
         try:
             while part is not None:
-                runs, goes_on = self._fired(part)
+                runs, has_more = self._fired(part)
                 started += runs
-                part = self._triggers.get(trigger.group_id, trigger.name) if goes_on else None
+                part = self._triggers.get(trigger.group_id, trigger.name) if has_more else None
         except BesideFailed:
             logger.info("sleep-time run started elsewhere", extra={"agent_id": trigger.manager_agent_id})
         except (AgentPaused, BudgetExceeded) as error:
@@ -79,7 +79,7 @@ class SleeptimeTriggers:
         return started
 
     def fire_quietly(self, trigger: SleeptimeTrigger) -> None:
-        """As `fire`, for who has just written the trigger; what fails is left to the sweep."""
+        """As `fire`, for the caller that has just written the trigger; the sweep retries after a failure."""
         try:
             self.fire(trigger)
         except (HibernautError, TableError, OSError) as error:
@@ -87,7 +87,7 @@ class SleeptimeTriggers:
             logger.warning("sleep-time run left to the sweep", extra=fields)
 
     def take_up(self, place: Key) -> Literal["started", "held", "left"]:
-        """Start what is due at a key of the index: a trigger, or the end of an idle time."""
+        """Start the due work at a key of the index: a trigger, or the end of an idle time."""
         group_id = keys.last_part(place.pk)
         if place.sk == IDLE:
             return self._idle_ended(group_id)
@@ -97,20 +97,20 @@ class SleeptimeTriggers:
         return "left" if trigger is None or not self.fire(trigger) else "started"
 
     def _idle_ended(self, group_id: str) -> Literal["started", "held", "left"]:
-        at, group = self._triggers.idle(group_id), self._stores.groups.get(group_id)
-        if at is None:
+        due, group = self._triggers.idle(group_id), self._stores.groups.get(group_id)
+        if due is None:
             return "left"
-        if int(at.partition("#")[0]) > int(self._clock.now().timestamp() * 1000):
+        if int(due.partition("#")[0]) > int(self._clock.now().timestamp() * 1000):
             return "held"
         trigger = trigger_of(group, "idle", f"idle-{group.turns}", self._ids) if group else None
         with suppress(ConditionFailed):  # a turn has ended since
             if group is None or trigger is None:
-                self._stores.writer.write(self._triggers.idle_ended(group_id, at))
+                self._stores.writer.write(self._triggers.idle_ended(group_id, due))
                 return "left"
-            token, told = self._ids.token(), sleeptime.all_told(group)
-            changes = self._stores.groups.change(group, told, token)
+            token, notified = self._ids.token(), sleeptime.all_told(group)
+            changes = self._stores.groups.change(group, notified, token)
             put = self._triggers.put(trigger, self._clock.now())
-            self._stores.writer.write(*changes, put, self._triggers.idle_ended(group_id, at), token=token)
+            self._stores.writer.write(*changes, put, self._triggers.idle_ended(group_id, due), token=token)
             self.fire(trigger)
             return "started"
         return "left"
@@ -118,21 +118,21 @@ class SleeptimeTriggers:
     def start(self, group_id: str, occurrence: str, *, key_id: str | None = None) -> Sequence[str]:
         """Make the sleep-time agents of a group work for an occurrence of a schedule; returns the ids of their runs.
 
-        An occurrence starts them once, however often it is reported (for as long as an otid is remembered: 24 hours). Empty: there was nothing to tell.
+        An occurrence starts them once, however often it is reported (within the lifetime of an otid: 24 hours). Empty: there were no new messages.
         Raises: NotFound if the group does not exist, or is no sleep-time group; Conflict; BudgetExceeded is not raised.
         """
         name = f"at-{hashlib.sha256(occurrence.encode()).hexdigest()[:32]}"
 
         def attempt() -> Sequence[str]:
-            left = self._triggers.get(group_id, name)
-            if left is not None:
-                return self.fire(left)
+            pending = self._triggers.get(group_id, name)
+            if pending is not None:
+                return self.fire(pending)
             group = self._stores.groups.get(group_id)
             if group is None or group.manager_type is not ManagerType.SLEEPTIME:
                 raise NotFound(f"Sleep-time group with ID {group_id} not found")
-            known = [self._stores.resends.run_of(agent_id, f"{group_id}.{name}") for agent_id in group.agent_ids]
-            if any(known):
-                return [run_id for run_id in known if run_id is not None]
+            earlier_runs = [self._stores.resends.run_of(agent_id, f"{group_id}.{name}") for agent_id in group.agent_ids]
+            if any(earlier_runs):
+                return [run_id for run_id in earlier_runs if run_id is not None]
             trigger = trigger_of(group, "schedule", name, self._ids)
             if trigger is None:
                 return []
@@ -152,29 +152,29 @@ class SleeptimeTriggers:
         """
         agents = self._stores.agents.get_many(list(trigger.runs))
         windows = [agent.llm_config.context_window for agent in agents.values()]
-        told = self._transcript(trigger, min(map(limit_for, windows))) if agents else Transcript("", {})
-        if not told.text:
+        transcript = self._transcript(trigger, min(map(limit_for, windows))) if agents else Transcript("", {})
+        if not transcript.text:
             self._dropped(trigger)
             return [], False
         following = {agent_id: self._ids.new("run") for agent_id in agents}
         started: list[str] = []
         for agent_id, run_id in trigger.runs.items():
-            change = self._triggers.accepted(trigger, agent_id, told.rest, following)
+            change = self._triggers.accepted(trigger, agent_id, transcript.rest, following)
             trigger = trigger.model_copy(update={"runs": {each: run for each, run in trigger.runs.items() if each != agent_id}})
             if agent_id not in agents:  # it was deleted: the others work without it
                 with suppress(ConditionFailed):
                     self._stores.writer.write(change)
                 continue
-            request = self._request(trigger, agents[agent_id], told, change)
+            request = self._request(trigger, agents[agent_id], transcript, change)
             accepted = self._sending.accept(replace(request, run_id=run_id))
             if not accepted.attached and not accepted.waits:
                 self._sending.start(accepted.run_id)
             started.append(accepted.run_id)
-        return started, bool(told.rest)
+        return started, bool(transcript.rest)
 
-    def _request(self, trigger: SleeptimeTrigger, agent: StoredAgent, told: Transcript, change: Change) -> SendRequest:
+    def _request(self, trigger: SleeptimeTrigger, agent: StoredAgent, transcript: Transcript, change: Change) -> SendRequest:
         """The request with a transcript. `change`: that of the trigger."""
-        message = MessageCreate(role="user", content=told.text, otid=trigger.otid, group_id=trigger.group_id)
+        message = MessageCreate(role="user", content=transcript.text, otid=trigger.otid, group_id=trigger.group_id)
         return SendRequest(
             agent.id,
             LettaRequest(messages=[message], when_busy="queue"),
@@ -183,27 +183,27 @@ class SleeptimeTriggers:
             background=True,
             key_id=trigger.key_id,
             beside=lambda _run: (change,),
-            links=_reason(trigger, agent, told),
+            links=_reason(trigger, agent, transcript),
         )
 
     def _transcript(self, trigger: SleeptimeTrigger, most: int) -> Transcript:
         """The lines of the trigger's messages, up to `most` characters but at least one message."""
         parts: list[tuple[str, Sequence[str]]] = []
-        rest: dict[str, HeardConversation] = {}
-        room, full = most, False
+        remaining: dict[str, HeardConversation] = {}
+        room, is_full = most, False
         for conversation, span in trigger.spans.items():
-            lines, told = list[str](), span.told
-            for row in self._rows(conversation, span) if not full else ():
-                said = lines_of(row, most // 4)
-                size = sum(map(len, said)) + len(said)
-                if full := size > room and room < most:
+            lines, last_included = list[str](), span.told
+            for row in self._rows(conversation, span) if not is_full else ():
+                message_lines = lines_of(row, most // 4)
+                size = sum(map(len, message_lines)) + len(message_lines)
+                if is_full := size > room and room < most:
                     break
-                lines, told, room = [*lines, *said], row.id, room - size
-            if full:
-                rest[conversation] = HeardConversation(told=told, upto=span.upto)
+                lines, last_included, room = [*lines, *message_lines], row.id, room - size
+            if is_full:
+                remaining[conversation] = HeardConversation(told=last_included, upto=span.upto)
             if lines:
                 parts.append(("" if conversation == trigger.manager_agent_id else conversation, lines))
-        return Transcript(report(parts) if parts else "", rest)
+        return Transcript(report(parts) if parts else "", remaining)
 
     def _rows(self, conversation: str, span: HeardConversation) -> Iterator[Message]:
         after = span.told
@@ -218,20 +218,20 @@ class SleeptimeTriggers:
 
     def _give_back(self, trigger: SleeptimeTrigger) -> None:
         for _ in range(TRIES):
-            left = self._triggers.get(trigger.group_id, trigger.name)
+            pending = self._triggers.get(trigger.group_id, trigger.name)
             group = self._stores.groups.get(trigger.group_id)
-            if left is None:
+            if pending is None:
                 return
             token = self._ids.token()
-            changes = self._stores.groups.change(group, sleeptime.given_back(group, left.spans), token) if group else []
+            changes = self._stores.groups.change(group, sleeptime.given_back(group, pending.spans), token) if group else []
             with suppress(ConditionFailed):
-                self._stores.writer.write(*changes, self._triggers.drop(left), token=token)
+                self._stores.writer.write(*changes, self._triggers.drop(pending), token=token)
                 return
 
 
-def _reason(trigger: SleeptimeTrigger, agent: StoredAgent, told: Transcript) -> JsonObject:
-    """The metadata of a run: why it was started."""
-    because = {
+def _reason(trigger: SleeptimeTrigger, agent: StoredAgent, transcript: Transcript) -> JsonObject:
+    """The metadata of a run: the reason for its start."""
+    reasons = {
         "turns": f"turn {trigger.turn} of {trigger.manager_agent_id} has ended",
         "idle": f"{trigger.manager_agent_id} has been idle",
         "schedule": f"a schedule of {trigger.manager_agent_id} was due",
@@ -240,6 +240,6 @@ def _reason(trigger: SleeptimeTrigger, agent: StoredAgent, told: Transcript) -> 
         "agent_id": agent.id,
         "group_id": trigger.group_id,
         "trigger": trigger.reason,
-        "reason": because[trigger.reason] + ("; the transcript continues in another run" if told.rest else ""),
+        "reason": reasons[trigger.reason] + ("; the transcript continues in another run" if transcript.rest else ""),
         "conversations": sorted(trigger.spans),
     }

@@ -24,11 +24,11 @@ class TaggedAgents:
         """The ids of the first `most` agents, oldest first, that have all tags of `match_all` and one of `match_some`; an empty list is no
         condition. Hidden agents are left out.
         """
-        wanted, some = set(match_all), set(match_some)
+        required, any_of = set(match_all), set(match_some)
 
         def admits(row: Item) -> bool:
             tags = tags_of(row)
-            return not row["hidden"] and wanted <= tags and (not some or not tags.isdisjoint(some))
+            return not row["hidden"] and required <= tags and (not any_of or not tags.isdisjoint(any_of))
 
         return [str(row["sk"]) for row in islice(filter(admits, self._rows(match_all, match_some)), most)]
 

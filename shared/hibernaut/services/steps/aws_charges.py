@@ -36,10 +36,10 @@ class AwsCharges:
         self._meter = meter
 
     def accept(self, run: StoredRun) -> None:
-        """Put what the request has used so far, and its own transaction, on a run that is not yet written."""
-        used = self._meter.used()
-        if used is not None:
-            run.aws = used.plus(AwsUse(write_units=acceptance_units(run)))
+        """Charge the request's use so far, and the transaction itself, to a run that is not yet written."""
+        use = self._meter.used()
+        if use is not None:
+            run.aws = use.plus(AwsUse(write_units=acceptance_units(run)))
 
     def accepted(self, run: StoredRun) -> None:
         """Note that the run with its charge was written."""
@@ -49,18 +49,18 @@ class AwsCharges:
     def write(
         self, run: StoredRun, step: StoredStep | None, rows: Sequence[Message], edits: Sequence[Change], *, ends: bool
     ) -> ChargedWrite | None:
-        """The run and its step with their charges; None where nothing is measured. `rows` and `edits` are those of the transaction."""
-        used = self._meter.used()
-        if used is None:
+        """The run and its step with their charges; None on a host without a meter. `rows` and `edits` are those of the transaction."""
+        measured = self._meter.used()
+        if measured is None:
             return None
         units = commit_units(run, step, rows, edits, ends=ends)
         transitions = int(ends and self._meter.in_execution)  # The state in which the execution succeeds.
-        use = used.plus(AwsUse(write_units=units, transitions=transitions))
-        whole = (run.aws or AwsUse()).plus(use)
+        use = measured.plus(AwsUse(write_units=units, transitions=transitions))
+        total = (run.aws or AwsUse()).plus(use)
         if step is not None:
             # The first step has the acceptance of the request as well.
-            step = step.model_copy(update={"aws_cost": cost_of(whole if run.steps <= 1 else use)})
-        return ChargedWrite(run.model_copy(update={"aws": whole}), step, use)
+            step = step.model_copy(update={"aws_cost": cost_of(total if run.steps <= 1 else use)})
+        return ChargedWrite(run.model_copy(update={"aws": total}), step, use)
 
     def written(self, charged: ChargedWrite | None) -> None:
         """Note that the transaction with these charges was written."""

@@ -1,4 +1,4 @@
-"""The renewal of a short lease while its worker lives, so that another worker takes the step soon after a death that nobody reports."""
+"""The renewal of a short lease while its worker lives, so that another worker takes the step soon after an unreported death."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 class LeaseRenewal:
     """Renews the lease that an attempt has acquired. Used by one thread at a time."""
 
-    def __init__(self, runs: RunStore, writer: Writer, host: Host, taken: RunState) -> None:
+    def __init__(self, runs: RunStore, writer: Writer, host: Host, state: RunState) -> None:
         self._runs = runs
         self._writer = writer
         self._host = host
-        self._state = taken
+        self._state = state
         self._number = 0
 
     @contextmanager
@@ -37,20 +37,20 @@ class LeaseRenewal:
 
         A renewal that is under way at the end of the block fails its condition, or precedes the commit.
         """
-        over = threading.Event()
-        until = self._host.clock.monotonic() + seconds
+        stop = threading.Event()
+        end = self._host.clock.monotonic() + seconds
 
         def renewing() -> None:
-            while not over.wait(lease / RENEWALS):
-                left = until - self._host.clock.monotonic()
-                if left <= 0 or not self._tried(min(lease, left)):
+            while not stop.wait(lease / RENEWALS):
+                seconds_left = end - self._host.clock.monotonic()
+                if seconds_left <= 0 or not self._tried(min(lease, seconds_left)):
                     return
 
         threading.Thread(target=copy_context().run, args=(renewing,), daemon=True, name="lease").start()
         try:
             yield
         finally:
-            over.set()
+            stop.set()
 
     def _tried(self, seconds: float) -> bool:
         try:
@@ -77,8 +77,8 @@ class LeaseRenewal:
         """Whether only this attempt's own writes have changed the lease, as the append of a long input does: the next renewal then
         succeeds.
         """
-        seen = self._runs.get(before.run.id)
-        if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != before.attempt or seen.lease == 0:
+        state = self._runs.get(before.run.id)
+        if state is None or state.run.status is not RunStatus.RUNNING or state.attempt != before.attempt or state.lease == 0:
             return False
-        self._state = replace(before, lease=seen.lease)
+        self._state = replace(before, lease=state.lease)
         return True

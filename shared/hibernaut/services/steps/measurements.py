@@ -1,6 +1,6 @@
 """The figures that a committed step and an ended run leave in the log: counts, milliseconds and codes, never a text of a message.
 
-Must not know who reads the log. On AWS, `functions/metrics.py` names the metrics that are made of these fields.
+Must not know the readers of the log. On AWS, `functions/metrics.py` names the metrics that are derived from these fields.
 """
 
 from __future__ import annotations

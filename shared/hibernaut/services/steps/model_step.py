@@ -15,7 +15,7 @@ from hibernaut.domain.models import retries
 from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.actor import CallResult
-from hibernaut.domain.turn.turn_values import Asked, CallModel, Failed, Replayed, Replied, Turn
+from hibernaut.domain.turn.turn_values import CallModel, CallsPending, Failed, Replayed, Replied, Turn
 from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.ports.clock import Clock
@@ -65,12 +65,12 @@ class StepTiming:
             return cls(journal.step_start_ns, journal.llm_start_ns, journal.llm_ns, failed_calls=journal.failed_calls)
         return cls(int(clock.now().timestamp() * 1e9))
 
-    def tools_ran(self, seconds: float, clock: Clock, results: Sequence[CallResult], *, waited: bool) -> None:
-        """Note the time of the step's tools, and of each call. `waited`: one of them has waited without a worker, which is all the time since the reply."""
+    def tools_ran(self, seconds: float, clock: Clock, results: Sequence[CallResult], *, has_waited: bool) -> None:
+        """Note the time of the step's tools, and of each call. `has_waited`: one of them has waited without a worker, which is all the time since the reply."""
         self.calls = [
             CallTime(tool_call_id=one.call.id, execution_ns=one.spent_ns) for one in results if one.spent_ns is not None
         ]
-        since_reply = int(clock.now().timestamp() * 1e9) - self.llm_start_ns - self.llm_ns if waited else 0
+        since_reply = int(clock.now().timestamp() * 1e9) - self.llm_start_ns - self.llm_ns if has_waited else 0
         self.tools_ns = max(int(seconds * 1e9), since_reply)
 
 
@@ -94,61 +94,61 @@ class ModelStep:
 
         Raises: LeaseLost if the run has ended or another attempt holds the step; NotFound if it is the run of a deleted group.
         """
-        began = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         timing.llm_start_ns = int(self._clock.now().timestamp() * 1e9)
         stamp = self._stamp(work)
         if is_group(work.agent.id):
             return work, Replied(self._of_group(work, turn), stamp)
-        hearing = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
-        hearing.failed_calls = timing.failed_calls
-        deadline = began + seconds
+        sink = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        sink.failed_calls = timing.failed_calls
+        deadline = started_at + seconds
         try:
             with self._host.tracer.span(chat_span(turn.actor.config)) as span:
-                reply = self._answered(work, turn, action, hearing, deadline)
+                reply = self._complete(work, turn, action, sink, deadline)
                 note_reply(span, reply)
         except MODEL_CALL_ERRORS as error:
-            asked = hearing.speaker or turn.actor.config
-            told = {"run_id": turn.actor.run_id, "model": asked.handle or asked.model, "code": error.code}
-            logger.warning("model call failed", extra=told)
-            self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, error, self._clock.monotonic() - began))
-            return answered_by(replace(work, state=hearing.state), hearing.speaker), failure_of(error, stamp.step_id)
-        timing.llm_ns = int((self._clock.monotonic() - began) * 1e9)
-        self._trace(work, turn, action, hearing, TracedCall(stamp.step_id, reply, timing.llm_ns / 1e9))
-        shown = sorted(hearing.telling.shown) if hearing.telling else []
-        stamp = stamp.model_copy(update={"streamed": bool(shown), "shown": shown, "fallback": hearing.speaker})
-        return answered_by(replace(work, state=hearing.state), hearing.speaker), Replied(as_kept(turn.actor, reply), stamp)
+            config = sink.speaker or turn.actor.config
+            fields = {"run_id": turn.actor.run_id, "model": config.handle or config.model, "code": error.code}
+            logger.warning("model call failed", extra=fields)
+            self._trace(work, turn, action, sink, TracedCall(stamp.step_id, error, self._clock.monotonic() - started_at))
+            return answered_by(replace(work, state=sink.state), sink.speaker), failure_of(error, stamp.step_id)
+        timing.llm_ns = int((self._clock.monotonic() - started_at) * 1e9)
+        self._trace(work, turn, action, sink, TracedCall(stamp.step_id, reply, timing.llm_ns / 1e9))
+        streamed_types = sorted(sink.telling.shown) if sink.telling else []
+        stamp = stamp.model_copy(update={"streamed": bool(streamed_types), "shown": streamed_types, "fallback": sink.speaker})
+        return answered_by(replace(work, state=sink.state), sink.speaker), Replied(as_kept(turn.actor, reply), stamp)
 
     def _of_group(self, work: StepWork, turn: Turn) -> ModelReply:
         """The next step of a group, which no model decides. Raises: NotFound if the group does not exist any more."""
         group = self._stores.groups.get(work.agent.id)
         if group is None:
             raise NotFound(f"Group with ID {work.agent.id} not found")
-        named = self._stores.agents.get_many(group.agent_ids) if group.manager_agent_id else {}
-        names = {agent_id: agent.name for agent_id, agent in named.items()}
+        agents = self._stores.agents.get_many(group.agent_ids) if group.manager_agent_id else {}
+        names = {agent_id: agent.name for agent_id, agent in agents.items()}
         return next_reply(group, names, turn.messages, work.state.run.id)
 
-    def _trace(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, call: TracedCall) -> None:
-        asked = turn if hearing.speaker is None else replace(turn, actor=replace(turn.actor, config=hearing.speaker))
-        self._traces.keep(work, _request(work, asked, action), call)
+    def _trace(self, work: StepWork, turn: Turn, action: CallModel, sink: DeltaSink, call: TracedCall) -> None:
+        sent_turn = turn if sink.speaker is None else replace(turn, actor=replace(turn.actor, config=sink.speaker))
+        self._traces.keep(work, _request(work, sent_turn, action), call)
 
     def _telling(self, work: StepWork, turn: Turn, stamp: Stamp, action: CallModel) -> DeltaRenderer | None:
         if not work.state.run.options.stream_tokens:
             return None
-        how = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
-        return DeltaRenderer(turn.actor, stamp, how, parallel=action.parallel)
+        rendering = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)
+        return DeltaRenderer(turn.actor, stamp, rendering, parallel=action.parallel)
 
-    def _answered(self, work: StepWork, turn: Turn, action: CallModel, hearing: DeltaSink, deadline: float) -> ModelReply:
-        """The reply of the agent's model, or of the first of its fallback models that can answer. `hearing.speaker` is then the
+    def _complete(self, work: StepWork, turn: Turn, action: CallModel, sink: DeltaSink, deadline: float) -> ModelReply:
+        """The reply of the agent's model, or of the first of its fallback models that can answer. `sink.speaker` is then the
         fallback.
 
         Raises: HibernautError, the first model's if all fail before a piece of a reply arrives; LeaseLost.
         """
         try:
-            return self._attending.complete(_request(work, turn, action), hearing, deadline)
+            return self._attending.complete(_request(work, turn, action), sink, deadline)
         except MODEL_CALL_ERRORS as error:
             first = newest = error
         for fallback in work.agent.fallback_models:
-            if hearing.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
+            if sink.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
                 break
             if fallback.model == turn.actor.config.handle or not retries.helps(fallback, newest):
                 continue
@@ -157,13 +157,13 @@ class ModelStep:
                 continue
             extra = {"run_id": turn.actor.run_id, "code": retries.failure_code(newest), "fallback": config.handle}
             logger.warning("fallback model is called", extra=extra)
-            hearing.speaker = config
+            sink.speaker = config
             try:
-                return self._attending.complete(_fallback_request(work, turn, config), hearing, deadline)
+                return self._attending.complete(_fallback_request(work, turn, config), sink, deadline)
             except MODEL_CALL_ERRORS as error:
-                if hearing.heard:
+                if sink.heard:
                     raise
-                hearing.speaker = None
+                sink.speaker = None
                 logger.warning("fallback model failed", extra=extra | {"code": retries.failure_code(error)})
                 newest = error
         raise first
@@ -209,26 +209,26 @@ def _fallback_request(work: StepWork, turn: Turn, config: LLMConfig) -> ModelReq
 
 def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:
     """The failure of a step whose model call raised this error, with the run's stop reason (run-time digest 2.7, 2.8)."""
-    told = RunError(code=error.code, message=error.detail)
+    run_error = RunError(code=error.code, message=error.detail)
     match error:
         case ContextWindowExceeded():
-            return Failed(StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, told, overflow=True, step_id=step_id)
+            return Failed(StopReason.CONTEXT_WINDOW_OVERFLOW_IN_SYSTEM_PROMPT, run_error, overflow=True, step_id=step_id)
         case InvalidModelResponse():
-            return Failed(StopReason.INVALID_LLM_RESPONSE, told, step_id=step_id)
+            return Failed(StopReason.INVALID_LLM_RESPONSE, run_error, step_id=step_id)
         case ModelCredits():
-            return Failed(StopReason.INSUFFICIENT_CREDITS, told, step_id=step_id)
+            return Failed(StopReason.INSUFFICIENT_CREDITS, run_error, step_id=step_id)
         case ModelError():
-            return Failed(StopReason.LLM_API_ERROR, told, step_id=step_id)
+            return Failed(StopReason.LLM_API_ERROR, run_error, step_id=step_id)
         case _:
-            return Failed(StopReason.ERROR, told, step_id=step_id)
+            return Failed(StopReason.ERROR, run_error, step_id=step_id)
 
 
-def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
+def journal_of(replied: CallsPending, mark: str, timing: StepTiming) -> Journal:
     """The journal of a reply. `mark` names the step and the attempt."""
-    reply = asked.reply
+    reply = replied.reply
     return Journal(
         mark=mark,
-        stamp=asked.stamp,
+        stamp=replied.stamp,
         text=reply.text,
         reasoning=list(reply.reasoning),
         calls=[JournaledCall(id=call.id, name=call.name, arguments=call.arguments) for call in reply.tool_calls],
@@ -242,7 +242,7 @@ def journal_of(asked: Asked, mark: str, timing: StepTiming) -> Journal:
         llm_start_ns=timing.llm_start_ns,
         llm_ns=timing.llm_ns,
         failed_calls=timing.failed_calls,
-        decisions=[call.decision for call in asked.calls if call.decision is not None],
+        decisions=[call.decision for call in replied.calls if call.decision is not None],
     )
 
 

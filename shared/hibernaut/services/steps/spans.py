@@ -41,7 +41,7 @@ def chat_span(config: LLMConfig) -> ActiveSpan:
 
 
 def note_reply(span: ActiveSpan, reply: ModelReply) -> None:
-    """Add what the reply says about itself."""
+    """Add the reply's usage and finish reason."""
     usage = reply.usage
     facts: Facts = {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,

@@ -39,13 +39,13 @@ class AdvanceResult(NamedTuple):
 
 
 class LeaseLost(Exception):
-    """The lease is lost: another attempt has taken the step, or the run has ended. The worker must not begin anything more."""
+    """The lease is lost: another attempt has taken the step, or the run has ended. The worker must stop."""
 
 
 def check_held(runs: RunStore, state: RunState) -> None:
     """Raises: LeaseLost if the run has ended or another attempt has taken its step."""
-    seen = runs.get(state.run.id)
-    if seen is None or seen.run.status is not RunStatus.RUNNING or seen.attempt != state.attempt:
+    current = runs.get(state.run.id)
+    if current is None or current.run.status is not RunStatus.RUNNING or current.attempt != state.attempt:
         raise LeaseLost
 
 
@@ -65,7 +65,7 @@ class StepLease:
         return state.lease > self.now_ms() and not (self._host.alone and state.holder != self._host.holder)
 
     @contextmanager
-    def taken(self, state: RunState, seconds: float) -> Iterator[RunState]:
+    def acquire(self, state: RunState, seconds: float) -> Iterator[RunState]:
         """Acquire the lease for this many seconds; the context value is the run with the lease. If the block raises, the lease is
         released, so that the next attempt need not wait.
 
@@ -73,24 +73,24 @@ class StepLease:
         the run has changed.
         """
         short = self._host.lease if self._host.lease is not None and self._host.lease < seconds else None
-        taken = self._take(state, short or seconds)
-        done = False
+        leased = self._take(state, short or seconds)
+        succeeded = False
         try:
-            with LeaseRenewal(self._runs, self._writer, self._host, taken).every(short, seconds) if short else nullcontext():
-                yield taken
-            done = True
+            with LeaseRenewal(self._runs, self._writer, self._host, leased).every(short, seconds) if short else nullcontext():
+                yield leased
+            succeeded = True
         finally:
-            if not done:
+            if not succeeded:
                 with suppress(LeaseLost, StoreUnavailable, TableError):
-                    self.keep(taken, "over", 0, self.now_ms() + OPEN_FOR_MS)
+                    self.keep(leased, "over", 0, self.now_ms() + OPEN_FOR_MS)
 
     def keep(self, state: RunState, mark: str, lease: int, due_ms: int) -> None:
         """Extend the lease to `lease` (milliseconds since 1970) without a worker, or release it (0). `due_ms`: when the sweep
         looks at the run. Raises: LeaseLost if another attempt has the lease, or the run has ended.
         """
-        kept = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
+        changed = replace(state, lease=lease, attempt=state.attempt + 1, token=f"{state.token}.{mark}")
         try:
-            self._writer.write(self._runs.keep(kept, due_ms), token=kept.token)
+            self._writer.write(self._runs.keep(changed, due_ms), token=changed.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
 
@@ -99,15 +99,15 @@ class StepLease:
 
         Returns None; or the run as it is now, still with the lease, if a reply has woken it since `state` was read. Raises: LeaseLost.
         """
-        kept = replace(state, lease=0, holder=AWAITING, attempt=state.attempt + 1, token=f"{state.token}.replies")
+        waiting = replace(state, lease=0, holder=AWAITING, attempt=state.attempt + 1, token=f"{state.token}.replies")
         try:
-            self._writer.write(self._calls.wait(kept, due_ms), token=kept.token)
+            self._writer.write(self._calls.wait(waiting, due_ms), token=waiting.token)
         except ConditionFailed as failure:
-            seen = self._runs.get(state.run.id)
-            if seen is None or seen.woken == state.woken:
+            current = self._runs.get(state.run.id)
+            if current is None or current.woken == state.woken:
                 raise LeaseLost from failure
             check_held(self._runs, state)
-            return replace(state, woken=seen.woken)
+            return replace(state, woken=current.woken)
         return None
 
     def now_ms(self) -> int:
@@ -117,27 +117,27 @@ class StepLease:
         """Acquire the lease as the newest attempt. Raises: LeaseLost."""
         lease = self.now_ms() + int(seconds * 1000)
         token = self._host.ids.token()
-        taken = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
+        leased = replace(state, attempt=state.attempt + 1, lease=lease, holder=self._host.holder, token=f"{token}.take")
         if (death := self._death(state)) is not None:
-            taken = replace(taken, take_ups=(*state.take_ups, death)[-MOST_TAKE_UPS:])
+            leased = replace(leased, take_ups=(*state.take_ups, death)[-MOST_TAKE_UPS:])
         try:
-            self._writer.write(self._runs.take(state, taken), token=taken.token)
+            self._writer.write(self._runs.take(state, leased), token=leased.token)
         except ConditionFailed as failure:
             raise LeaseLost from failure
-        return replace(taken, token=token)
+        return replace(leased, token=token)
 
     def _death(self, state: RunState) -> TakeUp | None:
-        """The taking of this step, if a worker has died in it: a worker that lives releases its lease, or commits."""
+        """The take-over of this step from a dead worker, or None. A live worker releases its lease, or commits."""
         if not state.lease or state.token.endswith(f".{WAITING}"):
             return None
         now = self._host.clock.now()
-        alone = self._host.alone and state.holder != self._host.holder
+        process_gone = self._host.alone and state.holder != self._host.holder
         expired = state.lease <= self.now_ms()
         return TakeUp(
             at=now,
             step=state.run.steps + 1,
             attempt=state.attempt + 1,
-            reason="lease_expired" if expired else "process_gone" if alone else "death_reported",
+            reason="lease_expired" if expired else "process_gone" if process_gone else "death_reported",
             lease_until=datetime.fromtimestamp(state.lease / 1000, UTC),
             reply_stored=state.journal != "",
             sweeps=state.sweeps,

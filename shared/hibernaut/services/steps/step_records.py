@@ -32,33 +32,33 @@ def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = Non
     """The message events of a step's rows. Rows with the role `user`, which the server writes (heartbeats), have none (run-time
     digest 2.3). `stamp` belongs to the reply of the rows; it lists the message types that were streamed already.
     """
-    how = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
-    told: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()
+    rendering = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
+    streamed: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()
     return [
-        MessageEvent(message_id=row.id, index=place, streamed=message.message_type in told)
+        MessageEvent(message_id=row.id, index=index, streamed=message.message_type in streamed)
         for row in rows
         if row.role != "user"
-        for place, message in enumerate(render(row, how))
+        for index, message in enumerate(render(row, rendering))
     ]
 
 
 def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
     """The run after the step."""
     run = work.state.run.model_copy(deep=True)
-    asked = stepped.stamp is not None and not stepped.resolved
+    model_called = stepped.stamp is not None and not stepped.resolved
     run.speaks_by_tool = work.turn.actor.spec.heartbeats
     run.sleeptime_group = triggered_by(work.agent)
-    run.steps += int(asked)
+    run.steps += int(model_called)
     run.usage = run.usage.plus(stepped.usage)
     run.called = work.effects.used.plus(run.called) if work.effects.used else run.called
-    run.logprobs = stepped.logprobs if asked else run.logprobs
-    run.context_tokens = stepped.usage.total_tokens if asked else run.context_tokens
+    run.logprobs = stepped.logprobs if model_called else run.logprobs
+    run.context_tokens = stepped.usage.total_tokens if model_called else run.context_tokens
     run.tool_history = [*run.tool_history, *stepped.called]
     run.last_return = stepped.last_return if stepped.called else run.last_return
     run.compactions, run.compact_for, run.resolve = 0, None, None
     run.input = run.input[INPUT_PAGE:]
-    used = [tool.id for tool in work.turn.actor.tools if tool.name in stepped.called]
-    run.tools_used = sorted({*run.tools_used, *used})
+    tool_ids = [tool.id for tool in work.turn.actor.tools if tool.name in stepped.called]
+    run.tools_used = sorted({*run.tools_used, *tool_ids})
     if stepped.rows:
         run.first_message = run.first_message or stepped.rows[0].id
         run.last_message = stepped.rows[-1].id
@@ -66,8 +66,8 @@ def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
         ended(run, stepped.stop, now)
         run.error = stepped.error
     if stepped.stop is StopReason.BUDGET_EXCEEDED:
-        reached = next(filter(None, map(exhausted, work.standings)))
-        run.metadata = {**(run.metadata or {}), "budget": {"name": reached.limit_name, "subject": reached.subject}}
+        exceeded = next(filter(None, map(exhausted, work.standings)))
+        run.metadata = {**(run.metadata or {}), "budget": {"name": exceeded.limit_name, "subject": exceeded.subject}}
     return run
 
 
@@ -78,8 +78,8 @@ def measured(work: StepWork, turn: Turn) -> Head:
     stepped = turn.stepped
     if stepped is None or stepped.resolved or stepped.usage.prompt_tokens <= 0:
         return work.after
-    counted = window.tokens(turn.messages) + turn.fixed_tokens
-    measure = {"counted": counted, "reported": stepped.usage.prompt_tokens, "measured_with": work.turn.actor.config.model}
+    our_tokens = window.tokens(turn.messages) + turn.fixed_tokens
+    measure = {"counted": our_tokens, "reported": stepped.usage.prompt_tokens, "measured_with": work.turn.actor.config.model}
     return work.after.model_copy(update=measure)
 
 

@@ -122,26 +122,26 @@ class StepLoader:
         read, record = self._reads.agent(run.agent_id), None
         if run.conversation_id:
             head, record = self._reads.conversation(run.conversation_id)
-        loaded = self._conversations.load(run.conversation_id or run.agent_id, head)
-        if read is None or loaded is None:
+        conversation = self._conversations.load(run.conversation_id or run.agent_id, head)
+        if read is None or conversation is None:
             raise NotFound(f"Agent with ID {run.agent_id} not found")
         if further:
-            head = loaded.head.model_copy(update={"messages": loaded.head.messages + len(further)})
-            loaded = replace(loaded, head=head, messages=(*loaded.messages, *further))
+            head = conversation.head.model_copy(update={"messages": conversation.head.messages + len(further)})
+            conversation = replace(conversation, head=head, messages=(*conversation.messages, *further))
         agent, archive_ids = read
         block_ids = overlaid(agent.block_ids, record.isolated if record else {})
         budgets = self._budgets.of_run(run.budgets)
         policies = self._policies.now.reading()
-        custom = any(builtin_by_id(tool_id) is None for tool_id in agent.tool_ids)
-        sandbox = self._sandboxes.now.reading() if custom else None
-        found, tools = self._reads.parts(block_ids, agent.tool_ids, budgets, policies, sandbox)
+        has_custom = any(builtin_by_id(tool_id) is None for tool_id in agent.tool_ids)
+        sandbox = self._sandboxes.now.reading() if has_custom else None
+        stored_blocks, tools = self._reads.parts(block_ids, agent.tool_ids, budgets, policies, sandbox)
         standings = tuple(budgets.standings()) if budgets else ()
-        blocks = [found[block_id] for block_id in block_ids if block_id in found]
-        met = agent_in(agent, record, self._models)
-        actor = replace(self._actor(met, state, tools), policies=policies.value)
-        window.measured(loaded.messages)
-        head, system = self._system(met, state, loaded, blocks, archive_ids)
-        messages = (system, *loaded.messages[1:]) if system else loaded.messages
+        blocks = [stored_blocks[block_id] for block_id in block_ids if block_id in stored_blocks]
+        effective = agent_in(agent, record, self._models)
+        actor = replace(self._actor(effective, state, tools), policies=policies.value)
+        window.measured(conversation.messages)
+        head, system = self._system(effective, state, conversation, blocks, archive_ids)
+        messages = (system, *conversation.messages[1:]) if system else conversation.messages
         if actor.spec.clears_buffer or agent.message_buffer_autoclear:
             first = approvals.first_of(messages, run.first_message)
             messages = (messages[0], *(row for row in messages[1:] if first and row.id >= first))
@@ -157,7 +157,7 @@ class StepLoader:
             history=tuple(run.tool_history),
             last_return=run.last_return,
             fixed_tokens=fixed,
-            correction=window.correction_for(loaded.head, actor.config.model, messages, fixed),
+            correction=window.correction_for(conversation.head, actor.config.model, messages, fixed),
             compactions=run.compactions,
             overflowed=run.compact_for == "context_window_exceeded",
             out_of_budget=self._budgets.reached(standings) is not None,
@@ -172,7 +172,7 @@ class StepLoader:
             state=state,
             agent=agent,
             blocks=tuple(blocks),
-            head=loaded.head,
+            head=conversation.head,
             after=head,
             turn=turn,
             system=system,
@@ -201,22 +201,22 @@ class StepLoader:
         self,
         agent: StoredAgent,
         state: RunState,
-        loaded: LoadedConversation,
+        conversation: LoadedConversation,
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:
-        """The head and the new row of the system message; None if it is current. Changes of memory are told at a run's first step
-        only: within a run, the returns of its tools tell them (invariant 10).
+        """The head and the new row of the system message; None if it is current. Updates of memory are inserted at a run's first step
+        only: within a run, the returns of its tools report them (invariant 10).
         """
-        head, run = loaded.head, state.run
-        if run.steps > 0 or run.resolve or not self._prompts.outdated(agent, loaded, blocks, archive_ids):
+        head, run = conversation.head, state.run
+        if run.steps > 0 or run.resolve or not self._prompts.outdated(agent, conversation, blocks, archive_ids):
             return head, None
-        in_window = len(loaded.messages)
+        in_window = len(conversation.messages)
         compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
-        # What an agent forgets at the next run cannot carry an update.
+        # A message that the next run does not see cannot carry an update.
         forgets = spec_of(agent.agent_type).clears_buffer or agent.message_buffer_autoclear
-        place = None if forgets else sent_messages.message_for_update(loaded.messages, run.id)
-        source, row = self._prompts.succeeding(loaded, agent, compiled, place)
+        update_after = None if forgets else sent_messages.message_for_update(conversation.messages, run.id)
+        source, row = self._prompts.succeeding(conversation, agent, compiled, update_after)
         return head.model_copy(update={"compiled": source}), row
 
     def _actor(self, agent: StoredAgent, state: RunState, found: Mapping[str, Tool]) -> Actor:

@@ -104,9 +104,9 @@ class DeltaSink(CancellationWatch):
         """Continue after the newest event of the log. The log is read before the lease is checked: if the lease still holds
         afterwards, the events that were read do not close the run. Raises: LeaseLost.
         """
-        written = self._runs.events(self.state.run.id, self.state.next_seq - 1, self._clock.now())
-        if any(isinstance(event, DoneEvent) for _, event in written):
+        events = self._runs.events(self.state.run.id, self.state.next_seq - 1, self._clock.now())
+        if any(isinstance(event, DoneEvent) for _, event in events):
             raise LeaseLost
         self.look()
-        if written:
-            self.state = replace(self.state, next_seq=written[-1][0] + 1)
+        if events:
+            self.state = replace(self.state, next_seq=events[-1][0] + 1)

@@ -42,11 +42,11 @@ class TraceRecorder:
             return
         run = work.state.run
         try:
-            sent, received = self._bodies(request, call.outcome)
+            request_json, response_json = self._bodies(request, call.outcome)
             trace = ProviderTrace(
                 id=f"provider_trace-{call.step_id[-36:]}",
-                request_json=sent,
-                response_json=received,
+                request_json=request_json,
+                response_json=response_json,
                 step_id=call.step_id,
                 agent_id=run.agent_id,
                 agent_tags=work.agent.tags,

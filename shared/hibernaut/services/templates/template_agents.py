@@ -1,4 +1,4 @@
-"""Makes the agents of a template's version: fills its variables, imports its agent file, and tells the agents where they come from."""
+"""Makes the agents of a template's version: fills its variables, imports its agent file, and records the origin on the agents."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class TemplateAgentsFactory:
             secrets=request.tool_variables,
         )
         local_ids = [str(agent["id"]) for agent in document["agents"]]
-        made = self._documents.import_(document, options, user=user, key_id=key_id).agent_ids
+        agent_ids = self._documents.import_(document, options, user=user, key_id=key_id).agent_ids
         deployment = self._records.ids.new("deployment")
 
-        def told(agent: StoredAgent, entity: str) -> StoredAgent:
+        def label(agent: StoredAgent, entity: str) -> StoredAgent:
             return agent.model_copy(
                 update={
                     "tags": list(dict.fromkeys([*agent.tags, *(request.tags or ())])),
@@ -61,9 +61,9 @@ class TemplateAgentsFactory:
             )
 
         links = [self._records.identities.there(one) for one in identities]
-        for agent_id, entity in zip(made, local_ids, strict=True):
-            self._records.change_agent(agent_id, lambda agent, entity=entity: (told(agent, entity), links), user, by_key(key_id))  # type: ignore[misc]
-        return TemplateAgents(agent_ids=made, deployment_id=deployment)
+        for agent_id, entity in zip(agent_ids, local_ids, strict=True):
+            self._records.change_agent(agent_id, lambda agent, entity=entity: (label(agent, entity), links), user, by_key(key_id))  # type: ignore[misc]
+        return TemplateAgents(agent_ids=agent_ids, deployment_id=deployment)
 
 
 def filled(text: str, variables: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ by the sweep for the others. Steps in their order:
 3. the prototypes are deleted, and the migration leaves the index DUE. Its record remains for `KEPT`.
 
 Each write of the record has the condition that it is as this worker read it, so an overtaken worker writes no further record. An agent that cannot be changed
-is counted and told, and does not stop the others. A later migration replaces an earlier one.
+is counted and reported, and does not stop the others. A later migration replaces an earlier one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEASE_MS = 60_000
 MOST_ATTEMPTS = 50
 """Attempts without an agent migrated after which a migration is given up."""
 MOST_FAULTS = 20
-"""The largest number of agents whose faults are told."""
+"""The largest number of agents whose faults are reported."""
 KEPT = timedelta(days=7)
 """The retention of the record of a migration that is over."""
 logger = logging.getLogger(__name__)
@@ -53,20 +53,22 @@ class TemplateMigration:
         self._store = store
         self._prototypes = prototypes
 
-    def begun(self, template: StoredTemplate, how: SaveTemplate, *, user: str | None, key_id: str | None, token: str) -> Change:
+    def begun(
+        self, template: StoredTemplate, options: SaveTemplate, *, user: str | None, key_id: str | None, token: str
+    ) -> Change:
         """The change that stores the migration to the latest version of a template, in place of an earlier one."""
         earlier = self._store.migration(template.id)
-        made = StoredMigration(
+        migration = StoredMigration(
             template_id=template.id,
             number=template.latest.number,
-            how=how,
+            how=options,
             user=user,
             key_id=key_id,
             agents=self._records.agent_marks.count("BASE", template.id, hidden=True),
             began_at=self._records.clock.now(),
             version=earlier.version if earlier else 0,
         )
-        return self._store.put_migration(earlier, made, self._due_ms(), token)
+        return self._store.put_migration(earlier, migration, self._due_ms(), token)
 
     def status(self, template: StoredTemplate) -> StoredMigration:
         """The newest migration of a template. Raises: NotFound."""
@@ -76,13 +78,13 @@ class TemplateMigration:
         return found
 
     def first(self, template: StoredTemplate) -> StoredMigration:
-        """Migrate the first agents, for the request that saved the version. Returns how far that came. Raises: InvalidArgument (the file)."""
+        """Migrate the first agents, for the request that saved the version. Returns the progress. Raises: InvalidArgument (the file)."""
         with suppress(StoreUnavailable, OSError, Conflict):  # the migration is stored: the sweep continues it
             self.go_on(template.id)
-        done = self.status(template)
-        if done.fault is not None:
-            raise InvalidArgument(done.fault)
-        return done
+        state = self.status(template)
+        if state.fault is not None:
+            raise InvalidArgument(state.fault)
+        return state
 
     def forget(self, template_id: str) -> None:
         """Delete the record of a deleted template's migration, unless the sweep has still to delete its prototypes."""
@@ -120,14 +122,14 @@ class TemplateMigration:
                 self._end(job, "The template was deleted.")
                 return
             try:
-                made = self._prototypes.make(template, found.document, by, f"{template.id} {job.number} {job.began_at}")
-            except InvalidArgument as refused:
-                self._end(job, refused.detail)
+                prototype_ids = self._prototypes.make(template, found.document, by, f"{template.id} {job.number} {job.began_at}")
+            except InvalidArgument as invalid:
+                self._end(job, invalid.detail)
                 return
-            job = self._write(job, prototypes=made)
+            job = self._write(job, prototypes=prototype_ids)
         try:
             prototypes = self._prototypes.read(job.prototypes)
-        except NotFound:  # somebody has deleted one: the next attempt makes them anew
+        except NotFound:  # A prototype was deleted: the next attempt creates them again.
             self._write(job, prototypes={}, due_ms=self._now_ms())
             return
         for agent_id in ids:
@@ -144,20 +146,20 @@ class TemplateMigration:
         if job.current != agent_id:
             agent = self._records.agents.get(agent_id)
             job = self._write(job, current=agent_id, had=agent.block_ids if agent else [])
-        done: JsonObject = {"done_up_to": agent_id, "attempts": 0}
+        fields: JsonObject = {"done_up_to": agent_id, "attempts": 0}
         try:
-            changed = self._prototypes.apply(agent_id, prototypes, by)
-            if changed:
+            is_applied = self._prototypes.apply(agent_id, prototypes, by)
+            if is_applied:
                 self._prototypes.delete_left(agent_id, job.had, by.key_id)
         except StoreUnavailable:
             raise
         except NotFound:  # it was deleted meanwhile
-            return job.model_copy(update={**done, "skipped": job.skipped + 1})
-        except HibernautError as refused:
-            faults = [*job.faults, MigrationFault(agent_id=agent_id, error=refused.detail[:500])][:MOST_FAULTS]
-            return job.model_copy(update={**done, "failed": job.failed + 1, "faults": faults})
-        counted = {"migrated": job.migrated + 1} if changed else {"skipped": job.skipped + 1}
-        return job.model_copy(update={**done, **counted})
+            return job.model_copy(update={**fields, "skipped": job.skipped + 1})
+        except HibernautError as failure:
+            faults = [*job.faults, MigrationFault(agent_id=agent_id, error=failure.detail[:500])][:MOST_FAULTS]
+            return job.model_copy(update={**fields, "failed": job.failed + 1, "faults": faults})
+        count = {"migrated": job.migrated + 1} if is_applied else {"skipped": job.skipped + 1}
+        return job.model_copy(update={**fields, **count})
 
     def _end(self, job: StoredMigration, fault: str | None) -> None:
         """Delete the prototypes, then take the migration out of the index DUE. From the first write on, no agent is changed any more."""
@@ -170,9 +172,9 @@ class TemplateMigration:
     def _write(self, job: StoredMigration, *, due_ms: int = 0, **changes: object) -> StoredMigration:
         """Store the migration; returns it as stored. `due_ms` 0: a lease from now. Raises: ConditionFailed if another worker has it."""
         token, after = self._records.ids.token(), job.model_copy(update=changes)
-        over = after.over_at is not None
-        due = None if over else due_ms or self._due_ms()
-        ttl = int((self._records.clock.now() + KEPT).timestamp()) if over else None
+        is_over = after.over_at is not None
+        due = None if is_over else due_ms or self._due_ms()
+        ttl = int((self._records.clock.now() + KEPT).timestamp()) if is_over else None
         self._records.writer.write(self._store.put_migration(job, after, due, token, ttl=ttl), token=token)
         return after.model_copy(update={"version": job.version + 1})
 

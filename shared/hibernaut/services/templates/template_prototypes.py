@@ -48,7 +48,7 @@ class Prototype:
 
 @immutable
 class MigrationChoice:
-    """Who migrates, and what is preserved."""
+    """The author of a migration, and its options."""
 
     how: SaveTemplate
     user: str | None
@@ -70,15 +70,15 @@ class TemplatePrototypes:
         """
         digest = hashlib.sha256(name.encode()).hexdigest()
         local_ids = [str(each["id"]) for each in document["agents"]]
-        if (known := self._documents.repeated(digest)) is not None:
-            return dict(zip(local_ids, known.agent_ids, strict=True))
+        if (earlier := self._documents.repeated(digest)) is not None:
+            return dict(zip(local_ids, earlier.agent_ids, strict=True))
         self.discard(template.id)
         copied = deepcopy(document)
         for each in copied["agents"]:
             each |= {"hidden": True, "tags": [_mark(template.id)]}
         options = ImportOptions(append_copy_suffix=False, override_existing_tools=template.update_existing_tools)
-        made = self._documents.import_(copied, options, user=by.user, key_id=by.key_id, digest=digest).agent_ids
-        return dict(zip(local_ids, made, strict=True))
+        agent_ids = self._documents.import_(copied, options, user=by.user, key_id=by.key_id, digest=digest).agent_ids
+        return dict(zip(local_ids, agent_ids, strict=True))
 
     def read(self, prototypes: Mapping[str, str]) -> dict[str, Prototype]:
         """The prototypes with their blocks. Raises: NotFound if one was deleted."""
@@ -86,8 +86,8 @@ class TemplatePrototypes:
         return {local: Prototype(agent, self._records.blocks_of(agent)) for local, agent in found.items()}
 
     def discard(self, template_id: str) -> None:
-        """Delete all prototypes of a template, also those that a dead worker has left. A prototype goes after its blocks, so that a repeated call finds
-        what is left.
+        """Delete all prototypes of a template, also those that a dead worker has left. A prototype is deleted after its blocks, so that a repeated call finds
+        the rest.
         """
         for agent_id in self._records.agent_marks.agents_of("TAG", [_mark(template_id)])[_mark(template_id)]:
             with suppress(NotFound):
@@ -98,7 +98,7 @@ class TemplatePrototypes:
 
     def apply(self, agent_id: str, prototypes: Mapping[str, Prototype], by: MigrationChoice) -> bool:
         """Change an agent after its prototype. Returns False if this version has no such agent. Raises: NotFound, InvalidArgument, Conflict."""
-        agent, how = self._records.agent(agent_id), by.how
+        agent, options = self._records.agent(agent_id), by.how
         found = prototypes.get(agent.entity_id or "")
         if found is None:
             return False
@@ -107,44 +107,44 @@ class TemplatePrototypes:
         request = UpdateAgent(
             tool_ids=prototype.tool_ids,
             block_ids=self._memory(agent, found.blocks, by),
-            folder_ids=folders if how.preserve_sources_on_migration else prototype.source_ids,
+            folder_ids=folders if options.preserve_sources_on_migration else prototype.source_ids,
             secrets=None
-            if how.preserve_environment_variables_on_migration
+            if options.preserve_environment_variables_on_migration
             else self._records.secrets.values(prototype.id, prototype.secrets),
         )
         self._agents.updates.update(agent_id, request, user=by.user, key_id=by.key_id)
-        taken = {name: getattr(prototype, name) for name in _TAKEN_OVER}
-        self._records.change_agent(agent_id, lambda now: (now.model_copy(update=taken), ()), by.user, by_key(by.key_id))
+        fields = {name: getattr(prototype, name) for name in _TAKEN_OVER}
+        self._records.change_agent(agent_id, lambda now: (now.model_copy(update=fields), ()), by.user, by_key(by.key_id))
         return True
 
     def _memory(self, agent: StoredAgent, blocks: Sequence[StoredBlock], by: MigrationChoice) -> list[str]:
-        """The blocks that the agent has then."""
-        held = {str(block.label): block for block in self._records.blocks_of(agent)}
-        wanted = {str(block.label): block for block in blocks}
-        kept = [
+        """The ids of the agent's blocks after the migration."""
+        current = {str(block.label): block for block in self._records.blocks_of(agent)}
+        of_version = {str(block.label): block for block in blocks}
+        block_ids = [
             block.id
-            for label, block in held.items()
-            if label in wanted or by.how.block_reconciliation_strategy == "preserve-deleted"
+            for label, block in current.items()
+            if label in of_version or by.how.block_reconciliation_strategy == "preserve-deleted"
         ]
-        for label, block in wanted.items():
-            if label not in held:
-                kept.append(self._copy(block, agent, by))
+        for label, block in of_version.items():
+            if label not in current:
+                block_ids.append(self._copy(block, agent, by))
                 continue
             changes = {"description": block.description, "limit": block.limit, "read_only": block.read_only}
             if not by.how.preserve_core_memories_on_migration:
                 changes["value"] = block.value
-            if any(getattr(held[label], name) != one for name, one in changes.items()):
-                asked = BlockUpdate.model_validate(changes)
-                self._blocks.update(held[label].id, asked, user=by.user, key_id=by.key_id)
-        return kept
+            if any(getattr(current[label], name) != one for name, one in changes.items()):
+                request = BlockUpdate.model_validate(changes)
+                self._blocks.update(current[label].id, request, user=by.user, key_id=by.key_id)
+        return block_ids
 
     def _copy(self, block: StoredBlock, agent: StoredAgent, by: MigrationChoice) -> str:
         """The id of the agent's copy of a block, which is made unless an earlier attempt has made it."""
         fields = CreateBlock.model_validate(block.model_dump(include=set(CreateBlock.model_fields)))
-        made, token = new_block(_derived(block.id, agent.id), fields, self._records.clock.now()), self._records.ids.token()
+        copy, token = new_block(_derived(block.id, agent.id), fields, self._records.clock.now()), self._records.ids.token()
         with suppress(ConditionFailed):
-            self._records.writer.write(*self._records.blocks.create(made, token, by_key(by.key_id)), token=token)
-        return made.id
+            self._records.writer.write(*self._records.blocks.create(copy, token, by_key(by.key_id)), token=token)
+        return copy.id
 
     def delete_left(self, agent_id: str, before: Sequence[str], key_id: str | None) -> None:
         """Delete the blocks that only this agent had `before`, and that it has no more. Raises: NotFound (the agent)."""

@@ -62,7 +62,7 @@ class Templates:
         return [template.wire() for template in self._store.page(after or "", limit)]
 
     def details(self, version: str) -> TemplateDetails:
-        """A template and what one of its versions asks for: `name:version`, or `name` for the latest one. Raises: NotFound."""
+        """A template and the inputs of one of its versions: `name:version`, or `name` for the latest one. Raises: NotFound."""
         template, number = self._version(version)
         document = self._document(template, number)
         return TemplateDetails(
@@ -77,8 +77,8 @@ class Templates:
         taken).
         """
         if isinstance(request, TemplateFromAgent):
-            asked = ExportAgentRequest(scrub_messages=True)
-            document = self._documents.export(request.agent_id, asked).model_dump(mode="json")
+            export_request = ExportAgentRequest(scrub_messages=True)
+            document = self._documents.export(request.agent_id, export_request).model_dump(mode="json")
             replaces, source = False, request.agent_id
         else:
             document, replaces, source = request.agent_file, request.update_existing_tools, ""
@@ -103,7 +103,7 @@ class Templates:
     def update(self, name: str, request: UpdateTemplate) -> None:
         """Replace the current document. Raises: NotFound, InvalidArgument (the file), Conflict."""
         document = without_messages(request.agent_file_json)
-        if request.save_existing_changes and self._named(name).changed:
+        if request.save_existing_changes and self._by_name(name).changed:
             self.save(name, SaveTemplate())
         self._set_current(name, document, {"changed": True, "update_existing_tools": request.update_existing_tools})
 
@@ -113,17 +113,19 @@ class Templates:
         """
 
         def attempt() -> StoredTemplate:
-            before = self._named(name)
+            before = self._by_name(name)
             if len(before.versions) >= MOST_VERSIONS:
                 raise InvalidArgument(f"INVALID_ARGUMENT: A template has at most {MOST_VERSIONS} versions; {name} has as many.")
             document = self._document(before, CURRENT)
-            made = TemplateVersion(number=before.latest.number + 1, message=request.message, created_at=self._records.clock.now())
-            changes = {"versions": [*before.versions, made], "changed": False}
+            version = TemplateVersion(
+                number=before.latest.number + 1, message=request.message, created_at=self._records.clock.now()
+            )
+            changes = {"versions": [*before.versions, version], "changed": False}
             after, token = before.model_copy(update=changes), self._records.ids.token()
-            beside: list[Change] = [self._store.add_version(before.id, made.number, document)]
+            further: list[Change] = [self._store.add_version(before.id, version.number, document)]
             if request.migrate_agents:
-                beside.append(self._migration.begun(after, request, user=user, key_id=key_id, token=token))
-            self._write(before, changes, *beside, token=token)
+                further.append(self._migration.begun(after, request, user=user, key_id=key_id, token=token))
+            self._write(before, changes, *further, token=token)
             return after
 
         template = self._records.until_settled(attempt)
@@ -133,43 +135,43 @@ class Templates:
 
     def migration(self, name: str) -> MigrationStatus:
         """How far the newest migration of a template's agents is. Raises: NotFound."""
-        return self._migration.status(self._named(name)).wire()
+        return self._migration.status(self._by_name(name)).wire()
 
     def roll_back(self, name: str, request: RollbackTemplate) -> None:
         """Make the document of a version the current one. Raises: NotFound (the template, the version), InvalidArgument, Conflict."""
         if request.version in _WORKING:
             raise InvalidArgument("INVALID_ARGUMENT: A template is rolled back to a saved version: a number, or `latest`.")
-        template = self._named(name)
+        template = self._by_name(name)
         number = self._number(template, request.version)
         document = self._document(template, number)
         self._set_current(name, document, {"changed": number != template.latest.number})
 
     def _set_current(self, name: str, document: JsonObject, changes: JsonObject) -> None:
         def attempt() -> None:
-            before = self._named(name)
-            held = self._store.document(before.id, CURRENT)
-            self._write(before, changes, self._store.set_current(before.id, held, document))
+            before = self._by_name(name)
+            stored_document = self._store.document(before.id, CURRENT)
+            self._write(before, changes, self._store.set_current(before.id, stored_document, document))
 
         self._records.until_settled(attempt)
 
-    def _write(self, before: StoredTemplate, changes: JsonObject, *beside: Change, token: str = "") -> None:
+    def _write(self, before: StoredTemplate, changes: JsonObject, *further: Change, token: str = "") -> None:
         after = before.model_copy(update={**changes, "updated_at": self._records.clock.now()})
         token = token or self._records.ids.token()
-        self._records.writer.write(self._store.change(before, after, token), *beside, token=token)
+        self._records.writer.write(self._store.change(before, after, token), *further, token=token)
 
     def delete(self, name: str) -> None:
         """Delete a template with its versions. Its agents remain. Raises: NotFound, Conflict."""
 
         def attempt() -> StoredTemplate:
-            template = self._named(name)
+            template = self._by_name(name)
             self._records.writer.write(*self._store.delete(template))
             return template
 
         template_id = self._records.until_settled(attempt).id
         self._migration.forget(template_id)
-        gone = self._store.documents(template_id)
-        for start in range(0, len(gone), MAX_CHANGES):
-            self._records.writer.write(*gone[start : start + MAX_CHANGES])
+        documents = self._store.documents(template_id)
+        for start in range(0, len(documents), MAX_CHANGES):
+            self._records.writer.write(*documents[start : start + MAX_CHANGES])
 
     def create_agents(
         self, version: str, request: CreateTemplateAgents, *, user: str | None = None, key_id: str | None = None
@@ -182,11 +184,11 @@ class Templates:
         return self._factory.make(template, deepcopy(document), request, user=user, key_id=key_id)
 
     def _version(self, version: str) -> tuple[StoredTemplate, int]:
-        name, _, wanted = version.partition(":")
-        template = self._named(name)
-        return template, self._number(template, wanted or "latest")
+        name, _, number = version.partition(":")
+        template = self._by_name(name)
+        return template, self._number(template, number or "latest")
 
-    def _named(self, name: str) -> StoredTemplate:
+    def _by_name(self, name: str) -> StoredTemplate:
         template = self._store.named(name)
         if template is None:
             raise NotFound(f"Template '{name}' not found.")

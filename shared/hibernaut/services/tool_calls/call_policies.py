@@ -1,4 +1,4 @@
-"""Tool policies around a call: the rate that a policy sets, calls without a model, and the record of what was decided.
+"""Tool policies around a call: the rate that a policy sets, calls without a model, and the record of each decision.
 
 The decision about a call of a model is made where its reply is read (`domain.turn.policy_decisions`), before anything of the reply runs.
 """
@@ -46,17 +46,17 @@ class CallPolicies:
         self._ids = host.ids
 
     def limited(self, work: StepWork, call: Call) -> str | None:
-        """Count a call of a step against the rate of its policy. Returns what the model reads if the rate is used up; None: the call may be made. A repeated
+        """Count a call of a step against the rate of its policy. Returns the text for the model if the rate is exceeded, or None if the call may be made. A repeated
         step counts the call once.
         """
         if call.decision is None or call.decision.rate is None:
             return None
         run = work.state.run
-        place = (run.id, str(run.steps), call.id)
-        return self._over(call.decision, call.name, run.agent_id, run.key_id, place)
+        occurrence = (run.id, str(run.steps), call.id)
+        return self._over(call.decision, call.name, run.agent_id, run.key_id, occurrence)
 
     def direct(self, tool: Tool | None, name: str, args: JsonObject, agent: StoredAgent | None, key_id: str | None) -> str | None:
-        """Decide and record a call that a request makes, without a model. Returns why it is not made; None: it may be made."""
+        """Decide and record a call that a request makes, without a model. Returns the reason for a refusal, or None if the call may be made."""
         policies = self._policies.now.current()
         if not policies:
             return None
@@ -106,13 +106,13 @@ class CallPolicies:
         if rate is None:
             return None
         subject = {"key": key_id, "agent": agent_id, "tenant": None}[rate.per] or ""
-        counted = (decision.policy_id, tool, rate.per, subject)
-        if self._rates.count(counted, place, rate, now, self._ids.token()):
+        counter = (decision.policy_id, tool, rate.per, subject)
+        if self._rates.count(counter, place, rate, now, self._ids.token()):
             return None
         ends = datetime.fromtimestamp(window_of(rate, now)[1], UTC)
         wait = max(1, int((ends - now).total_seconds()))
-        told = f"The call was not made: the policy '{decision.name}' of this server allows {rate.calls} calls of {tool} in {rate.seconds} seconds."
-        return f"{decision.message or told} Try it again in {wait} seconds, at {message_date(ends)}."
+        default = f"The call was not made: the policy '{decision.name}' of this server allows {rate.calls} calls of {tool} in {rate.seconds} seconds."
+        return f"{decision.message or default} Try it again in {wait} seconds, at {message_date(ends)}."
 
 
 def is_limited(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Runs custom tools: what a call is handed (run-time digest 10.3, 10.4), and its limits. Must not know claims: whoever calls it has claimed the call."""
+"""Runs custom tools: the input of a call (run-time digest 10.3, 10.4), and its limits. Must not know claims: the caller has claimed the call."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class CustomTools:
         """Run a tool once, with the agent's secrets and memory, and with a client for the call's agent. Raises: OSError if it cannot be started;
         SecretUnreadable, MasterKeyUnavailable.
         """
-        if (why := unrunnable(tool.npm_requirements)) is not None:
-            return ToolOutcome("error", error=f"Error executing function {call.name}: ImportError: {why}")
+        if (reason := unrunnable(tool.npm_requirements)) is not None:
+            return ToolOutcome("error", error=f"Error executing function {call.name}: ImportError: {reason}")
         with self._access(work, tool) as access:
             outcome = self._runner.run(self._job(work, call, tool, client=access, output_limit=output_limit))
         return explained(outcome, tool)
 
     @contextmanager
     def _access(self, work: StepWork, tool: Tool) -> Iterator[Mapping[str, str] | None]:
-        """What a tool may ask of this server during one call, as `ToolJob.client`: nothing, if its Python does not name `client`."""
-        wanted = tool.source_type == "typescript" or "client" in (tool.source_code or "")
-        opened = self._host.tool_access.open if wanted else NO_TOOL_ACCESS.open
-        access = opened(self._tenant, work.agent.id, work.state.run.key_id)
+        """A tool's access to this server during one call, as `ToolJob.client`: none if its Python source does not contain `client`."""
+        uses_client = tool.source_type == "typescript" or "client" in (tool.source_code or "")
+        open_access = self._host.tool_access.open if uses_client else NO_TOOL_ACCESS.open
+        access = open_access(self._tenant, work.agent.id, work.state.run.key_id)
         try:
             yield access
         finally:
@@ -75,11 +75,11 @@ class CustomTools:
 
 
 def unrunnable(packages: Sequence[NpmRequirement] | None) -> str | None:
-    """Why a tool that asks for these packages of npm cannot be run; None if it asks for none."""
+    """The reason why a tool that requires these packages of npm cannot be run; None if it requires none."""
     if not packages:
         return None
-    named = ", ".join(package.name for package in packages)[:200]
-    return f"this server installs no packages of npm ({named}): use what Node has, or put their code into the source"
+    names = ", ".join(package.name for package in packages)[:200]
+    return f"this server installs no packages of npm ({names}): use what Node has, or put their code into the source"
 
 
 def packages_of(packages: PackageSet | None) -> JsonObject | None:
@@ -88,17 +88,17 @@ def packages_of(packages: PackageSet | None) -> JsonObject | None:
 
 
 def explained(outcome: ToolOutcome, tool: Tool) -> ToolOutcome:
-    """The outcome, which says why a module is missing if the packages of the tool were never installed, as after an import without the index."""
+    """The outcome. Its error explains a missing module if the packages of the tool were never installed, for example after an import without the index."""
     error = outcome.error or ""
     if not tool.pip_requirements or tool.packages is not None or "ModuleNotFoundError: " not in error:
         return outcome
-    named = ", ".join(each.name for each in tool.pip_requirements)[:200]
-    told = f"The packages that this tool requires ({named}) are not installed. PATCH /v1/tools/{tool.id} with its pip_requirements installs them."
-    return replace(outcome, error=f"{error.rstrip('.')}. {told}")
+    names = ", ".join(each.name for each in tool.pip_requirements)[:200]
+    hint = f"The packages that this tool requires ({names}) are not installed. PATCH /v1/tools/{tool.id} with its pip_requirements installs them."
+    return replace(outcome, error=f"{error.rstrip('.')}. {hint}")
 
 
 def longest_output(tool: Tool) -> int:
-    """The characters of a call's output that are kept: more than the model is shown, because the cut is told."""
+    """The characters of a call's output that are retained: more than the model receives, because the return states the full length."""
     return max(tool.return_char_limit * 2, 10_000)
 
 

@@ -70,15 +70,15 @@ class FileTools:
 
     def call(self, work: StepWork, call: Call) -> FileAnswer:
         """Perform one call. Invalid arguments and unreadable files are error returns, not exceptions."""
-        seen = self._seen(work)
+        reach = self._seen(work)
         try:
             match call.name:
                 case "open_files":
-                    return self._open(work, seen, call.args)
+                    return self._open(work, reach, call.args)
                 case "grep_files":
-                    return self._grep(seen, call.args)
+                    return self._grep(reach, call.args)
                 case "semantic_search_files":
-                    return self._semantic(work, seen, call.args)
+                    return self._semantic(work, reach, call.args)
                 case _:
                     return FileAnswer("error", f"{call.name} cannot be used on this server.")
         except _BadFileArguments as refusal:
@@ -92,70 +92,72 @@ class FileTools:
         before = change.before if change else self._stores.files.desk(work.agent.id)
         return _FilesInReach(files, before, change.after if change else before)
 
-    def _open(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
+    def _open(self, work: StepWork, reach: _FilesInReach, args: JsonObject) -> FileAnswer:
         most = limits_of(work.agent)[0]
         requests = _requests(args)
         if len(requests) > most:
-            raise _BadFileArguments(f"At most {most} files can be open at once, and {len(requests)} were asked for. Open fewer.")
+            raise _BadFileArguments(f"At most {most} files can be open at once, and the call names {len(requests)}. Open fewer.")
         now = self._clock.now()
-        wanted: dict[str, OpenFile] = {}
+        windows: dict[str, OpenFile] = {}
         for name, offset, length in requests:
-            file = self._file(seen, name)
+            file = self._file(reach, name)
             if offset and offset >= file.row.lines:
                 raise _BadFileArguments(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
-            wanted[file.row.file_id] = OpenFile(start=offset, length=length, accessed=now)
-        alone = args.get("close_all_others") is True
-        cleared = file_views.opened(seen.desk, wanted, most=most, there=seen.files, alone=alone)
-        message = self._opened_text(work, seen, wanted, cleared)
-        return FileAnswer("success", message, DeskChange(seen.before, cleared.desk))
+            windows[file.row.file_id] = OpenFile(start=offset, length=length, accessed=now)
+        close_others = args.get("close_all_others") is True
+        cleared = file_views.opened(reach.desk, windows, most=most, attached=reach.files, close_others=close_others)
+        message = self._opened_text(work, reach, windows, cleared)
+        return FileAnswer("success", message, DeskChange(reach.before, cleared.desk))
 
-    def _opened_text(self, work: StepWork, seen: _FilesInReach, wanted: dict[str, OpenFile], cleared: file_views.Cleared) -> str:
-        told, texts, room = [], [], RETURNED
-        for file_id, window in wanted.items():
-            file = seen.files[file_id]
+    def _opened_text(
+        self, work: StepWork, reach: _FilesInReach, windows: dict[str, OpenFile], cleared: file_views.Cleared
+    ) -> str:
+        opened, texts, room = [], [], RETURNED
+        for file_id, window in windows.items():
+            file = reach.files[file_id]
             view = self._views.view(work.agent, file.row, window)
-            before = seen.desk.open.get(file_id)
+            before = reach.desk.open.get(file_id)
             earlier = self._views.view(work.agent, file.row, before) if before else None
-            was = f" (before: lines {earlier.first}-{earlier.last})" if earlier and earlier.first != view.first else ""
-            told.append(f"{file.name} (lines {view.first}-{view.last}){was}")
-            shown = view.text if len(view.text) <= room else "Its text stands in your context from the next message on."
+            previous = f" (before: lines {earlier.first}-{earlier.last})" if earlier and earlier.first != view.first else ""
+            opened.append(f"{file.name} (lines {view.first}-{view.last}){previous}")
+            text_now = view.text if len(view.text) <= room else "Its text stands in your context from the next message on."
             room -= min(room, len(view.text))
-            texts.append(f"=== {file.name} ===\n{shown}")
-        head = f"* Opened {told[0]}" if len(told) == 1 else f"* Opened {len(told)} files: {', '.join(told)}"
+            texts.append(f"=== {file.name} ===\n{text_now}")
+        head = f"* Opened {opened[0]}" if len(opened) == 1 else f"* Opened {len(opened)} files: {', '.join(opened)}"
         notes = [head]
-        if cleared.asked:
-            notes.append(f"* Closed as you asked: {_names(seen, cleared.asked)}")
+        if cleared.requested:
+            notes.append(f"* Closed as you asked: {_names(reach, cleared.requested)}")
         if cleared.evicted:
-            notes.append(f"* Closed to make room, as least recently used: {_names(seen, cleared.evicted)}")
+            notes.append(f"* Closed to make room, as least recently used: {_names(reach, cleared.evicted)}")
         return "\n\n".join(["\n".join(notes), *texts])
 
-    def _file(self, seen: _FilesInReach, name: str) -> AttachedFile:
-        file = named(list(seen.files.values()), name)
+    def _file(self, reach: _FilesInReach, name: str) -> AttachedFile:
+        file = named(list(reach.files.values()), name)
         if file is None:
-            known = ", ".join(sorted(one.name for one in seen.files.values())[:50]) or "none"
-            raise _BadFileArguments(f"There is no file {name}. Your files: {known}.")
+            names = ", ".join(sorted(one.name for one in reach.files.values())[:50]) or "none"
+            raise _BadFileArguments(f"There is no file {name}. Your files: {names}.")
         return file
 
-    def _grep(self, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
+    def _grep(self, reach: _FilesInReach, args: JsonObject) -> FileAnswer:
         pattern = _text(args, "pattern")
         if not pattern.strip() or len(pattern) > LONGEST_PATTERN:
             raise _BadFileArguments(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
         include = _text(args, "include")
         offset, context = _whole(args, "offset", 0, least=0), _whole(args, "context_lines", CONTEXT, least=0, most=50)
-        files = list(seen.files.values())
+        files = list(reach.files.values())
         if include:
             try:
-                chosen = set(
+                indices = set(
                     self._reader.matching([file.name for file in files], include_pattern(include), seconds=5, most=10_000)
                 )
             except (BadPattern, TooSlow):
                 raise _BadFileArguments("`include` must be a pattern of file names, such as *.py.") from None
-            files = [file for index, file in enumerate(files) if index in chosen]
+            files = [file for index, file in enumerate(files) if index in indices]
         found = self._matches(files, pattern)
-        desk = file_views.looked_at(seen.desk, {match.file_id for match in found.matches}, self._clock.now())
-        shown = self._with_context(found, offset, context)
-        message = grep_text(found, shown, pattern=pattern, include=include, context=context, offset=offset)
-        return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
+        desk = file_views.looked_at(reach.desk, {match.file_id for match in found.matches}, self._clock.now())
+        excerpts = self._with_context(found, offset, context)
+        message = grep_text(found, excerpts, pattern=pattern, include=include, context=context, offset=offset)
+        return FileAnswer("success", message, DeskChange(reach.before, desk) if desk != reach.desk else None)
 
     def _matches(self, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
         """The matches in the files, up to the limits, with the names of skipped files. Raises: _BadFileArguments."""
@@ -179,17 +181,17 @@ class FileTools:
 
     def _in_files(self, batch: Sequence[AttachedFile], pattern: str, deadline: float, most: int) -> list[Match]:
         """The matches in one batch of files. Raises: BadPattern, TooSlow, KeyError, OSError."""
-        stored = self._stores.files.get_many([file.row.file_id for file in batch])
+        records = self._stores.files.get_many([file.row.file_id for file in batch])
         lines: list[str] = []
         starts: list[tuple[int, AttachedFile]] = []
         for file in batch:
-            if file.row.file_id in stored:
+            if file.row.file_id in records:
                 starts.append((len(lines), file))
-                lines += lines_of("".join(self._views.parts(stored[file.row.file_id])))
-        left = deadline - self._clock.monotonic()
-        if left <= 0:
+                lines += lines_of("".join(self._views.parts(records[file.row.file_id])))
+        seconds_left = deadline - self._clock.monotonic()
+        if seconds_left <= 0:
             raise TooSlow
-        indices = self._reader.matching(lines, pattern, seconds=left, most=most) if lines else []
+        indices = self._reader.matching(lines, pattern, seconds=seconds_left, most=most) if lines else []
         places = [start for start, _ in starts]
         matches = []
         for index in indices:
@@ -199,38 +201,38 @@ class FileTools:
 
     def _with_context(self, found: GrepResult, offset: int, context: int) -> list[tuple[Match, list[str], int]]:
         """The matches of one page, each with its context lines and the number of the first of these lines."""
-        shown = []
+        excerpts = []
         for match in found.matches[offset : offset + PAGE]:
             first = max(1, match.line - context)
-            stored = self._stores.files.get(match.file_id)
+            record = self._stores.files.get(match.file_id)
             count = match.line + context - first + 1
-            lines = self._views.lines(stored, first - 1, count, LARGEST_FILE) if stored else []
-            shown.append((match, lines, first))
-        return shown
+            lines = self._views.lines(record, first - 1, count, LARGEST_FILE) if record else []
+            excerpts.append((match, lines, first))
+        return excerpts
 
-    def _semantic(self, work: StepWork, seen: _FilesInReach, args: JsonObject) -> FileAnswer:
+    def _semantic(self, work: StepWork, reach: _FilesInReach, args: JsonObject) -> FileAnswer:
         query = _text(args, "query").strip()
         if not query:
             raise _BadFileArguments("`query` must say what you look for.")
         limit = _whole(args, "limit", 5, most=MOST_HITS)
-        where = SearchScope("file", tuple(work.agent.source_ids))
-        searched = self._search.passages(where, query, limit=limit)
-        hits = [hit for hit in searched.hits if hit.record.file_id in seen.files]
-        names = {file_id: file.name for file_id, file in seen.files.items()}
+        scope = SearchScope("file", tuple(work.agent.source_ids))
+        searched = self._search.passages(scope, query, limit=limit)
+        hits = [hit for hit in searched.hits if hit.record.file_id in reach.files]
+        names = {file_id: file.name for file_id, file in reach.files.items()}
         touched = {str(hit.record.file_id) for hit in hits}
-        desk = file_views.looked_at(seen.desk, touched, self._clock.now())
-        notes = [*_search_notes(searched.words_only, searched.incomplete or searched.asleep), *self._progress(seen)]
+        desk = file_views.looked_at(reach.desk, touched, self._clock.now())
+        notes = [*_search_notes(searched.words_only, searched.incomplete or searched.asleep), *self._progress(reach)]
         message = searched_text(query, [(names[str(hit.record.file_id)], hit.record, hit.score) for hit in hits], notes)
-        return FileAnswer("success", message, DeskChange(seen.before, desk) if desk != seen.desk else None)
+        return FileAnswer("success", message, DeskChange(reach.before, desk) if desk != reach.desk else None)
 
-    def _progress(self, seen: _FilesInReach) -> list[str]:
+    def _progress(self, reach: _FilesInReach) -> list[str]:
         """A note with the progress of each file whose embedding is not finished."""
-        files = self._stores.files.get_many(list(seen.files)).values()
-        behind = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
+        files = self._stores.files.get_many(list(reach.files)).values()
+        unfinished = [(file, min(file.embedded, file.total or 0)) for file in files if file.status == "embedding"]
         return [
-            f"{seen.files[file.id].name} is still being embedded ({100 * done // max(1, file.total or 1)} % done): "
+            f"{reach.files[file.id].name} is still being embedded ({100 * embedded // max(1, file.total or 1)} % done): "
             "the rest of it is found by its words only."
-            for file, done in behind
+            for file, embedded in unfinished
         ]
 
 
@@ -256,26 +258,26 @@ def _batches(files: Sequence[AttachedFile]) -> tuple[list[list[AttachedFile]], l
     return batches, skipped
 
 
-def _names(seen: _FilesInReach, file_ids: Sequence[str]) -> str:
-    return ", ".join(seen.files[file_id].name for file_id in file_ids if file_id in seen.files)
+def _names(reach: _FilesInReach, file_ids: Sequence[str]) -> str:
+    return ", ".join(reach.files[file_id].name for file_id in file_ids if file_id in reach.files)
 
 
 def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
     """The (name, offset, length) of each request. Raises: _BadFileArguments."""
-    given: Json = args.get("file_requests")
-    given = [given] if isinstance(given, dict | str) else given
-    if not isinstance(given, list) or not given:
+    requests: Json = args.get("file_requests")
+    requests = [requests] if isinstance(requests, dict | str) else requests
+    if not isinstance(requests, list) or not requests:
         raise _BadFileArguments(
             "`file_requests` must be a list of objects with `file_name`, and `offset` and `length` if you like."
         )
-    found = []
-    for one in given:
+    parsed = []
+    for one in requests:
         one = {"file_name": one} if isinstance(one, str) else one
         if not isinstance(one, dict) or not isinstance(one.get("file_name"), str):
             raise _BadFileArguments("Each of `file_requests` must have a `file_name`.")
         length = None if one.get("length") is None else _whole(one, "length", 1)
-        found.append((one["file_name"], _whole(one, "offset", 0, least=0), length))
-    return found
+        parsed.append((one["file_name"], _whole(one, "offset", 0, least=0), length))
+    return parsed
 
 
 def _text(args: JsonObject, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls of tools of MCP servers in a turn. Whoever calls this module has claimed the call: it is made at most once.
+"""Calls of tools of MCP servers in a turn. The caller has claimed the call: it is made at most once.
 
 A call reads the record of its server, so that a changed address or a deleted server takes effect at once in every process.
 """
@@ -51,11 +51,11 @@ class McpCalls:
     def perform(self, work: StepWork, call: Call, tool: Tool, *, seconds: float, limit: int) -> ClaimedResult:
         """Perform one call within `seconds`; `limit` is the longest return in characters. Every failure is an error result."""
         environment = self._secrets.values(work.agent.id, work.agent.secrets)
-        result = self.called(tool, call.args, seconds, agent_id=work.agent.id, variables=environment, run_id=work.state.run.id)
+        result = self.call_once(tool, call.args, seconds, agent_id=work.agent.id, variables=environment, run_id=work.state.run.id)
         text = clip(str(result.value if result.status == "success" else result.error), limit)
         return result.model_copy(update={"value": text} if result.status == "success" else {"error": text})
 
-    def called(
+    def call_once(
         self,
         tool: Tool,
         args: dict[str, object],
@@ -74,7 +74,7 @@ class McpCalls:
             return _refused(facts, server)
         try:
             target = self._targets.of(server, agent_id=agent_id, variables=variables)
-            answer = self._mcp.call(target, self._asked(facts, args, run_id), seconds=seconds)
+            answer = self._mcp.call(target, self._mcp_call(facts, args, run_id), seconds=seconds)
         except McpFailure as failure:
             if failure.problem in ("missing", "changed"):
                 refused = replace(facts, server_id=server.id, state=failure.problem)
@@ -88,27 +88,27 @@ class McpCalls:
             return ClaimedResult(status="error", error=read.text, images=list(read.images))
         return ClaimedResult(status="success", value=read.text, images=list(read.images))
 
-    def _asked(self, facts: McpFacts, args: dict[str, object], run_id: str | None) -> McpCall:
-        def wanted() -> bool:
+    def _mcp_call(self, facts: McpFacts, args: dict[str, object], run_id: str | None) -> McpCall:
+        def is_running() -> bool:
             if run_id is None or not is_id(run_id, "run"):
                 return True
             try:
                 state = self._runs.get(run_id)
-            except StoreUnavailable:  # asked again soon
+            except StoreUnavailable:  # The MCP client repeats the question soon.
                 return True
             return state is not None and state.run.status is RunStatus.RUNNING
 
-        return McpCall(facts.tool_name, args, facts.fingerprint, wanted)
+        return McpCall(facts.tool_name, args, facts.fingerprint, is_running)
 
     def _note(self, tool: Tool, facts: McpFacts) -> None:
-        """Show on the stored tool what became of it. It is shown later if another request changes it meanwhile."""
-        stored = self._tools.get(tool.id)
-        if stored is None:
+        """Write the tool's new state to the stored tool. If another request changes the tool meanwhile, a later call writes the state."""
+        current = self._tools.get(tool.id)
+        if current is None:
             return
-        after = StoredTool.model_copy(stored, update={"metadata_": {**(stored.metadata_ or {}), **facts.metadata()}})
+        changed = StoredTool.model_copy(current, update={"metadata_": {**(current.metadata_ or {}), **facts.metadata()}})
         token = self._ids.token()
         try:
-            self._writer.write(*self._tools.change(stored, after, token), token=token)
+            self._writer.write(*self._tools.change(current, changed, token), token=token)
         except (ConditionFailed, HibernautError) as error:
             logger.info("state of an MCP tool not noted", extra={"tool_id": tool.id, "error": type(error).__qualname__})
 

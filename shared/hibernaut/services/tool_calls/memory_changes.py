@@ -49,10 +49,10 @@ class MemoryChanges:
         self._ids = host.ids
 
     def of(self, work: StepWork, now: datetime, token: str, by: Author) -> MemoryEdits:
-        """The changes that write the blocks and the open files as the step's tools left them. Each edit has a condition on the
-        version. `by`: who makes them; the tools are added.
+        """The changes that write the blocks and the open files with the edits of the step's tools. Each edit has a condition on the
+        version. `by`: the author; the tools are added.
         """
-        written = _Writing(now, token, by)
+        writing = _Writing(now, token, by)
         before = {block.id: block for block in work.blocks}
         after = {block.id: block for block in work.effects.blocks if block.id}
         changes, facts, versions = list[Change](), list[MemoryChanged](), list[tuple[str, int]]()
@@ -64,12 +64,14 @@ class MemoryChanges:
                 changes += self._blocks.change(old, old.model_copy(update={**edits, "updated_at": now}), token, edit)
                 versions.append((block_id, old.version + 1))
                 facts.append(_fact(work, after[block_id], "updated"))
-        gone = [block_id for block_id in before if block_id not in after]
-        made = self._made(work, now)
-        facts += [_fact(work, block, "created") for block in made] + [_fact(work, before[each], "detached") for each in gone]
-        changes += [*self._links(work, written, made=made, gone=gone), *self._desk(work, token)]
-        versions += [(block.id, block.version) for block in made]
-        if made or any(block_id in work.agent.block_ids for block_id in gone):
+        removed = [block_id for block_id in before if block_id not in after]
+        created = self._created_blocks(work, now)
+        facts += [_fact(work, block, "created") for block in created] + [
+            _fact(work, before[each], "detached") for each in removed
+        ]
+        changes += [*self._links(work, writing, created=created, removed=removed), *self._desk(work, token)]
+        versions += [(block.id, block.version) for block in created]
+        if created or any(block_id in work.agent.block_ids for block_id in removed):
             versions.append((work.agent.id, work.agent.version + 1))
         return MemoryEdits(changes, tuple(facts), tuple(versions))
 
@@ -78,7 +80,7 @@ class MemoryChanges:
         desk = work.effects.desk
         return [] if desk is None else [self._files.put_desk(work.agent.id, desk.before, desk.after, token)]
 
-    def _made(self, work: StepWork, now: datetime) -> list[StoredBlock]:
+    def _created_blocks(self, work: StepWork, now: datetime) -> list[StoredBlock]:
         """The blocks that a tool created, with ids."""
         return [
             StoredBlock(
@@ -93,35 +95,35 @@ class MemoryChanges:
             if not block.id
         ]
 
-    def _links(self, work: StepWork, written: _Writing, *, made: Sequence[StoredBlock], gone: list[str]) -> list[Change]:
+    def _links(self, work: StepWork, writing: _Writing, *, created: Sequence[StoredBlock], removed: list[str]) -> list[Change]:
         """The changes that create and attach new blocks, and detach removed ones. Detached blocks remain in the table, except
         private blocks of the conversation.
         """
-        if not made and not gone:
+        if not created and not removed:
             return []
         agent = work.agent
-        changes, gone = self._let_go(work, written, gone), [block_id for block_id in gone if block_id in agent.block_ids]
-        kept = [block_id for block_id in agent.block_ids if block_id not in gone]
-        if made or gone:
-            after = agent.model_copy(update={"block_ids": [*kept, *(block.id for block in made)]})
-            changes += self._agents.change(agent, after, written.token, Edit(written.by, at=written.now))
-        for block in made:
-            edit = Edit(_with_tools(written.by, work, block.label or ""), at=written.now)
-            changes += [*self._blocks.create(block, written.token, edit), self._blocks.attach(block.id, agent.id)]
-        return [*changes, *(self._blocks.detach(block_id, agent.id) for block_id in gone)]
+        changes, removed = self._let_go(work, writing, removed), [block_id for block_id in removed if block_id in agent.block_ids]
+        remaining = [block_id for block_id in agent.block_ids if block_id not in removed]
+        if created or removed:
+            after = agent.model_copy(update={"block_ids": [*remaining, *(block.id for block in created)]})
+            changes += self._agents.change(agent, after, writing.token, Edit(writing.by, at=writing.now))
+        for block in created:
+            edit = Edit(_with_tools(writing.by, work, block.label or ""), at=writing.now)
+            changes += [*self._blocks.create(block, writing.token, edit), self._blocks.attach(block.id, agent.id)]
+        return [*changes, *(self._blocks.detach(block_id, agent.id) for block_id in removed)]
 
-    def _let_go(self, work: StepWork, written: _Writing, gone: list[str]) -> list[Change]:
+    def _let_go(self, work: StepWork, writing: _Writing, removed: list[str]) -> list[Change]:
         """The changes that delete the conversation's private blocks among the removed ones. The shared block that a private block
         copies stays hidden in the conversation.
         """
         record = work.record
-        private = [block for block in work.blocks if record and block.id in gone and block.id in record.isolated.values()]
+        private = [block for block in work.blocks if record and block.id in removed and block.id in record.isolated.values()]
         if record is None or not private:
             return []
-        left = {origin: "" if copy in gone else copy for origin, copy in record.isolated.items()}
-        changes = self._records.change(record, record.model_copy(update={"isolated": left}), written.token)
+        isolated = {origin: "" if copy in removed else copy for origin, copy in record.isolated.items()}
+        changes = self._records.change(record, record.model_copy(update={"isolated": isolated}), writing.token)
         for block in private:
-            changes += self._blocks.delete(block, written.now, written.token, Edit(written.by))
+            changes += self._blocks.delete(block, writing.now, writing.token, Edit(writing.by))
         return changes
 
 

@@ -85,11 +85,11 @@ class MemoryTools:
             raise _BadMemoryArguments(f"`roles` may hold {', '.join(_ROLES)}.")
         start, end = _span(args, ("start_date", "end_date"), work.agent.timezone)
         query = _text(args, "query")
-        where = SearchScope("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
+        scope = SearchScope("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
         if query.strip():
-            found = self._memory.messages(where, query, limit=limit)
+            found = self._memory.messages(scope, query, limit=limit)
         else:
-            found = SearchResult(tuple(SearchHit(row, 0.0) for row in islice(self._newest(work, where), limit)))
+            found = SearchResult(tuple(SearchHit(row, 0.0) for row in islice(self._newest(work, scope), limit)))
         if not found.hits:
             return {"message": f"No results found.{_warning(found)}", "results": []}
         now = self._clock.now()
@@ -98,14 +98,14 @@ class MemoryTools:
             "results": [_shown(hit, now, work.agent.timezone, ranked=bool(query.strip())) for hit in found.hits],
         }
 
-    def _newest(self, work: StepWork, where: SearchScope) -> Iterator[Message]:
+    def _newest(self, work: StepWork, scope: SearchScope) -> Iterator[Message]:
         """The agent's messages that match the scope, newest first."""
         before: str | None = None
         for _ in range(MOST_ROWS // CHUNK):
             rows = self._agent_logs.page(work.agent.id, IdRange(None, before), limit=CHUNK, descending=True)
             for row in rows:
                 document = index_documents.of_message(self._tenant, work.agent.id, row)
-                if document is not None and fits(document, where):
+                if document is not None and fits(document, scope):
                     yield row
             if len(rows) < CHUNK:
                 return
@@ -119,19 +119,19 @@ class MemoryTools:
         return MemoryAnswer("success", None, passage)
 
     def _archival(self, work: StepWork, args: JsonObject) -> list[JsonObject]:
-        query, limit, every = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
+        query, limit, match_all = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
         span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
-        where = passage_filter(_texts(args, "tags"), all_tags=every, span=span)
-        found = [*self._searches.archival(work.agent, where, query, limit=limit).hits]
-        fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, where)]
+        scope = passage_filter(_texts(args, "tags"), all_tags=match_all, span=span)
+        found = [*self._searches.archival(work.agent, scope, query, limit=limit).hits]
+        fresh = [(passage, passage.text) for passage in work.effects.passages if passes(passage, scope)]
         for passage, score in reversed(best(query, fresh, limit)):  # Inserted by this step: not indexed yet.
             found.insert(round((1.0 - score) * len(found)), SearchHit(passage, score))
         return [_passage(hit, work.agent.timezone) for hit in found[:limit]]
 
 
 def _passage(hit: SearchHit[Passage], timezone: str) -> JsonObject:
-    shown: JsonObject = archival_hit(hit.record, timezone).model_dump()
-    return {**shown, "relevance": _relevance(hit)} if hit.lexical_rank or hit.vector_rank else shown
+    fields: JsonObject = archival_hit(hit.record, timezone).model_dump()
+    return {**fields, "relevance": _relevance(hit)} if hit.lexical_rank or hit.vector_rank else fields
 
 
 def _relevance(hit: SearchHit[Passage] | SearchHit[Message]) -> JsonObject:
@@ -142,12 +142,12 @@ def _warning(found: SearchResult[Message]) -> str:
     """A warning for the agent if the search was incomplete; empty otherwise."""
     if found.asleep:
         return " (The index of memory is asleep: only the newest messages were searched, by their words.)"
-    return " (More was said lately than this search could look at.)" if found.incomplete else ""
+    return " (The search could not read all recent messages.)" if found.incomplete else ""
 
 
 def _shown(hit: SearchHit[Message], now: datetime, timezone: str, *, ranked: bool) -> JsonObject:
     row = hit.record
-    shown: JsonObject = {
+    fields: JsonObject = {
         "timestamp": local_time(row.created_at, timezone).isoformat(timespec="seconds"),
         "time_ago": _ago(now - row.created_at),
         "role": row.role,
@@ -155,8 +155,8 @@ def _shown(hit: SearchHit[Message], now: datetime, timezone: str, *, ranked: boo
         "content": row.text(),
     }
     if row.tool_calls:
-        shown["tool_calls"] = [{"name": call.function.name, "arguments": call.function.arguments} for call in row.tool_calls]
-    return shown
+        fields["tool_calls"] = [{"name": call.function.name, "arguments": call.function.arguments} for call in row.tool_calls]
+    return fields
 
 
 def _ago(span: timedelta) -> str:

@@ -1,6 +1,6 @@
 """The built-in tools that reach outside: `web_search`, `fetch_webpage` and `run_code` (run-time digest 5.7).
 
-Whoever calls this module has claimed the call: a search is paid for, a page counts its readers, and code may do anything.
+The caller has claimed the call: a search costs money, a page counts its requests, and code may have any effect.
 """
 
 from __future__ import annotations
@@ -125,19 +125,19 @@ class OnlineTools:
     # code
 
     def _ran(self, work: StepWork, call: Call) -> ClaimedResult:
-        code, named = call.args.get("code"), call.args.get("language", "python")
+        code, language_name = call.args.get("code"), call.args.get("language", "python")
         if not isinstance(code, str) or not code.strip():
             return _failed("`code` must be the program to run.")
-        language = code_runs.LANGUAGES.get(named.lower()) if isinstance(named, str) else None
+        language = code_runs.LANGUAGES.get(language_name.lower()) if isinstance(language_name, str) else None
         if language is None:
-            return _failed(f"`language` must be python, js or ts on this server, not {named!r}.")
+            return _failed(f"`language` must be python, js or ts on this server, not {language_name!r}.")
         outcome = self._runner.run(self._job(work, code, language))
         value = outcome.value
         if outcome.status == "error" or not isinstance(value, dict):
             return _failed(code_runs.code_return([], outcome.stdout, outcome.stderr, outcome.error or _lost(outcome)))
         results = value.get("results")
-        shown = results if isinstance(results, list) else []
-        return _succeeded(code_runs.code_return(shown, outcome.stdout, outcome.stderr, value.get("error")))
+        parts = results if isinstance(results, list) else []
+        return _succeeded(code_runs.code_return(parts, outcome.stdout, outcome.stderr, value.get("error")))
 
     def _job(self, work: StepWork, code: str, language: code_runs.Language) -> ToolJob:
         """The program as a job. It gets none of the agent's secrets: the model that wrote it may not read them."""
@@ -164,7 +164,7 @@ class OnlineTools:
 
 
 def _hidden(work: StepWork, tool: Tool) -> bool:
-    """Whether a tool policy may deny, ask or count a call of the tool: code could make the call without being asked."""
+    """Whether a tool policy may deny, ask or count a call of the tool: code could make the call without the check."""
     actor = work.turn.actor
     call = tool_policy.judged_call(tool.name or "", tool, {}, actor.tags)
     return tool_policy.hidden_from_code(actor.policies, call)
@@ -215,10 +215,10 @@ def _texts(args: JsonObject, name: str) -> list[str]:
 
 
 def _shown(result: WebResult) -> JsonObject:
-    """A result in V1's form: the fields of every page, and what there is of text, highlights and summary."""
+    """A result in V1's form: the fields of every page, and the text, highlights and summary if they exist."""
     fields = asdict(result)
-    told = {"title": result.title, "url": result.url, "published_date": result.published, "author": result.author}
-    return {**told, **{name: fields[name] for name in ("text", "highlights", "summary") if fields[name]}}
+    header = {"title": result.title, "url": result.url, "published_date": result.published, "author": result.author}
+    return {**header, **{name: fields[name] for name in ("text", "highlights", "summary") if fields[name]}}
 
 
 def _lost(outcome: ToolOutcome) -> str:

@@ -16,21 +16,21 @@ Made = Future[ClaimedResult]
 
 
 def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
-    """The places of the calls from `first` on that are made at once; fewer than two: none.
+    """The indices of the calls from `first` on that are made at once. Empty if these are fewer than two.
 
     All calls up to the first one whose tool may not run beside others belong to the group. Of these only the outside ones are made at once: the others
-    read this server's stores, and see what the calls before them did. No call is made at once with another one of the same id.
+    read this server's stores, and read the effects of the calls before them. No call is made at once with another one of the same id.
     """
-    found: dict[str, int] = {}
-    for place in range(first, len(calls)):
-        call = calls[place]
+    group: dict[str, int] = {}
+    for index in range(first, len(calls)):
+        call = calls[index]
         tool = actor.tool(call.name)
-        if tool is None or not tool.enable_parallel_execution or call.refusal is not None or call.id in found:
+        if tool is None or not tool.enable_parallel_execution or call.refusal is not None or call.id in group:
             break
-        ours = tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE or call.name in actor.client_tools
-        if not ours and is_outside(call):
-            found[call.id] = place
-    return list(found.values()) if len(found) > 1 else []
+        is_internal = tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE or call.name in actor.client_tools
+        if not is_internal and is_outside(call):
+            group[call.id] = index
+    return list(group.values()) if len(group) > 1 else []
 
 
 def at_once(calls: Mapping[int, Callable[[], ClaimedResult]]) -> dict[int, Made]:

@@ -47,10 +47,8 @@ if TYPE_CHECKING:
 MARGIN = timedelta(seconds=15)
 """The time between a tool's own time limit and the deadline of its claim."""
 TOO_MUCH = "This was too much to be written at once, so nothing of it was done. Do less in one step."
-MEMORY_TOO_MUCH = (
-    "The call was made, but what it changed in memory was too much to be written at once, so nothing of that was kept."
-)
-MEMORY_REFUSED = "The call was made, but what it changed in memory is not allowed, so nothing of that was kept."
+MEMORY_TOO_MUCH = "The call was made, but its changes to memory were too large for one transaction, so none of them was stored."
+MEMORY_REFUSED = "The call was made, but its changes to memory are not allowed, so none of them was stored."
 NOT_STARTED = "The tool could not be started, so nothing of it was done."
 SENT = "The message was sent."
 logger = logging.getLogger(__name__)
@@ -131,15 +129,17 @@ class ToolExecution:
         Calls to other agents that follow each other wait together. Raises: LeaseLost; ClaimHeld if another attempt may still be running a call;
         RepliesPending if a call waits for other agents.
         """
-        effects, results, made = work.effects, [], dict[int, Made]()
-        for place, call in enumerate(calls):
-            if place not in made:
-                group = beside(work.turn.actor, calls, place, lambda call: is_outside(work, call) and not is_limited(call))
-                made |= at_once({one: partial(self._outside, work, calls[one], effects) for one in group})
+        effects, results, futures = work.effects, [], dict[int, Made]()
+        for index, call in enumerate(calls):
+            if index not in futures:
+                group = beside(work.turn.actor, calls, index, lambda call: is_outside(work, call) and not is_limited(call))
+                futures |= at_once({one: partial(self._outside, work, calls[one], effects) for one in group})
             try:
-                result, effects = given(call, made[place].result(), effects) if place in made else self._one(work, call, effects)
+                result, effects = (
+                    apply_result(call, futures[index].result(), effects) if index in futures else self._one(work, call, effects)
+                )
             except RepliesPending as first:
-                raise self._all_pending(work, calls[place + 1 :], first) from None
+                raise self._all_pending(work, calls[index + 1 :], first) from None
             results.append(result)
         return tuple(results), effects
 
@@ -147,17 +147,17 @@ class ToolExecution:
         """Begin the calls to other agents that follow a waiting one directly, at most `AT_ONCE` in all. Each has its own claim, so a repeated step
         begins none of them again. A call of another kind is made when those before it have returned.
         """
-        waiting = [first]
+        pending_calls = [first]
         for call in later:
             tool = work.turn.actor.tool(call.name)
-            ours = call.refusal is None and tool is not None and tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE
-            if not ours or is_limited(call) or len(waiting) == AT_ONCE:
+            to_agent = call.refusal is None and tool is not None and tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE
+            if not to_agent or is_limited(call) or len(pending_calls) == AT_ONCE:
                 break
             try:
                 self._lookups.agents.call(work, call)
             except RepliesPending as pending:
-                waiting.append(pending)
-        return min(waiting, key=lambda one: one.until)
+                pending_calls.append(pending)
+        return min(pending_calls, key=lambda one: one.until)
 
     def unwritten(self, work: StepWork, results: tuple[CallResult, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
         """The results of a step whose transaction is too large. Calls whose changes were part of the transaction get error
@@ -169,8 +169,8 @@ class ToolExecution:
         if _is_ours(work, result):
             return _error(result.call, TOO_MUCH)
         claim = self._runs.claim(work.state, result.call.id)
-        changed = claim is not None and claim.result is not None and claim.result.blocks
-        return _error(result.call, MEMORY_TOO_MUCH) if changed else result
+        has_edits = claim is not None and claim.result is not None and claim.result.blocks
+        return _error(result.call, MEMORY_TOO_MUCH) if has_edits else result
 
     def _one(self, work: StepWork, call: Call, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         tool = work.turn.actor.tool(call.name)
@@ -182,17 +182,17 @@ class ToolExecution:
         if limit is not None:
             return replace(_error(call, limit), limited=True), effects
         if tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE:
-            return given(call, self._lookups.agents.call(work, call), effects)
+            return apply_result(call, self._lookups.agents.call(work, call), effects)
         if _is_unavailable(tool, call):
             return _error(call, UNAVAILABLE[call.name]), effects
         if is_outside(work, call):
-            return given(call, self._outside(work, call, effects), effects)
-        began = self._clock.monotonic()
+            return apply_result(call, self._outside(work, call, effects), effects)
+        started_at = self._clock.monotonic()
         result, effects = self._inside(work, call, tool, effects)
-        return replace(result, spent_ns=self._since(began)), effects
+        return replace(result, spent_ns=self._since(started_at)), effects
 
-    def _since(self, began: float) -> int:
-        return int((self._clock.monotonic() - began) * 1e9)
+    def _since(self, started_at: float) -> int:
+        return int((self._clock.monotonic() - started_at) * 1e9)
 
     def _inside(self, work: StepWork, call: Call, tool: Tool, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
         if call.name in memory_edits.MEMORY_TOOLS and tool.tool_type in _MEMORY_TYPES:
@@ -227,13 +227,13 @@ class ToolExecution:
         """The error result of a call that is not allowed. If an earlier attempt made the call, when the agent still had the tool,
         the result is that of the claim. Raises: ClaimHeld.
         """
-        again = work.state.journal or work.state.run.resolve
-        theirs = self._runs.claim(work.state, call.id) if again else None
-        if theirs is None:
+        repeated = work.state.journal or work.state.run.resolve
+        claim = self._runs.claim(work.state, call.id) if repeated else None
+        if claim is None:
             return _error(call, call.refusal or f"There is no tool {call.name}."), effects
-        if theirs.name in ALL_CALLS:
-            return given(call, self._lookups.agents.call(work, call), effects)
-        return given(call, self._of_claim(theirs), effects)
+        if claim.name in ALL_CALLS:
+            return apply_result(call, self._lookups.agents.call(work, call), effects)
+        return apply_result(call, self._of_claim(claim), effects)
 
     def _outside(self, work: StepWork, call: Call, effects: ToolEffects) -> ClaimedResult:
         """Claim an outside call, make it, and record its result; or the result of another attempt's claim. Raises: LeaseLost, ClaimHeld."""
@@ -242,29 +242,29 @@ class ToolExecution:
         deadline = self._clock.now() + timedelta(seconds=max(self.limits.timeout, LONGEST_ONLINE)) + MARGIN
         claim = Claim(call_id=call.id, name=call.name, holder=work.state.holder, deadline=deadline)
         token = self._ids.token()
-        theirs = self._claim(work, claim, token)
-        if theirs is not None:
-            return self._of_claim(theirs)
+        other = self._claim(work, claim, token)
+        if other is not None:
+            return self._of_claim(other)
         result = self.performed(replace(work, effects=effects), call, tool)
         self._record(work, claim.model_copy(update={"result": result}), token)
         return result
 
-    def _of_claim(self, theirs: Claim) -> ClaimedResult:
+    def _of_claim(self, claim: Claim) -> ClaimedResult:
         """The recorded result of another attempt's call; without one, an error that says that the call may have been made.
 
         Raises: ClaimHeld.
         """
-        if theirs.result is None:
-            self._still_held(theirs)
+        if claim.result is None:
+            self._still_held(claim)
             return ClaimedResult(status="error", error=INTERRUPTED)
-        return theirs.result
+        return claim.result
 
     def performed(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
         """Make an outside call of a custom tool, a tool of an MCP server, or a built-in tool that reaches outside, once and without a claim."""
-        began = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         try:
             with self._host.tracer.span(tool_span(call.name)) as span:
-                result = self._called(work, call, tool)
+                result = self._call(work, call, tool)
                 span.error = "" if result.status == "success" else "tool_error"
         except OSError as error:
             logger.error("tool could not be started", extra={"tool": call.name, "place": place_of(error)})
@@ -272,11 +272,11 @@ class ToolExecution:
         except (SecretUnreadable, MasterKeyUnavailable) as error:
             logger.warning("secret cannot be read", extra={"tool": call.name, "code": error.code})
             return ClaimedResult(status="error", error=f"{NOT_STARTED} {error.detail}")
-        spent = self._since(began)
-        logger.info("tool called", extra={"tool": call.name, "tool_status": result.status, "tool_ms": spent // 1_000_000})
-        return result.model_copy(update={"spent_ns": spent})
+        spent_ns = self._since(started_at)
+        logger.info("tool called", extra={"tool": call.name, "tool_status": result.status, "tool_ms": spent_ns // 1_000_000})
+        return result.model_copy(update={"spent_ns": spent_ns})
 
-    def _called(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
+    def _call(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
         if tool.tool_type is ToolType.LETTA_BUILTIN:
             return self._lookups.online.perform(work, call, longest_output(tool))
         if tool.tool_type is ToolType.EXTERNAL_MCP:
@@ -293,19 +293,19 @@ class ToolExecution:
         except ConditionFailed as failure:
             if 1 in failure.failed:
                 raise LeaseLost from failure
-            theirs = self._runs.claim(work.state, claim.call_id)
-            if theirs is None:
+            other = self._runs.claim(work.state, claim.call_id)
+            if other is None:
                 raise LeaseLost from failure
-            return theirs
+            return other
         return None
 
-    def _still_held(self, theirs: Claim) -> None:
+    def _still_held(self, claim: Claim) -> None:
         """Raises: ClaimHeld while the claim's holder may be running the call. On a host that runs alone, an earlier process never
         is.
         """
-        left = (theirs.deadline - self._clock.now()).total_seconds()
-        if left > 0 and not (self._host.alone and theirs.holder != self._host.holder):
-            raise ClaimHeld(left)
+        seconds_left = (claim.deadline - self._clock.now()).total_seconds()
+        if seconds_left > 0 and not (self._host.alone and claim.holder != self._host.holder):
+            raise ClaimHeld(seconds_left)
 
     def _record(self, work: StepWork, claim: Claim, token: str) -> None:
         """Write the result to the claim, even if the attempt has lost its lease meanwhile."""
@@ -346,7 +346,7 @@ def _claimed(outcome: ToolOutcome) -> ClaimedResult:
     )
 
 
-def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
+def apply_result(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[CallResult, ToolEffects]:
     """The result of an outside call, and the effects with its edits of core memory. Edits that memory does not allow make the
     result an error, and are discarded.
     """
@@ -354,8 +354,8 @@ def given(call: Call, result: ClaimedResult, effects: ToolEffects) -> tuple[Call
         effects = replace(effects, used=result.used.plus(effects.used))
     edits = memory_edits.written_over(result.blocks, effects.blocks)
     if edits.status == "error":
-        refused = result.model_copy(update={"status": "error"})
-        return _result(call, refused, f"{MEMORY_REFUSED} {edits.message}"), effects
+        failure = result.model_copy(update={"status": "error"})
+        return _result(call, failure, f"{MEMORY_REFUSED} {edits.message}"), effects
     if edits.changes:
         effects = effects.with_blocks(memory_edits.changed(effects.blocks, edits.changes), call.name)
     return _result(call, result, result.value if result.status == "success" else result.error), effects

@@ -31,7 +31,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 UNCUT = 1_000_000
-"""The characters of output that are kept of a run that the API asked for: V1 does not cut it to the tool's limit (run-time digest 10.6)."""
+"""The characters of output that are retained of a run that the API requested: V1 does not cut it to the tool's limit (run-time digest 10.6)."""
 NO_CALL = "null"
 """The placeholder of ids: there is no message, call or run to name."""
 
@@ -99,7 +99,7 @@ class AdhocToolRuns:
             outcome = self._records.until_settled(
                 lambda: self._keep_blocks(self._work(agent_id, key_id), tool.name or "", outcome)
             )
-        stderr = _told(outcome)
+        stderr = _stderr_lines(outcome)
         value = outcome.value if outcome.status == "success" else None
         return ToolExecutionResult(status=outcome.status, func_return=value, stdout=list(outcome.stdout), stderr=stderr)
 
@@ -119,8 +119,8 @@ class AdhocToolRuns:
             by = by.model_copy(update={"tools": [ARCHIVAL_INSERT]})
             changes += self._archives.insert(work.agent, effects.passages, token, by)
         if facts:
-            told = [replace(fact, by="api", run_id=None) for fact in facts]
-            changes += self._records.events.put(told, self._records.events.types(), token, now)
+            events = [replace(fact, by="api", run_id=None) for fact in facts]
+            changes += self._records.events.put(events, self._records.events.types(), token, now)
         if changes:
             self._records.writer.write(*changes, token=token)
 
@@ -136,9 +136,9 @@ class AdhocToolRuns:
         Raises: InvalidToolSource if the source cannot be parsed; InvalidArgument for a source that cannot be run here; PackagesRefused, Unavailable
         (packages).
         """
-        why = unrunnable(request.npm_requirements) or self.refusal(request.source_type)
-        if why is not None:
-            raise InvalidArgument(f"INVALID_ARGUMENT: {why}.")
+        reason = unrunnable(request.npm_requirements) or self.refusal(request.source_type)
+        if reason is not None:
+            raise InvalidArgument(f"INVALID_ARGUMENT: {reason}.")
         time_limits.check(request.metadata_)
         limits, kind = self._calls.limits, request.source_type
         name = request.name or tool_sources.function_name(request.source_code, kind)
@@ -172,16 +172,16 @@ class AdhocToolRuns:
             status=outcome.status,
             tool_call_id=NO_CALL,
             stdout=list(outcome.stdout),
-            stderr=_told(outcome),
+            stderr=_stderr_lines(outcome),
         )
 
 
-def _told(outcome: ToolOutcome) -> list[str]:
+def _stderr_lines(outcome: ToolOutcome) -> list[str]:
     """The lines of stderr, with the error added if it is not among them: the return value of a failed tool is null."""
-    said = list(outcome.stderr)
-    if outcome.error and not any(outcome.error in text for text in said):
-        said.append(outcome.error)
-    return said
+    lines = list(outcome.stderr)
+    if outcome.error and not any(outcome.error in text for text in lines):
+        lines.append(outcome.error)
+    return lines
 
 
 def _schema(request: ToolRunFromSource) -> JsonObject | None:

@@ -81,9 +81,9 @@ class McpConnections:
         """What has become of an authorization."""
         return self._flows.look(digest)
 
-    def answer(self, state: str, given: Mapping[str, str]) -> None:
+    def answer(self, state: str, parameters: Mapping[str, str]) -> None:
         """Take the answer of a user. Raises: OAuthFault, MasterKeyUnavailable."""
-        self._flows.answer(state, given)
+        self._flows.answer(state, parameters)
 
 
 def _shown(name: str | None, description: str | None, schema: Mapping[str, object] | None) -> JsonObject:

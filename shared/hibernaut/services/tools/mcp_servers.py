@@ -1,6 +1,6 @@
 """MCP servers: create, list, change, delete and refresh them, and run their tools on request (Letta V1 API, digest 2.14).
 
-Secrets are encrypted before they are stored and never returned. A stored secret goes only where its owner said: a new address needs them again.
+Secrets are encrypted before they are stored and never returned. A stored secret is sent only to the address for which its owner set it: a new address requires the secrets again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class McpServers:
         self._syncs = McpSyncs(records, store)
 
     def create(self, request: CreateMcpServer, *, user: str | None = None) -> StoredMcpServer:
-        """Add a server and read its tools. If they cannot be read, the server is added all the same, and `last_sync` says why.
+        """Add a server and read its tools. If they cannot be read, the server is added all the same, and `last_sync` has the reason.
 
         Raises: InvalidArgument, Conflict (the name is taken), MasterKeyUnavailable.
         """
@@ -76,7 +76,7 @@ class McpServers:
         try:
             self._records.writer.write(*self._store.create(server, token), token=token)
         except ConditionFailed:
-            raise self._taken(request.server_name) from None
+            raise self._name_conflict(request.server_name) from None
         return self._synced(server, user)
 
     def tried(self, request: CreateMcpServer) -> McpListing:
@@ -128,16 +128,18 @@ class McpServers:
             before = self.retrieve(server_id)
             after = before
             if request.config is not None:
-                given = {name: each for name, each in request.config.model_dump(exclude_unset=True).items() if each is not None}
+                config_fields = {
+                    name: each for name, each in request.config.model_dump(exclude_unset=True).items() if each is not None
+                }
                 kind = McpServerType(request.config.mcp_server_type)
                 programs = [each is McpServerType.STDIO for each in (kind, before.mcp_server_type)]
-                kept = self._secrets(before) if programs[0] is programs[1] else McpSecrets()
-                after = self._configured(before.model_copy(update={"mcp_server_type": kind}), given, kept)
-            named = {name: getattr(request, name) for name in ("server_name", "default_requires_approval")}
-            changes = {name: value for name, value in named.items() if value is not None}
+                secrets = self._secrets(before) if programs[0] is programs[1] else McpSecrets()
+                after = self._configured(before.model_copy(update={"mcp_server_type": kind}), config_fields, secrets)
+            request_fields = {name: getattr(request, name) for name in ("server_name", "default_requires_approval")}
+            changes = {name: value for name, value in request_fields.items() if value is not None}
             after = after.model_copy(update={**changes, "updated_at": self._records.clock.now()})
             if after.server_name != before.server_name and self._store.named(after.server_name) is not None:
-                raise self._taken(after.server_name)
+                raise self._name_conflict(after.server_name)
             token = self._records.ids.token()
             self._records.writer.write(*self._store.change(before, after, token), token=token)
             if changes:
@@ -147,7 +149,7 @@ class McpServers:
         return self._records.until_settled(attempt)
 
     def _retell(self, server: StoredMcpServer, *, approval: bool, user: str | None) -> None:
-        """Write the name of a server, and what it says of approvals, to its tools."""
+        """Write the name of a server, and its default for approvals, to its tools."""
         for tool_id in server.tools.values():
             self._records.until_settled(lambda tool_id=tool_id: self._retold(tool_id, server, approval=approval, user=user))  # type: ignore[misc]
 
@@ -156,9 +158,13 @@ class McpServers:
         if tool is None:
             return
         facts = mcp_tools.facts_of(tool)
-        told = {"mcp": {**facts.metadata()["mcp"], "server_name": server.server_name}}
+        facts_metadata = {"mcp": {**facts.metadata()["mcp"], "server_name": server.server_name}}
         tags = [f"{mcp_tools.TAG}{server.server_name}", *(tag for tag in tool.tags if not tag.startswith(mcp_tools.TAG))]
-        changes: JsonObject = {"metadata_": {**(tool.metadata_ or {}), **told}, "tags": tags, "last_updated_by_id": user}
+        changes: JsonObject = {
+            "metadata_": {**(tool.metadata_ or {}), **facts_metadata},
+            "tags": tags,
+            "last_updated_by_id": user,
+        }
         if approval:
             changes["default_requires_approval"] = server.default_requires_approval
         token = self._records.ids.token()
@@ -228,28 +234,28 @@ class McpServers:
         refusal = self._tools.runs.policies.direct(tool, tool.name or "", args, None, key_id)
         if refusal is not None:
             return ToolExecutionResult(status="error", stdout=[], stderr=[refusal])
-        result = self._calls.called(tool, args, self._seconds)
+        result = self._calls.call_once(tool, args, self._seconds)
         stderr = [result.error] if result.error else []
         return ToolExecutionResult(status=result.status, func_return=result.value, stdout=[], stderr=stderr)
 
-    def _configured(self, server: StoredMcpServer, given: JsonObject, kept: McpSecrets) -> StoredMcpServer:
-        """The server with the given fields of a configuration. `kept`: its stored secrets. Raises: InvalidArgument, MasterKeyUnavailable."""
+    def _configured(self, server: StoredMcpServer, fields: JsonObject, stored: McpSecrets) -> StoredMcpServer:
+        """The server with the fields of a configuration. `stored`: its stored secrets. Raises: InvalidArgument, MasterKeyUnavailable."""
         plain = ("server_url", "auth_header", "command", "args")
-        after = server.model_copy(update={name: given[name] for name in plain if name in given})
+        after = server.model_copy(update={name: fields[name] for name in plain if name in fields})
         self._check_target(after)
-        secrets = _merged(kept, given)
-        moved = _place(server) not in ("", _place(after)) and _keeps(kept, secrets)
-        if moved:
+        secrets = _merged(stored, fields)
+        target_changed = _place(server) not in ("", _place(after)) and _keeps(stored, secrets)
+        if target_changed:
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Send the token, the headers or the variables again with a new address or command: stored ones are not sent elsewhere."
             )
-        told = {
+        secret_fields = {
             "has_token": bool(secrets.token),
             "header_names": list(secrets.headers),
             "env_names": list(secrets.env),
             "sealed": self._targets.vault.seal(server.id, secrets),
         }
-        return after.model_copy(update=told)
+        return after.model_copy(update=secret_fields)
 
     def _check_target(self, server: StoredMcpServer) -> None:
         if server.mcp_server_type is McpServerType.STDIO:
@@ -271,7 +277,7 @@ class McpServers:
         except SealBroken:
             return McpSecrets()
 
-    def _taken(self, name: str) -> Conflict:
+    def _name_conflict(self, name: str) -> Conflict:
         return Conflict(f"CONFLICT: There is an MCP server with the name {name!r} already.")
 
 
@@ -280,29 +286,29 @@ def unusable(name: str, failure: McpFailure) -> McpServerUnavailable:
     return McpServerUnavailable(f"The MCP server {name} cannot be used: {failure}.", name, str(failure))
 
 
-def _merged(kept: McpSecrets, given: JsonObject) -> McpSecrets:
+def _merged(stored: McpSecrets, fields: JsonObject) -> McpSecrets:
     """The secrets after a request, in which a mask stands for a stored one."""
-    token = kept.token if given.get("auth_token", MASK) == MASK else str(given["auth_token"])
+    token = stored.token if fields.get("auth_token", MASK) == MASK else str(fields["auth_token"])
     return McpSecrets(
         token=token or None,
-        headers=_unmasked(kept.headers, given.get("custom_headers")),
-        env=_unmasked(kept.env, given.get("env")),
+        headers=_unmasked(stored.headers, fields.get("custom_headers")),
+        env=_unmasked(stored.env, fields.get("env")),
     )
 
 
-def _unmasked(kept: dict[str, str], given: object) -> dict[str, str]:
-    if given is None:
-        return kept
-    named = cast("dict[str, str]", given)
-    return {name: kept[name] if value == MASK and name in kept else value for name, value in named.items()}
+def _unmasked(stored: dict[str, str], values: object) -> dict[str, str]:
+    if values is None:
+        return stored
+    texts = cast("dict[str, str]", values)
+    return {name: stored[name] if value == MASK and name in stored else value for name, value in texts.items()}
 
 
-def _keeps(kept: McpSecrets, after: McpSecrets) -> bool:
+def _keeps(before: McpSecrets, after: McpSecrets) -> bool:
     """Whether a stored secret stays."""
-    if kept.token is not None and kept.token == after.token:
+    if before.token is not None and before.token == after.token:
         return True
-    stored = {**kept.headers, **kept.env}
-    return any(stored.get(name) == value for name, value in {**after.headers, **after.env}.items())
+    earlier = {**before.headers, **before.env}
+    return any(earlier.get(name) == value for name, value in {**after.headers, **after.env}.items())
 
 
 def _place(server: StoredMcpServer) -> str:

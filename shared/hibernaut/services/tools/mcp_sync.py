@@ -78,26 +78,26 @@ class McpSyncs:
     def _planned(self, server: StoredMcpServer, listing: McpListing, user: str | None) -> ToolPlan:
         plan = ToolPlan(self._records.ids.token())
         stored = self._records.tools.get_many(list(server.tools.values()))
-        held = {name: stored[tool_id] for name, tool_id in server.tools.items() if tool_id in stored}
-        listed = {each.name: each for each in listing.tools}
-        for name in [name for name in listed if name not in held][max(0, MOST_TOOLS - len(held)) :]:
+        current = {name: stored[tool_id] for name, tool_id in server.tools.items() if tool_id in stored}
+        listed_tools = {each.name: each for each in listing.tools}
+        for name in [name for name in listed_tools if name not in current][max(0, MOST_TOOLS - len(current)) :]:
             plan.changed.left_out.append(McpLeftOut(name=name, reason=f"at most {MOST_TOOLS} tools of a server are stored"))
-            del listed[name]
+            del listed_tools[name]
         if listing.more:
             plan.changed.left_out.append(McpLeftOut(name="*", reason="the server has more tools than are read"))
-        taken = self._records.tools.by_name(
-            name for each in listed.values() for name in mcp_tools.names_for(each.name, server.server_name)
+        same_names = self._records.tools.by_name(
+            name for each in listed_tools.values() for name in mcp_tools.names_for(each.name, server.server_name)
         )
-        for each in listed.values():
-            before = held.get(each.name)
-            free = _name_for(server, each, taken) if before is None else (before.name or "", before)
+        for each in listed_tools.values():
+            before = current.get(each.name)
+            free = _name_for(server, each, same_names) if before is None else (before.name or "", before)
             if free is None:
                 plan.changed.left_out.append(McpLeftOut(name=each.name, reason="other tools have the names that it could have"))
                 continue
             self._plan(plan, server, each, *free, user=user)
-        for name, tool in held.items():
-            if name not in listed:
-                self._plan_gone(plan, name, tool, kept=listing.more)
+        for name, tool in current.items():
+            if name not in listed_tools:
+                self._plan_gone(plan, name, tool, possibly_unread=listing.more)
         return plan
 
     def _plan(
@@ -120,7 +120,7 @@ class McpSyncs:
             if before is not None:
                 plan.tools[listed.name] = before.id
             return
-        after = self._made(server, listed, schema, before, user)
+        after = self._tool_of(server, listed, schema, before, user)
         plan.tools[listed.name] = after.id
         if before is None:
             plan.changed.added.append(name)
@@ -129,7 +129,7 @@ class McpSyncs:
             plan.changed.updated.append(name)
             plan.groups.append(self._records.tools.change(before, after, plan.token))
 
-    def _made(
+    def _tool_of(
         self, server: StoredMcpServer, listed: ListedMcpTool, schema: JsonObject, before: StoredTool | None, user: str | None
     ) -> StoredTool:
         facts = McpFacts(server.id, server.server_name, listed.name, mcp_schemas.fingerprint(listed.schema))
@@ -141,9 +141,9 @@ class McpSyncs:
             "last_updated_by_id": user,
         }
         if before is not None:
-            others = [each for each in before.tags if not each.startswith(mcp_tools.TAG)]
+            other_tags = [each for each in before.tags if not each.startswith(mcp_tools.TAG)]
             metadata = {**(before.metadata_ or {}), **facts.metadata()}
-            return before.model_copy(update={**fresh, "tags": [tag, *others], "metadata_": metadata})
+            return before.model_copy(update={**fresh, "tags": [tag, *other_tags], "metadata_": metadata})
         return StoredTool(
             **fresh,
             id=self._records.ids.new("tool"),
@@ -156,14 +156,14 @@ class McpSyncs:
             created_by_id=user,
         )
 
-    def _plan_gone(self, plan: ToolPlan, name: str, tool: StoredTool, *, kept: bool) -> None:
-        """Plan what becomes of a tool that its server lists no more: agents keep theirs, whose calls say so. `kept`: it may be among those that
+    def _plan_gone(self, plan: ToolPlan, name: str, tool: StoredTool, *, possibly_unread: bool) -> None:
+        """Plan the outcome for a tool that its server no longer lists: agents keep the tool, and its calls return an error. `possibly_unread`: it may be among those that
         were not read.
         """
-        if kept or self._records.tools.agents_of(tool.id):
+        if possibly_unread or self._records.tools.agents_of(tool.id):
             plan.tools[name] = tool.id
             facts = mcp_tools.facts_of(tool)
-            if kept:
+            if possibly_unread:
                 return
             plan.changed.missing.append(tool.name or "")
             if facts.state != "missing":
@@ -176,15 +176,15 @@ class McpSyncs:
 
 
 def _name_for(
-    server: StoredMcpServer, listed: ListedMcpTool, taken: Mapping[str, StoredTool]
+    server: StoredMcpServer, listed: ListedMcpTool, same_names: Mapping[str, StoredTool]
 ) -> tuple[str, StoredTool | None] | None:
     """A name for a new tool, and the tool that it takes over; None if all names belong to other tools."""
     for name in mcp_tools.names_for(listed.name, server.server_name):
-        held = taken.get(name)
-        if held is None:
+        holder = same_names.get(name)
+        if holder is None:
             return name, None
-        if mcp_tools.is_of(held, server.id, server.server_name) and mcp_tools.facts_of(held).tool_name == listed.name:
-            return name, held
+        if mcp_tools.is_of(holder, server.id, server.server_name) and mcp_tools.facts_of(holder).tool_name == listed.name:
+            return name, holder
     return None
 
 

@@ -32,10 +32,10 @@ class NamedMcpServers:
         """Change a server. Raises: NotFound, and as `McpServers.update`."""
         server = self._servers.named(name)
         try:
-            wanted = request.request(server.mcp_server_type)
+            update_request = request.request(server.mcp_server_type)
         except ValueError as fault:
             raise InvalidArgument(f"INVALID_ARGUMENT: {fault}") from None
-        return self._servers.update(server.id, wanted, user=user)
+        return self._servers.update(server.id, update_request, user=user)
 
     def delete(self, name: str, *, key_id: str | None = None) -> Sequence[StoredMcpServer]:
         """Delete a server. Returns the others. Raises: NotFound, Conflict."""
@@ -62,9 +62,9 @@ class NamedMcpServers:
             left_out = next((f": {each.reason}" for each in refreshed.left_out if each.name == tool_name), "")
             server = self._servers.named(name)
         if tool_name not in server.tools:
-            known = ", ".join(list(server.tools)[:50])
+            tool_names = ", ".join(list(server.tools)[:50])
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: There is no tool {tool_name} of the MCP server {name}{left_out}. Its tools: {known}"
+                f"INVALID_ARGUMENT: There is no tool {tool_name} of the MCP server {name}{left_out}. Its tools: {tool_names}"
             )
         return self._servers.tool(server.id, server.tools[tool_name])
 
@@ -77,5 +77,5 @@ class NamedMcpServers:
         if tool_id is None:
             raise NotFound(f"There is no tool {tool_name} of the MCP server {name}: refresh it, if it is new.")
         result = self._servers.run(server.id, tool_id, args, key_id=key_id)
-        told = result.func_return if result.status == "success" else "\n".join(result.stderr or [])
-        return McpExecution(result=str(told), success=result.status == "success")
+        returned = result.func_return if result.status == "success" else "\n".join(result.stderr or [])
+        return McpExecution(result=str(returned), success=result.status == "success")

@@ -1,7 +1,7 @@
 """Builds the packages of tools on AWS: a set becomes a zip file among the tenant's blobs, which the sandbox fetches.
 
     tool_packages/<tenant>/<digest>.zip     the files of a set
-    tool_packages/<tenant>/<digest>.json    what it is, written after the zip file: a set without it is none
+    tool_packages/<tenant>/<digest>.json    its description, written after the zip file: a set without it is none
     tool_packages/<tenant>/asked-<sum>      the answer to the requirements of this sum; it holds for `CHOICE_SECONDS`
 
 A request that was repeated while the first one was being answered finds its answer here.
@@ -24,7 +24,7 @@ from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.store.table import blob_keys
 
 CHOICE_SECONDS = 600.0
-"""Seconds for which the choice of versions, or a refusal, holds for whoever asks for the same packages."""
+"""Seconds for which the choice of versions, or a refusal, holds for all requests for the same packages."""
 
 
 class PackageBuilds:
@@ -37,22 +37,22 @@ class PackageBuilds:
         self._clock = clock
 
     def answer(self, requirements: Sequence[str]) -> JsonObject:
-        """`packages`: the set, whose zip file exists; or `refused`: why there is none; or `unavailable` and `retry_after`.
+        """`packages`: the set, whose zip file exists; or `refused`: the reason why there is none; or `unavailable` and `retry_after`.
 
-        Raises: OSError. Two who build the same set write the same bytes.
+        Raises: OSError. Two concurrent builds of the same set write the same bytes.
         """
-        asked = self._key(f"asked-{hashlib.sha256(json.dumps(list(requirements)).encode()).hexdigest()}")
-        known = self._known(asked)
-        if known is not None:
-            return known
+        key = self._key(f"asked-{hashlib.sha256(json.dumps(list(requirements)).encode()).hexdigest()}")
+        stored = self._stored_answer(key)
+        if stored is not None:
+            return stored
         try:
-            told: JsonObject = {"packages": self._built(requirements).model_dump(mode="json")}
+            answer: JsonObject = {"packages": self._built(requirements).model_dump(mode="json")}
         except PackagesRefused as refused:
-            told = {"refused": refused.reason}
+            answer = {"refused": refused.reason}
         except PackageIndexUnavailable as error:
             return {"unavailable": error.detail, "retry_after": error.retry_after}
-        self._blobs.put(asked, json.dumps({"at": self._clock.now().timestamp(), "answer": told}).encode())
-        return told
+        self._blobs.put(key, json.dumps({"at": self._clock.now().timestamp(), "answer": answer}).encode())
+        return answer
 
     def _built(self, requirements: Sequence[str]) -> PackageSet:
         found, archive = self._archiver.archive(requirements, self._set)
@@ -63,7 +63,7 @@ class PackageBuilds:
         return found
 
     def _set(self, digest: str) -> PackageSet | None:
-        """The set of this digest, if it is complete. Its record is written again, so that the collector sees that it is wanted."""
+        """The set of this digest, if it is complete. Its record is written again, so that the collector sees that it is in use."""
         try:
             found = PackageSet.model_validate_json(self._blobs.get(self._key(f"{digest}.json")))
         except (KeyError, ValidationError):
@@ -71,14 +71,14 @@ class PackageBuilds:
         self._blobs.put(self._key(f"{digest}.json"), found.model_dump_json().encode())
         return found
 
-    def _known(self, asked: str) -> JsonObject | None:
+    def _stored_answer(self, key: str) -> JsonObject | None:
         try:
-            told = json.loads(self._blobs.get(asked))
+            record = json.loads(self._blobs.get(key))
         except (KeyError, ValueError):
             return None
-        if self._clock.now().timestamp() - float(told["at"]) > CHOICE_SECONDS:
+        if self._clock.now().timestamp() - float(record["at"]) > CHOICE_SECONDS:
             return None
-        answer: JsonObject = told["answer"]
+        answer: JsonObject = record["answer"]
         return answer
 
     def _key(self, name: str) -> str:

@@ -46,8 +46,8 @@ class Sandboxes:
         def after(before: StoredSandbox) -> StoredSandbox:
             if before.id and config is None:
                 return before
-            made = before.id or self._ids.new("sandbox")
-            return before.model_copy(update={"id": made, "config": config or LocalSandbox()})
+            config_id = before.id or self._ids.new("sandbox")
+            return before.model_copy(update={"id": config_id, "config": config or LocalSandbox()})
 
         return self._changed(after).wire()
 
@@ -80,7 +80,7 @@ class Sandboxes:
     def add(self, config_id: str, request: SandboxVariableCreate) -> SandboxVariable:
         """Add a variable. Raises: NotFound, Conflict (its name is taken, or there are too many), MasterKeyUnavailable."""
         now = self._clock.now()
-        made = StoredVariable(id=self._ids.new("sandbox-env"), created_at=now, updated_at=now, **request.model_dump())
+        variable = StoredVariable(id=self._ids.new("sandbox-env"), created_at=now, updated_at=now, **request.model_dump())
 
         def after(before: StoredSandbox) -> StoredSandbox:
             _is(before, config_id)
@@ -89,21 +89,21 @@ class Sandboxes:
                     f"CONFLICT: A sandbox configuration has at most {MOST_VARIABLES} variables; delete another one first."
                 )
             _check_free(before.variables, request.key)
-            return before.model_copy(update={"variables": [*before.variables, made.model_copy()]})
+            return before.model_copy(update={"variables": [*before.variables, variable.model_copy()]})
 
-        return self._shown(self._changed(after), made, values=False)
+        return self._shown(self._changed(after), variable, values=False)
 
     def change(self, variable_id: str, request: SandboxVariableUpdate) -> SandboxVariable:
         """Change a variable. Raises: NotFound, Conflict, SecretUnreadable, MasterKeyUnavailable."""
 
         def after(before: StoredSandbox) -> StoredSandbox:
-            held = _variable(before, variable_id)
-            others = [each for each in before.variables if each.id != variable_id]
+            current = _variable(before, variable_id)
+            other_variables = [each for each in before.variables if each.id != variable_id]
             if request.key is not None:
-                _check_free(others, request.key)
-            changed = self._updated(before.id, held, request, self._clock.now())
+                _check_free(other_variables, request.key)
+            updated = self._updated(before.id, current, request, self._clock.now())
             return before.model_copy(
-                update={"variables": [changed if each.id == variable_id else each for each in before.variables]}
+                update={"variables": [updated if each.id == variable_id else each for each in before.variables]}
             )
 
         stored = self._changed(after)
@@ -118,13 +118,13 @@ class Sandboxes:
 
         self._changed(after)
 
-    def _updated(self, owner: str, held: StoredVariable, request: SandboxVariableUpdate, now: datetime) -> StoredVariable:
+    def _updated(self, owner: str, current: StoredVariable, request: SandboxVariableUpdate, now: datetime) -> StoredVariable:
         """The variable after a change. A value is sealed for its name, so a new name seals it anew."""
-        given = request.model_dump(exclude_none=True)
-        if request.value is not None or (request.key is not None and request.key != held.key):
-            value = request.value if request.value is not None else self._secrets.value(owner, held)
-            given |= {"value": value, "value_enc": None}
-        return held.model_copy(update={**given, "updated_at": now})
+        fields = request.model_dump(exclude_none=True)
+        if request.value is not None or (request.key is not None and request.key != current.key):
+            value = request.value if request.value is not None else self._secrets.value(owner, current)
+            fields |= {"value": value, "value_enc": None}
+        return current.model_copy(update={**fields, "updated_at": now})
 
     def _shown(self, owner: StoredSandbox, variable: StoredVariable, *, values: bool) -> SandboxVariable:
         value = self._secrets.value(owner.id, variable) if values else None
@@ -136,11 +136,11 @@ class Sandboxes:
 
         def attempt() -> StoredSandbox:
             before, token = self._store.get(), self._ids.token()
-            wanted = after(before)
-            if wanted is not before:
-                self._writer.write(self._store.change(before, wanted, token), token=token)
+            updated = after(before)
+            if updated is not before:
+                self._writer.write(self._store.change(before, updated, token), token=token)
                 self._store.now.forget()
-            return wanted
+            return updated
 
         return until_settled(
             attempt, "CONFLICT: The sandbox configuration keeps being changed by other requests; try again.", tries=TRIES
@@ -155,10 +155,10 @@ def _is(found: StoredSandbox, config_id: str) -> None:
 
 def _variable(found: StoredSandbox, variable_id: str) -> StoredVariable:
     """Raises: NotFound."""
-    held = next((each for each in found.variables if each.id == variable_id), None)
-    if held is None:
+    variable = next((each for each in found.variables if each.id == variable_id), None)
+    if variable is None:
         raise NotFound(f"Sandbox environment variable with id {variable_id} not found.")
-    return held
+    return variable
 
 
 def _check(config: LocalSandbox | None) -> None:

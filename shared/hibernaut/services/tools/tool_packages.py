@@ -1,4 +1,4 @@
-"""The packages of a tool when it is saved: chosen once, and kept as long as the tool asks for the same ones."""
+"""The packages of a tool when it is saved: chosen once, and retained as long as the tool requires the same ones."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ class ToolPackages:
         self._installer = installer
 
     def of(
-        self, wanted: Sequence[PipRequirement] | None, source_type: str | None, before: Callable[[], Tool | None] = lambda: None
+        self,
+        requirements: Sequence[PipRequirement] | None,
+        source_type: str | None,
+        before: Callable[[], Tool | None] = lambda: None,
     ) -> PackageSet | None:
         """The packages for these requirements; None if there are none, or if the source is not Python. `before` reads the tool that is replaced: the same
         requirements keep their versions, on the same Python and platform.
 
         Raises: PackagesRefused, PackageIndexUnavailable, PackagesPending, and what `before` raises.
         """
-        if not wanted or source_type == "typescript":
+        if not requirements or source_type == "typescript":
             return None
-        lines = requirement_lines(wanted)
-        there = before()
-        if there is not None and there.packages is not None and there.packages.target == self._installer.target:
-            if _lines(there) == lines:
-                return there.packages
+        lines = requirement_lines(requirements)
+        replaced = before()
+        if replaced is not None and replaced.packages is not None and replaced.packages.target == self._installer.target:
+            if _lines(replaced) == lines:
+                return replaced.packages
         return self._installer.install(self._tenant, lines)
 
 

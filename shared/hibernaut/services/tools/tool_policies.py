@@ -72,35 +72,35 @@ class ToolPolicies:
 
     def retrieve(self, policy_id: str) -> ToolPolicy:
         """One policy. Raises: NotFound."""
-        return _named(self.all(), policy_id)
+        return _by_id(self.all(), policy_id)
 
     def create(self, request: CreateToolPolicy) -> ToolPolicy:
         """Add a policy at its position. Raises: Conflict if there are too many."""
         now = self._clock.now()
         fields = request.model_dump(exclude={"position"})
-        made = ToolPolicy(id=self._ids.new("tool-policy"), created_at=now, updated_at=now, **fields)
+        policy = ToolPolicy(id=self._ids.new("tool-policy"), created_at=now, updated_at=now, **fields)
 
         def after(policies: list[ToolPolicy]) -> tuple[list[ToolPolicy], ToolPolicy]:
             if len(policies) >= MOST_POLICIES:
                 raise Conflict(f"CONFLICT: A tenant has at most {MOST_POLICIES} tool policies; delete another one first.")
             place = len(policies) if request.position is None else request.position
-            return [*policies[:place], made, *policies[place:]], made
+            return [*policies[:place], policy, *policies[place:]], policy
 
         return self._changed(after, "tool policy created")
 
     def update(self, policy_id: str, request: UpdateToolPolicy) -> ToolPolicy:
         """Change a policy; its place stays. Raises: NotFound, InvalidArgument, Conflict."""
-        sent = request.model_dump(exclude_unset=True)
-        given = {name: value for name, value in sent.items() if value is not None or name in _MAY_BE_NULL}
+        request_fields = request.model_dump(exclude_unset=True)
+        fields = {name: value for name, value in request_fields.items() if value is not None or name in _MAY_BE_NULL}
 
         def after(policies: list[ToolPolicy]) -> tuple[list[ToolPolicy], ToolPolicy]:
-            before = _named(policies, policy_id)
-            changed = ToolPolicy.model_validate({**before.model_dump(), **given, "updated_at": self._clock.now()})
+            before = _by_id(policies, policy_id)
+            updated = ToolPolicy.model_validate({**before.model_dump(), **fields, "updated_at": self._clock.now()})
             try:
-                check_fits(changed.action, waives=changed.waives_approval, limited=changed.rate is not None)
+                check_fits(updated.action, waives=updated.waives_approval, limited=updated.rate is not None)
             except ValueError as error:
                 raise InvalidArgument(f"INVALID_ARGUMENT: {error}") from error
-            return [changed if each.id == policy_id else each for each in policies], changed
+            return [updated if each.id == policy_id else each for each in policies], updated
 
         return self._changed(after, "tool policy changed")
 
@@ -108,8 +108,8 @@ class ToolPolicies:
         """Delete a policy. Raises: NotFound, Conflict."""
 
         def after(policies: list[ToolPolicy]) -> tuple[list[ToolPolicy], ToolPolicy]:
-            gone = _named(policies, policy_id)
-            return [each for each in policies if each is not gone], gone
+            deleted = _by_id(policies, policy_id)
+            return [each for each in policies if each is not deleted], deleted
 
         self._changed(after, "tool policy deleted")
 
@@ -122,8 +122,8 @@ class ToolPolicies:
                 raise InvalidArgument(
                     f"INVALID_ARGUMENT: `policy_ids` must name each of the {len(found)} policies once; read them and send their new order."
                 )
-            ordered = [found[each] for each in request.policy_ids]
-            return ordered, ordered
+            in_new_order = [found[each] for each in request.policy_ids]
+            return in_new_order, in_new_order
 
         return self._changed(after, "tool policies ordered")
 
@@ -140,8 +140,8 @@ class ToolPolicies:
             result.checked.append(checked)
             if reason is None:
                 decided = tool_policy.decided_by(policy, "test")
-                told = tool_policy.denial(decided) if policy.action == "deny" else None
-                found = {"outcome": policy.action, "policy": policy, "told": told, "rate": policy.rate}
+                denial = tool_policy.denial(decided) if policy.action == "deny" else None
+                found = {"outcome": policy.action, "policy": policy, "told": denial, "rate": policy.rate}
                 return result.model_copy(update={**found, "waives_approval": policy.waives_approval})
         return result
 
@@ -149,7 +149,7 @@ class ToolPolicies:
         """A page of the recorded calls, newest first. At most 10,000 of them are searched."""
         found = sought(
             self._recorded(query),
-            lambda record: _kept(record, query),
+            lambda record: _passes(record, query),
             limit=query.limit,
             most=MOST_READ,
             cursor="after",
@@ -173,11 +173,11 @@ class ToolPolicies:
         """The recorded calls behind the cursor, newest first."""
         entry, _, place = (query.after or "").partition(".")
         before = f"{entry}~" if entry else None  # the entry of the cursor itself, whose further calls are on the next page
-        for stored in self._records.walk(IdRange(None, before), self._clock.now(), first=query.limit):
-            records = _records(stored)
-            yield from (each for each in records if stored.id != entry or _place(each) < int(place))
+        for stored_calls in self._records.walk(IdRange(None, before), self._clock.now(), first=query.limit):
+            records = _records(stored_calls)
+            yield from (each for each in records if stored_calls.id != entry or _place(each) < int(place))
 
-    def _changed(self, after: Callable[[list[ToolPolicy]], tuple[list[ToolPolicy], T]], what: str) -> T:
+    def _changed(self, after: Callable[[list[ToolPolicy]], tuple[list[ToolPolicy], T]], event: str) -> T:
         """Change the policies. Raises: Conflict, and what `after` raises."""
 
         def attempt() -> T:
@@ -186,13 +186,13 @@ class ToolPolicies:
             token = self._ids.token()
             self._writer.write(self._store.change(before, policies, token), token=token)
             self._store.now.forget()
-            logger.info(what, extra={"policies": len(policies)})
+            logger.info(event, extra={"policies": len(policies)})
             return result
 
         return until_settled(attempt, "CONFLICT: Tool policies keep being changed by other requests; try again.", tries=TRIES)
 
 
-def _named(policies: list[ToolPolicy], policy_id: str) -> ToolPolicy:
+def _by_id(policies: list[ToolPolicy], policy_id: str) -> ToolPolicy:
     """Raises: NotFound."""
     found = next((each for each in policies if each.id == policy_id), None)
     if found is None:
@@ -211,7 +211,7 @@ def _place(record: ToolCallRecord) -> int:
     return int(record.id.rpartition(".")[2])
 
 
-def _kept(record: ToolCallRecord, query: CallQuery) -> bool:
+def _passes(record: ToolCallRecord, query: CallQuery) -> bool:
     return (
         query.agent_id in (None, record.agent_id)
         and query.tool in (None, record.tool)

@@ -56,9 +56,9 @@ class ToolSearch:
         return [_result(tool, rank if query.text.strip() else None, score) for rank, (tool, score) in ranked]
 
     def _fitting(self, query: ToolQuery) -> Iterator[StoredTool]:
-        wanted, after = ToolFilter(tool_types=query.tool_types), None
+        filters, after = ToolFilter(tool_types=query.tool_types), None
         while True:
-            page = self._tools.list(wanted, Page(after=after, limit=TOGETHER, descending=True))
+            page = self._tools.list(filters, Page(after=after, limit=TOGETHER, descending=True))
             if not page:
                 return
             yield from (tool for tool in page if not query.tags or set(query.tags) & set(tool.tags))
@@ -66,13 +66,13 @@ class ToolSearch:
 
 
 def _text(tool: StoredTool) -> str:
-    """What a tool is found by. A name like `roll_dice` is two words."""
+    """The searchable text of a tool. A name like `roll_dice` is two words."""
     schema = tool.json_schema or {}
     parameters = schema.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    named = properties.items() if isinstance(properties, dict) else ()
-    told = [f"{name} {each.get('description', '') if isinstance(each, dict) else ''}" for name, each in named]
-    return "\n".join([tool.name or "", tool.description or "", *tool.tags, *told])
+    properties_of = properties.items() if isinstance(properties, dict) else ()
+    descriptions = [f"{name} {each.get('description', '') if isinstance(each, dict) else ''}" for name, each in properties_of]
+    return "\n".join([tool.name or "", tool.description or "", *tool.tags, *descriptions])
 
 
 def _result(tool: StoredTool, rank: int | None, score: float) -> ToolSearchResult:

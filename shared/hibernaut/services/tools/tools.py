@@ -86,41 +86,41 @@ class Tools:
         """The tool. Raises: NotFound."""
         return self._records.tool(tool_id)
 
-    def list(self, wanted: ToolFilter, asked: Page) -> Sequence[StoredTool]:
+    def list(self, filters: ToolFilter, page_query: Page) -> Sequence[StoredTool]:
         """A page of the tools that pass the filter, by creation time; built-in tools are the oldest.
 
         Raises: InvalidArgument, NotFound for a cursor.
         """
-        wanted.check()
+        filters.check()
 
         def select(rows: Sequence[Item]) -> Sequence[Item]:
-            return [row for row in rows if wanted.admits(row)]
+            return [row for row in rows if filters.admits(row)]
 
-        named = self._named(wanted)
-        if named is None:
-            rows = self._records.tools.listed().page(asked, select)
+        rows_by_name = self._named_rows(filters)
+        if rows_by_name is None:
+            rows = self._records.tools.listed().page(page_query, select)
         else:
-            rows = page(select(named), asked, id_of=_id, place=_id)
+            rows = page(select(rows_by_name), page_query, id_of=_id, place=_id)
         ids = [_id(row) for row in rows]
         tools = self._records.tools.get_many(ids)
         return [tools[tool_id] for tool_id in ids if tool_id in tools]
 
-    def count(self, wanted: ToolFilter) -> int:
+    def count(self, filters: ToolFilter) -> int:
         """The number of tools that pass the filter. Without criteria the engine counts, and no row is read.
 
         Raises: InvalidArgument.
         """
-        wanted.check()
-        if not wanted.selects:
+        filters.check()
+        if not filters.selects:
             return self._records.tools.listed().count()
-        named = self._named(wanted)
-        return sum(wanted.admits(row) for row in (self._records.tools.listed().all() if named is None else named))
+        rows_by_name = self._named_rows(filters)
+        return sum(filters.admits(row) for row in (self._records.tools.listed().all() if rows_by_name is None else rows_by_name))
 
-    def _named(self, wanted: ToolFilter) -> Sequence[Item] | None:
+    def _named_rows(self, filters: ToolFilter) -> Sequence[Item] | None:
         """The list rows that the filter names by id or by name; None where it names none."""
-        if wanted.tool_ids:
-            return self._records.tools.rows_of(wanted.tool_ids)
-        names = [wanted.name] if wanted.name is not None else wanted.names
+        if filters.tool_ids:
+            return self._records.tools.rows_of(filters.tool_ids)
+        names = [filters.name] if filters.name is not None else filters.names
         return self._records.tools.rows_of((), names) if names else None
 
     def known(self, tool_ids: Sequence[str]) -> Mapping[str, StoredTool]:
@@ -161,16 +161,16 @@ class Tools:
 
     def _refuse_unrunnable(self, source_type: str | None, packages: Sequence[NpmRequirement] | None) -> None:
         """Raises: InvalidArgument for a tool that this server could never run."""
-        why = unrunnable(packages) or self.runs.refusal(source_type)
-        if why is not None:
-            raise InvalidArgument(f"INVALID_ARGUMENT: {why}.")
+        reason = unrunnable(packages) or self.runs.refusal(source_type)
+        if reason is not None:
+            raise InvalidArgument(f"INVALID_ARGUMENT: {reason}.")
 
     def _saved(self, request: ToolCreate, schema: JsonObject, before: StoredTool | None, user: str | None) -> StoredTool:
         now = self._records.clock.now()
-        kept = {name: getattr(before, name) for name in ("id", "created_at", "created_by_id")} if before else {}
-        made = {"id": self._records.ids.new("tool"), "created_at": now, "created_by_id": user}
+        previous = {name: getattr(before, name) for name in ("id", "created_at", "created_by_id")} if before else {}
+        defaults = {"id": self._records.ids.new("tool"), "created_at": now, "created_by_id": user}
         tool = StoredTool(
-            **{**made, **kept},
+            **{**defaults, **previous},
             tool_type=ToolType.CUSTOM,
             name=str(schema["name"]),
             description=request.description or schema.get("description"),
@@ -195,10 +195,10 @@ class Tools:
         changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
         builtin = builtin_by_id(tool_id)
         if builtin is not None:
-            fixed = [name for name in _OF_CODE if name in changes and changes[name] != getattr(builtin, name)]
-            if fixed:
+            code_fields = [name for name in _OF_CODE if name in changes and changes[name] != getattr(builtin, name)]
+            if code_fields:
                 raise InvalidArgument(
-                    f"INVALID_ARGUMENT: {builtin.name} is a built-in tool: {', '.join(fixed)} cannot be changed."
+                    f"INVALID_ARGUMENT: {builtin.name} is a built-in tool: {', '.join(code_fields)} cannot be changed."
                 )
             changes = {name: value for name, value in changes.items() if name in OVERRIDABLE}
         if request.json_schema is not None and request.args_json_schema is not None:
@@ -208,9 +208,9 @@ class Tools:
         if "source_type" in changes or "npm_requirements" in changes:
             self._refuse_unrunnable(request.source_type, request.npm_requirements)
         if "pip_requirements" in changes and builtin is None:
-            there = self._records.tool(tool_id)
-            kind = request.source_type or there.source_type
-            changes["packages"] = self._packages.of(request.pip_requirements, kind, lambda: there)
+            current = self._records.tool(tool_id)
+            kind = request.source_type or current.source_type
+            changes["packages"] = self._packages.of(request.pip_requirements, kind, lambda: current)
 
         def attempt() -> StoredTool:
             before = self._records.tool(tool_id)

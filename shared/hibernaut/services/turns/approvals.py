@@ -57,8 +57,8 @@ class ApprovalAnswers:
         self._writer = stores.writer
         self._host = host
 
-    def answer(self, head: Head, given: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]) -> AnswerResult | None:
-        """Consume the pending approval with a caller's answer. `run` is the run that continues; its input holds the further
+    def answer(self, head: Head, answer: Answer, run: StoredRun, marks: Sequence[IdempotencyMark]) -> AnswerResult | None:
+        """Consume the pending approval with the caller's answer. `run` is the run that continues; its input holds the further
         messages of the request. Returns None if an earlier run consumed the same answer and was cancelled afterwards: nothing is
         pending any more, and the caller should start a run.
 
@@ -69,20 +69,20 @@ class ApprovalAnswers:
         if record is None and head.pending:
             raise ConditionFailed({})  # The approval was consumed after the head was read, possibly by the same answer.
         further = [message.text() for message in run.input]
-        earlier = self._earlier(head, given, further)
+        earlier = self._earlier(head, answer, further)
         if record is None:
             if earlier is None:
                 raise InvalidArgument(NOTHING_PENDING)
             return None if self._cancelled(earlier.run_id) else earlier
         try:
-            resolution = decisions.answered(record, given)
+            resolution = decisions.resolution_of(record, answer)
         except InvalidArgument:
             if earlier is None or self._cancelled(earlier.run_id):
                 raise
             return earlier
         message_id = self._host.ids.new("message", after=head.last_message)
-        row = decisions.answer_row(record, given, run, message_id, self._host.clock.now())
-        taken = _taken(record, run.id, "answered", decisions.fingerprint(resolution, further))
+        row = decisions.answer_row(record, answer, run, message_id, self._host.clock.now())
+        taken = _consumed(record, run.id, "answered", decisions.fingerprint(resolution, further))
         self._consume(head, ApprovalConsumption(taken, [row]), resolution, run, marks)
         return AnswerResult(run.id)
 
@@ -97,7 +97,7 @@ class ApprovalAnswers:
         message_id = self._host.ids.new("message", after=head.last_message)
         row = decisions.answer_row(record, decisions.refusals(record, reason), run, message_id, self._host.clock.now())
         resolution = decisions.denied(record, reason)
-        self._consume(head, ApprovalConsumption(_taken(record, run.id, how), [row]), resolution, run, marks)
+        self._consume(head, ApprovalConsumption(_consumed(record, run.id, how), [row]), resolution, run, marks)
 
     def deny_overdue(self, run_id: str, *, early: timedelta = EARLY) -> str | None:
         """Deny the approval that this run requested if its deadline has passed. A new background run reports the denial to the
@@ -110,9 +110,9 @@ class ApprovalAnswers:
         now = self._host.clock.now()
         if state is None or state.record.consumed_by or state.record.deadline is None or state.record.deadline > now + early:
             return None
-        record, asking = state.record, self._runs.get(run_id)
+        record, requesting = state.record, self._runs.get(run_id)
         head = self._conversations.head(record.conversation_id or record.agent_id)
-        if asking is None or head is None or head.pending != run_id:
+        if requesting is None or head is None or head.pending != run_id:
             self._forget(record)
             return None
         run = StoredRun(
@@ -122,11 +122,11 @@ class ApprovalAnswers:
             created_at=now,
             background=True,
             metadata={"run_type": "approval_deadline"},
-            request_config=asking.run.request_config,
-            options=asking.run.options.model_copy(update={"stream_tokens": False}),
-            key_id=asking.run.key_id,
-            budgets=asking.run.budgets.model_copy(update={"slots": []}) if asking.run.budgets else None,
-            event_types=asking.run.event_types,
+            request_config=requesting.run.request_config,
+            options=requesting.run.options.model_copy(update={"stream_tokens": False}),
+            key_id=requesting.run.key_id,
+            budgets=requesting.run.budgets.model_copy(update={"slots": []}) if requesting.run.budgets else None,
+            event_types=requesting.run.event_types,
         )
         try:
             self.deny(head, run, (), how="deadline", reason=decisions.OVERDUE)
@@ -140,7 +140,7 @@ class ApprovalAnswers:
         """Consume a record that its conversation does not refer to, so that it leaves the index of due items."""
         token = self._host.ids.token()
         with suppress(ConditionFailed):
-            self._writer.write(self._approvals.consume(_taken(record, record.run_id, "cancelled"), token), token=token)
+            self._writer.write(self._approvals.consume(_consumed(record, record.run_id, "cancelled"), token), token=token)
 
     def wait(self, run_id: str, task_token: str) -> None:
         """Store the task token of the workflow's wait with the pending approval. If the approval is consumed already, end the
@@ -165,13 +165,13 @@ class ApprovalAnswers:
         state = self._approvals.get(head.pending) if head.pending else None
         return state.record if state is not None and state.record.consumed_by is None else None
 
-    def _earlier(self, head: Head, given: Answer, further: Sequence[str]) -> AnswerResult | None:
+    def _earlier(self, head: Head, answer: Answer, further: Sequence[str]) -> AnswerResult | None:
         """The run that the same answer created, if it was the answer to the conversation's most recent approval."""
         state = self._approvals.get(head.answered) if head.answered else None
         if state is None or not state.record.answer or state.record.consumed_by is None:
             return None
         try:
-            resolution = decisions.answered(state.record, given)
+            resolution = decisions.resolution_of(state.record, answer)
         except InvalidArgument:
             return None
         same = decisions.fingerprint(resolution, further) == state.record.answer
@@ -204,5 +204,5 @@ class ApprovalAnswers:
         self.end_wait(consumed.record.run_id)
 
 
-def _taken(record: PendingApproval, run_id: str, how: How, answer: str = "") -> PendingApproval:
+def _consumed(record: PendingApproval, run_id: str, how: How, answer: str = "") -> PendingApproval:
     return record.model_copy(update={"consumed_by": run_id, "how": how, "answer": answer})

@@ -30,23 +30,23 @@ class CallerWakeUp:
 
     def tell(self, run_id: str) -> None:
         """Wake the run that waits for this run, if this run has ended and its caller waits for no other run. Idempotent."""
-        ended = self._runs.get(run_id)
-        caller_id = awaited_by(ended.run) if ended is not None and ended.ended else None
-        if ended is None or caller_id is None:
+        state = self._runs.get(run_id)
+        caller_id = awaited_by(state.run) if state is not None and state.ended else None
+        if state is None or caller_id is None:
             return
         caller = self._runs.get(caller_id)
         awake = (
             caller is not None and caller.run.status is RunStatus.RUNNING and self._is_answered(caller) and self._woken(caller_id)
         )
-        with suppress(ConditionFailed):  # another worker has told it
-            self._writer.write(self._calls.told(ended))
+        with suppress(ConditionFailed):  # Another worker has woken the caller.
+            self._writer.write(self._calls.mark_caller_awake(state))
         if awake:
             self._start(caller_id)
 
     def _is_answered(self, caller: RunState) -> bool:
         """Whether all runs that the caller waits for have ended. A caller that still sends looks at them itself before it waits."""
-        awaited = [reply.run_id for reply in self._calls.awaited(caller) if reply.run_id is not None]
-        return bool(awaited) and all(state.ended for state in self._runs.get_many(awaited).values())
+        run_ids = [reply.run_id for reply in self._calls.awaited(caller) if reply.run_id is not None]
+        return bool(run_ids) and all(state.ended for state in self._runs.get_many(run_ids).values())
 
     def _woken(self, run_id: str) -> bool:
         """Make the caller due, so that the sweep starts it if this process dies. False: it has ended meanwhile."""
@@ -58,7 +58,7 @@ class CallerWakeUp:
         return True
 
     def _start(self, run_id: str) -> None:
-        """Start the caller, unless a worker holds its step: that one looks at the replies before it waits."""
-        seen = self._runs.get(run_id)
-        if seen is not None and seen.lease == 0:
-            self._workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.r{seen.attempt}")
+        """Start the caller, unless a worker holds its lease: that worker looks at the replies before it waits."""
+        state = self._runs.get(run_id)
+        if state is not None and state.lease == 0:
+            self._workflow.start(RunRef(self._tenant, run_id), name=f"{run_id}.r{state.attempt}")

@@ -98,13 +98,13 @@ class Compaction:
         seconds = min(LONGEST, (time_left() if time_left else LONGEST + MARGIN) - MARGIN)
         deadline = self._clock.monotonic() + seconds
         try:
-            with self._parts.lease.taken(state, max(1.0, seconds + MARGIN)) as taken:
-                work = self._parts.loader.load(taken)
+            with self._parts.lease.acquire(state, max(1.0, seconds + MARGIN)) as leased:
+                work = self._parts.loader.load(leased)
                 if work.head.owner != run_id:
                     raise LeaseLost
-                eye = CancellationWatch(self._host, partial(check_held, self._stores.runs, taken), run_id)
-                effort = SummaryBudget(eye, deadline)
-                return self._commit(work, self._smaller.made(self._sight(work), effort), effort.used)
+                watch = CancellationWatch(self._host, partial(check_held, self._stores.runs, leased), run_id)
+                effort = SummaryBudget(watch, deadline)
+                return self._commit(work, self._smaller.reduce(self._window_input(work), effort), effort.used)
         except LeaseLost:
             return self._after(run_id)
 
@@ -114,7 +114,7 @@ class Compaction:
             return AdvanceResult("finished", state.run.steps if state else 0)
         return AdvanceResult("busy", state.run.steps)
 
-    def _sight(self, work: StepWork) -> CompactionInput:
+    def _window_input(self, work: StepWork) -> CompactionInput:
         turn, run = work.turn, work.state.run
         subject = SummarySubject(
             actor=turn.actor,
@@ -129,47 +129,49 @@ class Compaction:
         trigger = run.compact_for or ""
         return CompactionInput(turn.messages, work.head, subject, measures, trigger, run_id=run.id, again=run.compactions)
 
-    def _commit(self, work: StepWork, made: CompactionResult | None, used: Usage) -> AdvanceResult:
+    def _commit(self, work: StepWork, result: CompactionResult | None, used: Usage) -> AdvanceResult:
         run = work.state.run.model_copy(deep=True)
         run.summaries, spent = run.summaries.plus(used), Spending.of(used, steps=0)
-        run.compactions = run.compactions + 1 if made else MAX_COMPACTIONS
+        run.compactions = run.compactions + 1 if result else MAX_COMPACTIONS
         run.compact_for = None
         state = replace(work.state, run=run, lease=0, token=f"{work.state.token}.compact")
-        if made is None:
+        if result is None:
             logger.warning("window cannot be made smaller", extra={"run_id": run.id})
             self._parts.writer.write(UnitOfWork(work.head, work.head, state, StepWrites(spent=spent)))
             return AdvanceResult("advance", run.steps)
-        seen = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
-        after, system = self._compiled(seen, work.head, work.turn.messages, made)
-        written = StepWrites(spent=spent)
-        if made.summary is None:
+        subject = PromptSubject(agent_in(work.agent, work.record, self._models), work.blocks)
+        after, system = self._compiled(subject, work.head, work.turn.messages, result)
+        writes = StepWrites(spent=spent)
+        if result.summary is None:
             after.version += 1  # No row is added, but caches of the window must be invalidated.
-        if made.summary is not None:
+        if result.summary is not None:
             row, data = (
-                made.summary,
+                result.summary,
                 {"trigger": work.state.run.compact_for, "context_window": work.turn.actor.config.context_window},
             )
             event = CompactionEvent(summary_id=row.id, at=row.created_at, data=data)
-            written = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)], spent=spent)
+            writes = StepWrites([row], None, [event, MessageEvent(message_id=row.id, index=0)], spent=spent)
             run.first_message, run.last_message = run.first_message or row.id, row.id
         rewrite = self._stores.conversations.put_message(work.head.id, system, rewrite=True)
-        self._parts.writer.write(UnitOfWork(work.head, after, state, written, [rewrite]))
-        logger.info("window compacted", extra={"run_id": run.id, "summary": made.summary is not None})
+        self._parts.writer.write(UnitOfWork(work.head, after, state, writes, [rewrite]))
+        logger.info("window compacted", extra={"run_id": run.id, "summary": result.summary is not None})
         return AdvanceResult("advance", run.steps)
 
     def _compiled(
-        self, seen: PromptSubject, head: Head, messages: tuple[Message, ...], made: CompactionResult
+        self, subject: PromptSubject, head: Head, messages: tuple[Message, ...], result: CompactionResult
     ) -> tuple[Head, Message]:
         """The head with the reduced window, and the recompiled system message. Within a run only compaction changes the prompt's
         prefix.
         """
-        summary_id = made.summary.id if made.summary else None
-        after = head.model_copy(update={"window": window.narrowed(head.window, messages, made.kept, summary_id)})
-        added = int(made.summary is not None)
-        grown = after.model_copy(update={"messages": head.messages + added})
-        compiled = self._parts.prompts.compiled(seen.agent, grown, blocks=seen.blocks, in_window=len(made.messages))
+        summary_id = result.summary.id if result.summary else None
+        after = head.model_copy(update={"window": window.narrowed(head.window, messages, result.kept, summary_id)})
+        added = int(result.summary is not None)
+        extended = after.model_copy(update={"messages": head.messages + added})
+        compiled = self._parts.prompts.compiled(subject.agent, extended, blocks=subject.blocks, in_window=len(result.messages))
         old = messages[0]
-        row = system_row(old.id, seen.agent, compiled, old.created_at, old.conversation_id)  # frozen anew, without any update
+        row = system_row(
+            old.id, subject.agent, compiled, old.created_at, old.conversation_id
+        )  # The prefix is frozen again, without an update of its contents.
         return after.model_copy(update={"compiled": compiled.source}), row
 
     def on_request(
@@ -184,35 +186,35 @@ class Compaction:
         """
         loaded = self._loaded(head_id)
         self._free(loaded.head)
-        sight, seen = self._asked_for(loaded, settings)
+        sight, subject = self._window_of(loaded, settings)
         if all(row.role == "summary" for row in sight.messages[1:]) and len(sight.messages) > 1:
-            known = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
-            return _response(known, len(sight.messages), len(sight.messages), Usage())
+            summary = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
+            return _response(summary, len(sight.messages), len(sight.messages), Usage())
         effort = SummaryBudget(
             CancellationWatch(self._host, partial(self._unmoved, loaded.head)), self._clock.monotonic() + LONGEST
         )
         budgets = self._parts.budgets.admit_call(loaded.head.agent_id, key_id)
         try:
-            made = self._smaller.summarised(sight, effort)
-        except LeaseLost as moved:
-            raise self._refusal(head_id) from moved
+            result = self._smaller.summarise_first(sight, effort)
+        except LeaseLost as lost:
+            raise self._refusal(head_id) from lost
         finally:
             self._parts.budgets.spend(budgets, Spending.of(effort.used, steps=0))
-        if made is None or made.summary is None or len(made.messages) >= len(sight.messages):
+        if result is None or result.summary is None or len(result.messages) >= len(sight.messages):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Compaction would not leave fewer messages in context; there is too little to summarize."
             )
-        self._write(seen, loaded, made, made.summary)
-        return _response(made.text, len(sight.messages), len(made.messages), effort.used)
+        self._write(subject, loaded, result, result.summary)
+        return _response(result.text, len(sight.messages), len(result.messages), effort.used)
 
     def planned(self, head_id: str) -> CompactionPlan:
         """What a compaction on request would drop now, by the agent's settings. `head_id` as for `on_request`; a run may hold the
         conversation. Neither calls a model nor writes. Raises: NotFound.
         """
-        sight, _ = self._asked_for(self._loaded(head_id), None)
-        return plan_of(sight)
+        window_input, _ = self._window_of(self._loaded(head_id), None)
+        return plan_of(window_input)
 
-    def _asked_for(
+    def _window_of(
         self, loaded: LoadedConversation, settings: CompactionSettings | None
     ) -> tuple[CompactionInput, PromptSubject]:
         head, stores = loaded.head, self._stores
@@ -220,27 +222,27 @@ class Compaction:
         if agent is None:
             raise NotFound(f"Agent with ID {head.agent_id} not found")
         record = stores.conversation_records.get(head.id) if head.id != agent.id else None
-        seen = PromptSubject(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(agent, record))
-        found = stores.tools.get_many(agent.tool_ids)
-        tools = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
-        actor = actor_of(seen.agent, tools, record.id if record else None)
+        prompt = PromptSubject(agent_in(agent, record, self._models), self._parts.prompts.blocks_of(agent, record))
+        stored = stores.tools.get_many(agent.tool_ids)
+        tools = [stored[tool_id] for tool_id in agent.tool_ids if tool_id in stored]
+        actor = actor_of(prompt.agent, tools, record.id if record else None)
         window.measured(loaded.messages)
         messages, fixed = sent_messages.as_sent(loaded.messages, actor.config.context_window), tools_size(actor)
         correction = window.correction_for(head, actor.config.model, messages, fixed)
         subject = SummarySubject(actor, messages[0].text(), merged(agent.compaction_settings, settings), fixed, correction)
         size = window.tokens(messages) + fixed
         measures = Measures.of(actor.config.context_window, size, fixed, correction, exceeded=False)
-        return CompactionInput(messages, head, subject, measures, BY_REQUEST), seen
+        return CompactionInput(messages, head, subject, measures, BY_REQUEST), prompt
 
-    def _write(self, seen: PromptSubject, loaded: LoadedConversation, made: CompactionResult, summary: Message) -> None:
+    def _write(self, subject: PromptSubject, loaded: LoadedConversation, result: CompactionResult, summary: Message) -> None:
         """Write the compacted window. Raises: Busy if another request changed the conversation meanwhile."""
         head, conversations = loaded.head, self._stores.conversations
-        after, system = self._compiled(seen, head, loaded.messages, made)
-        grown = {"version": head.version + 1, "last_message": summary.id, "newest": [summary.id], "messages": head.messages + 1}
+        after, system = self._compiled(subject, head, loaded.messages, result)
+        fields = {"version": head.version + 1, "last_message": summary.id, "newest": [summary.id], "messages": head.messages + 1}
         token = self._ids.token()
         try:
             self._stores.writer.write(
-                conversations.change_head(head, after.model_copy(update=grown), token),
+                conversations.change_head(head, after.model_copy(update=fields), token),
                 conversations.put_message(head.id, summary),
                 conversations.put_message(head.id, system, rewrite=True),
                 token=token,
@@ -262,11 +264,11 @@ class Compaction:
         return Busy(f"{_BUSY}. Please try again.", None)
 
     def _loaded(self, head_id: str) -> LoadedConversation:
-        loaded = self._stores.conversations.load(head_id)
-        if loaded is None:
+        conversation = self._stores.conversations.load(head_id)
+        if conversation is None:
             noun = "Agent with ID" if head_id.startswith("agent-") else "Conversation"
             raise NotFound(f"{noun} {head_id} not found")
-        return loaded
+        return conversation
 
     def _free(self, head: Head) -> None:
         """Raises: Busy if a run owns the conversation or an approval is pending."""
@@ -275,6 +277,6 @@ class Compaction:
             raise Busy(f"{_BUSY} (run_id={holder}). Please wait for it to complete.", holder)
 
 
-def _response(summary: str, before: int, after: int, used: Usage) -> CompactionResponse:
-    usage = UsageStatistics.of(used)
+def _response(summary: str, before: int, after: int, consumed: Usage) -> CompactionResponse:
+    usage = UsageStatistics.of(consumed)
     return CompactionResponse(summary=summary, num_messages_before=before, num_messages_after=after, usage=usage)

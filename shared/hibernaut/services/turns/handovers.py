@@ -87,8 +87,8 @@ class Handovers:
             rows.append(message.model_copy(update={"id": last_message, "created_at": now}))
         return rows
 
-    def append_input(self, state: RunState, when: Callable[[RunState], Condition]) -> RunState:
-        """Append the remaining input of a running run to the log, one page in each transaction. `when` builds the condition on
+    def append_input(self, state: RunState, condition: Callable[[RunState], Condition]) -> RunState:
+        """Append the remaining input of a running run to the log, one page in each transaction. `condition` builds the condition on
         the run as it was last read or written. Raises: LeaseLost if the run has ended, or another attempt or run has taken over.
         """
         token, pages = state.token, 0
@@ -99,11 +99,11 @@ class Handovers:
             rows, run = self.input_rows(state.run, head.last_message, now), state.run.model_copy()
             run.input = run.input[INPUT_PAGE:]
             run.first_message, run.last_message = run.first_message or rows[0].id, rows[-1].id
-            written = replace(state, run=run, token=f"{token}.input{pages}")
-            changes = self._transactions.append_input(head, written, when(state), rows, now)
+            appended = replace(state, run=run, token=f"{token}.input{pages}")
+            changes = self._transactions.append_input(head, appended, condition(state), rows, now)
             try:
-                self._writer.write(*changes, token=written.token)
+                self._writer.write(*changes, token=appended.token)
             except ConditionFailed as failure:
                 raise LeaseLost from failure
-            state, pages = written, pages + 1
+            state, pages = appended, pages + 1
         return replace(state, token=token)

@@ -52,12 +52,12 @@ def inputs_of(body: LettaRequest, now: datetime) -> RequestInputs:
         raise Unprocessable(f"At most {MOST_MESSAGES} messages can be sent at once")
     for one in body.messages:
         _check_otid(one.otid)
-    first, rest = body.messages[0], body.messages
+    first, remaining = body.messages[0], body.messages
     answer = None
     if not isinstance(first, MessageCreate):
-        answer, rest = first, body.messages[1:]
-    plain = [one for one in rest if isinstance(one, MessageCreate)]
-    if len(plain) < len(rest):
+        answer, remaining = first, body.messages[1:]
+    plain = [one for one in remaining if isinstance(one, MessageCreate)]
+    if len(plain) < len(remaining):
         raise InvalidArgument(_ONE_ANSWER_FIRST)
     if answer is not None and len(plain) >= INPUT_PAGE:
         raise Unprocessable(f"At most {INPUT_PAGE - 1} messages can be sent together with the answer to an approval")

@@ -35,42 +35,42 @@ class OpenGroupCalls:
 
     def used(self, state: RunState) -> CalledUsage:
         """What the runs that answer the calls of a run's current step have used up to now."""
-        used, open_runs = CalledUsage(), list[str]()
+        usage, open_runs = CalledUsage(), list[str]()
         for claim in self._calls.claims(state.run.id, claimed_step(state)):
             if claim.result is not None:
-                used = used.plus(claim.result.used)
+                usage = usage.plus(claim.result.used)
             else:
                 open_runs += [reply.run_id for reply in claim.awaits if reply.run_id]
-        return used.plus(used_by(each.run for each in self._runs.get_many(open_runs).values()))
+        return usage.plus(used_by(each.run for each in self._runs.get_many(open_runs).values()))
 
     def pass_on(self, run_id: str, *, last: bool = False) -> None:
         """Cancel the runs that answer the calls of a cancelled run.
 
-        A message that is being sent at this moment has no run yet. Its sender passes the cancel on when it has one; the sweep looks for it `last`.
+        A message that is being sent at this moment has no run yet. Its sender passes the cancel on when the run exists; the sweep retries `last`.
         """
         state = self._runs.get(run_id)
         if state is None or state.run.cancelled_step is None:
             return
         claims = [claim for claim in self._calls.claims(run_id, state.run.cancelled_step) if claim.result is None]
-        settled = [self._cancelled(state, claim, reply) for claim in claims for reply in claim.awaits]
-        if state.run.callback_url or awaited_by(state.run) or not (last or all(settled)):
-            return  # who is told of the run's end takes it out of the index
+        cancelled = [self._cancelled(state, claim, reply) for claim in claims for reply in claim.awaits]
+        if state.run.callback_url or awaited_by(state.run) or not (last or all(cancelled)):
+            return  # The delivery of the run's end removes it from the index.
         with suppress(ConditionFailed):
-            self._writer.write(self._calls.told(state))
+            self._writer.write(self._calls.mark_caller_awake(state))
 
     def _cancelled(self, state: RunState, claim: Claim, reply: AwaitedReply) -> bool:
         """Cancel the run of one reply. False: it may begin later, or does not settle."""
         if not reply.asked or reply.error is not None:
             return True
-        called = reply.run_id or self._accepted(state, claim, reply)
-        if called is None:
+        run_id = reply.run_id or self._accepted(state, claim, reply)
+        if run_id is None:
             return False
         try:
-            self._end(called, StopReason.CANCELLED)
+            self._end(run_id, StopReason.CANCELLED)
         except NotFound:
             return True
         except Conflict:
-            logger.warning("cancel not passed on", extra={"run_id": state.run.id, "called_run_id": called})
+            logger.warning("cancel not passed on", extra={"run_id": state.run.id, "called_run_id": run_id})
             return False
         return True
 

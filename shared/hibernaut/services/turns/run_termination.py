@@ -23,7 +23,7 @@ from hibernaut.domain.turn.actor import Call, CallResult
 from hibernaut.domain.turn.approvals import CANCELLED, answer_row, denial, refusals, results_of, to_run
 from hibernaut.domain.turn.call_outcomes import of_interrupted
 from hibernaut.domain.turn.turn_machine import absorb
-from hibernaut.domain.turn.turn_values import Asked, Interrupted, Turn
+from hibernaut.domain.turn.turn_values import CallsPending, Interrupted, Turn
 from hibernaut.domain.window.open_calls import INTERRUPTED, Closing, OpenCall, closed
 from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, TableError
@@ -43,7 +43,7 @@ from hibernaut.services.steps.step_records import ended, events_of, step_record
 from hibernaut.services.steps.step_work import StepLoader, StepWork, answered_by
 from hibernaut.services.tool_calls.call_policies import CallPolicies
 from hibernaut.services.tool_calls.memory_changes import MemoryChanges, MemoryEdits, author_of
-from hibernaut.services.tool_calls.tool_execution import given, is_outside
+from hibernaut.services.tool_calls.tool_execution import apply_result, is_outside
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import Handovers, InterruptingRun
 from hibernaut.services.turns.open_group_calls import OpenGroupCalls
@@ -64,7 +64,7 @@ MOST_EDITS = 20
 written.
 """
 NOT_RUN = "The run ended before this call was made."
-NOT_KEPT = "The call was made, but the run ended, and what it changed in memory was too much to be kept then."
+NOT_KEPT = "The call was made, but the run ended, and its memory changes were too many for one transaction."
 logger = logging.getLogger(__name__)
 
 
@@ -152,9 +152,9 @@ class RunTermination:
         now, token = self._clock.now(), self._ids.token()
         agent = self._agents.get(run.agent_id)
         message_id = self._ids.new("message", after=head.last_message)
-        said = answer_row(record, refusals(record, CANCELLED), run, message_id, now)
+        answer = answer_row(record, refusals(record, CANCELLED), run, message_id, now)
         closing = Closing(
-            message_id=self._ids.new("message", after=said.id),
+            message_id=self._ids.new("message", after=answer.id),
             agent_id=run.agent_id,
             conversation_id=run.conversation_id,
             run_id=run.id,
@@ -162,10 +162,10 @@ class RunTermination:
             timezone=agent.timezone if agent else "UTC",
         )
         calls = [OpenCall(call.id, call.name, record.step_id) for call in record.calls]
-        rows = [said, closed(calls, denial(CANCELLED), closing)]
-        taken = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
+        rows = [answer, closed(calls, denial(CANCELLED), closing)]
+        consumed = record.model_copy(update={"consumed_by": run.id, "how": "cancelled"})
         succession = self._handovers.next_owner(head, rows, now)
-        changes = self._transactions.withdraw(head, ApprovalConsumption(taken, rows), succession, token, now)
+        changes = self._transactions.withdraw(head, ApprovalConsumption(consumed, rows), succession, token, now)
         self._writer.write(*changes, token=token)
         self._approvals.end_wait(run.id)
         if succession.run:
@@ -204,28 +204,28 @@ class RunTermination:
             self._end_running(before, after, head, newcomer)
 
     def _end_running(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        work, turn, journal, beside = self._journaled(before, after.run, _room(before, newcomer), after.token)
-        written, ended_head = StepWrites(), head
+        work, turn, journal, edits = self._journaled(before, after.run, _room(before, newcomer), after.token)
+        writes, ended_head = StepWrites(), head
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
             head, ended_head, rows = work.head, work.after, turn.stepped.rows
             step = step_record(work, turn.stepped, StepTiming.of(journal, self._clock), self._clock.now(), self._ids)
             step.status = "cancelled" if after.run.stop_reason is StopReason.CANCELLED else "failed"
             spent = Spending.of(journal.usage, steps=1)
-            written = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent, beside.facts)
-            beside.changes.extend(self._policies.records(work, turn.stepped.outcomes, journal.stamp.step_id))
-            if work.system is not None:  # the reply stands behind what its model was told
-                beside.changes.append(self._conversations.put_message(head.id, work.system, rewrite=True))
+            writes = StepWrites(rows, step, events_of(work, rows, journal.stamp), work.system, spent, edits.facts)
+            edits.changes.extend(self._policies.records(work, turn.stepped.outcomes, journal.stamp.step_id))
+            if work.system is not None:  # The reply follows the system message that its model received.
+                edits.changes.append(self._conversations.put_message(head.id, work.system, rewrite=True))
             after.run.sleeptime_group = triggered_by(work.agent)
             after.run.first_message = after.run.first_message or rows[0].id
             after.run.last_message = rows[-1].id
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
-        after.run.memory_versions = merged(after.run.memory_versions, beside.versions)
-        self._units.write(UnitOfWork(head, ended_head, after, written, beside.changes, before, newcomer=newcomer))
+        after.run.memory_versions = merged(after.run.memory_versions, edits.versions)
+        self._units.write(UnitOfWork(head, ended_head, after, writes, edits.changes, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
         """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""
-        resolution, now, beside = before.run.resolve, self._clock.now(), MemoryEdits([], ())
+        resolution, now, edits = before.run.resolve, self._clock.now(), MemoryEdits([], ())
         rows: list[Message] = []
         events: list[RunEvent] = []
         with suppress(NotFound):
@@ -233,7 +233,7 @@ class RunTermination:
             head, after.run.sleeptime_group = work.head, triggered_by(work.agent)
             room = _room(before, newcomer) - len(before.run.input)
             if resolution:
-                results, beside = self._claimed(work, to_run(resolution), room, after.token, step_id=resolution.step_id)
+                results, edits = self._claimed(work, to_run(resolution), room, after.token, step_id=resolution.step_id)
             else:
                 results = ()
             tool_id = self._ids.new("message", after=head.last_message)
@@ -241,16 +241,16 @@ class RunTermination:
                 step_id=resolution.step_id if resolution else "", assistant_id="", tool_id=tool_id, heartbeat_id="", at=now
             )
             if resolution:
-                returned = results_of(resolution, results)
-                rows.append(step_rows.returns(work.turn.actor, stamp, returned))
-                beside.changes.extend(self._policies.records(work, of_interrupted(returned), resolution.step_id))
+                call_results = results_of(resolution, results)
+                rows.append(step_rows.returns(work.turn.actor, stamp, call_results))
+                edits.changes.extend(self._policies.records(work, of_interrupted(call_results), resolution.step_id))
             events = events_of(work, rows)
         rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         after.run.resolve, after.run.input = None, []
         after.run.last_message = rows[-1].id if rows else after.run.last_message
-        written = StepWrites(rows, None, events, facts=beside.facts)
-        after.run.memory_versions = merged(after.run.memory_versions, beside.versions)
-        self._units.write(UnitOfWork(head, head, after, written, beside.changes, before, newcomer=newcomer))
+        writes = StepWrites(rows, None, events, facts=edits.facts)
+        after.run.memory_versions = merged(after.run.memory_versions, edits.versions)
+        self._units.write(UnitOfWork(head, head, after, writes, edits.changes, before, newcomer=newcomer))
 
     def _journaled(
         self, state: RunState, after: StoredRun, room: int, token: str
@@ -269,10 +269,10 @@ class RunTermination:
         except NotFound:
             return None, None, None, nothing
         turn = absorb(work.turn, replayed(journal))
-        if not isinstance(turn.state, Asked):
+        if not isinstance(turn.state, CallsPending):
             return None, None, None, nothing
-        results, beside = self._claimed(work, turn.state.calls, room, token, step_id=journal.stamp.step_id)
-        return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, beside
+        results, edits = self._claimed(work, turn.state.calls, room, token, step_id=journal.stamp.step_id)
+        return work, absorb(turn, Interrupted(results, after.stop_reason, after.error)), journal, edits
 
     def _claimed(
         self, work: StepWork, calls: Sequence[Call], room: int, token: str, *, step_id: str
@@ -286,14 +286,17 @@ class RunTermination:
         room = max(0, room - (OF_A_TURN if triggered_by(work.agent) else 0) - bool(work.turn.actor.policies))
         claims = {call.id: self._runs.claim(state, call.id) for call in calls}
         edits, refused = self._edits(work, calls, claims, token, author_of(work, step_id))
-        kept = len(edits.changes) <= min(MOST_EDITS, max(0, room))
-        edits = edits if kept else MemoryEdits([], ())
+        fits = len(edits.changes) <= min(MOST_EDITS, max(0, room))
+        edits = edits if fits else MemoryEdits([], ())
         # A call that is refused now may have been begun by a worker that read the agent when it still had the tool.
-        begun = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
+        started = [call.id for call in calls if claims[call.id] is None and (call.refusal is not None or is_outside(work, call))]
         room = max(0, room - len(edits.changes))
-        sure, unsure = begun[:room], begun[room:]
-        unclaimed = [self._runs.unclaimed(state, call_id) for call_id in sure]
-        results = tuple(_told(call, claims[call.id], refused.get(call.id), unsure=call.id in unsure, kept=kept) for call in calls)
+        unstarted, possibly_started = started[:room], started[room:]
+        unclaimed = [self._runs.unclaimed(state, call_id) for call_id in unstarted]
+        results = tuple(
+            _result_of(call, claims[call.id], refused.get(call.id), unsure=call.id in possibly_started, memory_kept=fits)
+            for call in calls
+        )
         return results, edits._replace(changes=[*edits.changes, *unclaimed])
 
     def _edits(
@@ -306,7 +309,7 @@ class RunTermination:
         for call in calls:
             claim = claims[call.id]
             if claim is not None and claim.result is not None:
-                result, effects = given(call, claim.result, effects)
+                result, effects = apply_result(call, claim.result, effects)
                 if result.status != claim.result.status:
                     refused[call.id] = result
         return self._memory.of(replace(work, effects=effects), self._clock.now(), token, author), refused
@@ -316,19 +319,19 @@ def _room(ends: RunState, newcomer: InterruptingRun | None) -> int:
     """The number of changes that fit into the ending transaction beside the rows and marks of the run that owns the conversation
     next.
     """
-    theirs = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
+    input_changes = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
     budgets = [state.run.budgets for state in (ends, newcomer.state if newcomer else None) if state and state.run.budgets]
-    counted = sum(len(each.subjects) + len(each.slots) for each in budgets)
-    return MAX_CHANGES - AROUND - theirs - counted
+    budget_changes = sum(len(each.subjects) + len(each.slots) for each in budgets)
+    return MAX_CHANGES - AROUND - input_changes - budget_changes
 
 
-def _told(call: Call, claim: Claim | None, refused: CallResult | None, *, unsure: bool, kept: bool) -> CallResult:
+def _result_of(call: Call, claim: Claim | None, refused: CallResult | None, *, unsure: bool, memory_kept: bool) -> CallResult:
     if claim is None and not unsure:
         return CallResult(call, "error", NOT_RUN)
     if claim is None or claim.result is None:
         return CallResult(call, "error", INTERRUPTED)
     result = claim.result
-    if result.blocks and not kept:
+    if result.blocks and not memory_kept:
         return CallResult(call, "error", NOT_KEPT)
     if refused is not None:
         return refused

@@ -1,6 +1,6 @@
 """Counts the turns of agents that have sleep-time agents, in the transactions that end the turns (run-time digest 9.2).
 
-What is due after a turn is written in the same transaction as a trigger. An agent without sleep-time agents costs no read and no write. Must not know
+A turn that makes the sleep-time agents due writes a trigger in the same transaction. An agent without sleep-time agents costs no read and no write. Must not know
 how the sleep-time agents' runs are accepted.
 """
 
@@ -39,7 +39,7 @@ class SleeptimeTurns:
         self._ids = host.ids
 
     def ended(self, run: StoredRun, token: str, now: datetime) -> CountedTurn:
-        """The turn that this run was. `token`: the token of the transaction that ends it. Raises: StoreUnavailable."""
+        """The turn of this run, counted. `token`: the token of the transaction that ends it. Raises: StoreUnavailable."""
         if run.sleeptime_group is None or run.first_message is None or run.last_message is None:
             return NO_TURN
         before = self._groups.get(run.sleeptime_group)

@@ -14,10 +14,10 @@ from hibernaut.domain.agents.agent_calls import ALL_CALLS
 from hibernaut.domain.turn.actor import Call
 from hibernaut.domain.turn.turn_machine import absorb, decide
 from hibernaut.domain.turn.turn_values import (
-    Asked,
     AwaitApproval,
     Awaited,
     CallModel,
+    CallsPending,
     Compact,
     Compacted,
     Finish,
@@ -109,47 +109,49 @@ class TurnEngine:
         does not exist; Conflict if concurrent changes keep the step from being committed. Errors of the model and of tools are
         not raised.
         """
-        began = self._clock.monotonic()
-        left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - began))
+        started_at = self._clock.monotonic()
+        seconds_left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - started_at))
         with self._tracer.batch():
-            return self._advanced(run_id, left, steps, drop=drop, takes_over=takes_over)
+            return self._advanced(run_id, seconds_left, steps, drop=drop, takes_over=takes_over)
 
-    def _advanced(self, run_id: str, left: Callable[[], float], steps: int, *, drop: bool, takes_over: bool) -> AdvanceResult:
-        whole = left()
+    def _advanced(
+        self, run_id: str, seconds_left: Callable[[], float], steps: int, *, drop: bool, takes_over: bool
+    ) -> AdvanceResult:
+        total = seconds_left()
         handoff = None if takes_over else self._reads.handed_over(run_id)
         while True:
             state = handoff.state if handoff else self._runs.get(run_id)
             if state is None:
                 raise NotFound(f"Run with ID {run_id} not found")
             head = handoff.head if handoff else None
-            advanced = self._one(state, left, head=head, drop=drop, takes_over=takes_over)
+            advanced = self._one(state, seconds_left, head=head, drop=drop, takes_over=takes_over)
             outdated = handoff is not None and advanced.next == "busy"
             takes_over, handoff = False, None
             if outdated:
                 continue  # Another worker has begun the run since this one accepted it: its current state is read.
             drop = False
             steps -= state.run.resolve is None  # Resolving an earlier run's calls does not count as a step.
-            if advanced.next != "advance" or steps < 1 or left() <= whole / 2:
+            if advanced.next != "advance" or steps < 1 or seconds_left() <= total / 2:
                 return advanced
 
     def _one(
-        self, state: RunState, left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
+        self, state: RunState, seconds_left: Callable[[], float], *, head: Head | None, drop: bool, takes_over: bool
     ) -> AdvanceResult:
         if state.run.status is not RunStatus.RUNNING:
             return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if self._lease.held_by_another(state) and not takes_over:
             return AdvanceResult("busy", state.run.steps)
         try:
-            with self._lease.taken(state, left()) as taken:
-                if taken.run.input and taken.run.resolve is None:
-                    taken, head = self._handovers.append_input(taken, lambda state: running(state.attempt)), None
-                work = self._loader.load(taken, head)
+            with self._lease.acquire(state, seconds_left()) as leased:
+                if leased.run.input and leased.run.resolve is None:
+                    leased, head = self._handovers.append_input(leased, lambda state: running(state.attempt)), None
+                work = self._loader.load(leased, head)
                 if work.head.owner != state.run.id:
                     raise LeaseLost  # The run has ended, or the transaction that made it the owner is not fully visible yet.
                 if state.run.steps == 0:
                     self._wake_up.run_begins(work.turn.actor.names)
                 with self._tracer.span(step_span(work), step_parent(state.run)):
-                    return self._step(work, left, drop=drop)
+                    return self._step(work, seconds_left, drop=drop)
         except LeaseLost:
             return self._after(state.run.id)
         except NotFound:
@@ -165,25 +167,25 @@ class TurnEngine:
             return AdvanceResult("finished", state.run.steps if state else 0)
         return AdvanceResult("busy", state.run.steps)
 
-    def _step(self, work: StepWork, left: Callable[[], float], *, drop: bool) -> AdvanceResult:
+    def _step(self, work: StepWork, seconds_left: Callable[[], float], *, drop: bool) -> AdvanceResult:
         journal = self._runs.journal_of(work.state)
         timing = StepTiming.of(journal, self._clock)
         work = answered_by(work, journal.stamp.fallback if journal else None)
         turn = self._begun(work, journal)
         while turn.stepped is None:
             match decide(turn):
-                case CallModel() as asked:
-                    work, outcome = self._model.ask(work, turn, asked, timing, left() - MARGIN)
+                case CallModel() as request:
+                    work, outcome = self._model.ask(work, turn, request, timing, seconds_left() - MARGIN)
                     turn = absorb(turn, outcome)
-                    if isinstance(turn.state, Asked) and isinstance(decide(turn), RunTools):
+                    if isinstance(turn.state, CallsPending) and isinstance(decide(turn), RunTools):
                         self._journal(work, turn.state, timing)
-                        if left() < self._tool_calls.limits.timeout + MARGIN:
+                        if seconds_left() < self._tool_calls.limits.timeout + MARGIN:
                             return self._later(work)
                 case Compact() if not drop:
                     return self._asks_for_room(work, turn)
                 case Compact(goal=goal):
-                    kept = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
-                    messages = sent_messages.after_drop(turn.messages, kept)
+                    remaining = window.drop_oldest_turns(turn.messages, goal, work.state.run.id)
+                    messages = sent_messages.after_drop(turn.messages, remaining)
                     work = _after_cut(work, turn.messages[0].text(), messages)
                     turn = absorb(turn, Compacted(messages))
                 case RunTools(calls=calls):
@@ -224,9 +226,9 @@ class TurnEngine:
             raise LeaseLost from failure
         return AdvanceResult("compact", run.steps)
 
-    def _journal(self, work: StepWork, asked: Asked, timing: StepTiming) -> None:
+    def _journal(self, work: StepWork, replied: CallsPending, timing: StepTiming) -> None:
         """Journal a reply with tool calls before the tools run (invariant 4)."""
-        journal: Journal = journal_of(asked, f"{work.turn.steps}.{work.state.attempt}", timing)
+        journal: Journal = journal_of(replied, f"{work.turn.steps}.{work.state.attempt}", timing)
         marked = replace(work.state, token=f"{work.state.token}.journal")
         try:
             self._writer.write(*self._transactions.journal(marked, journal, self._clock.now()), token=marked.token)
@@ -245,19 +247,19 @@ class TurnEngine:
         Raises: LeaseLost; Conflict after `REDONE` attempts.
         """
         for _ in range(REDONE):
-            began = self._clock.monotonic()
+            started_at = self._clock.monotonic()
             try:
                 results, effects = self._tool_calls.run(work, calls)
-            except ClaimHeld as held:
-                return self._wait_for_claim(work, held.seconds)
+            except ClaimHeld as conflict:
+                return self._wait_for_claim(work, conflict.seconds)
             except RepliesPending as pending:
-                woken = self._lease.await_replies(work.state, int(pending.until.timestamp() * 1000))
-                if woken is None:
+                resumed = self._lease.await_replies(work.state, int(pending.until.timestamp() * 1000))
+                if resumed is None:
                     return AdvanceResult("waiting", work.state.run.steps)
-                work = replace(work, state=woken)
+                work = replace(work, state=resumed)
                 continue
-            waited = any(result.call.name in ALL_CALLS for result in results)
-            timing.tools_ran(self._clock.monotonic() - began, self._clock, results, waited=waited)
+            waited_for_reply = any(result.call.name in ALL_CALLS for result in results)
+            timing.tools_ran(self._clock.monotonic() - started_at, self._clock, results, has_waited=waited_for_reply)
             try:
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
             except MemoryConflict:

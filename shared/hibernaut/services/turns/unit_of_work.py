@@ -1,4 +1,4 @@
-"""How a step is written: one transaction that holds everything the step has made, or nothing.
+"""How a step is written: one transaction that holds all changes of the step, or none.
 
 1. `StepCommits.commit` collects a `UnitOfWork` from a stepped turn: the head before and after, the run after the step, the rows of the
    log, the step's record and the events (`services.steps.step_records`), and the edits of memory with their own conditions.
@@ -63,12 +63,12 @@ class MemoryConflict(Exception):
 
 @immutable
 class UnitOfWork:
-    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction; it
+    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction and
     says whether the run ends.
 
     `before` and `after` are the head as it was read and as it is written. `edits` are the changes beside the log (memory,
     passages, the system message), each with its own condition. The other fields concern the end of a run: `outside` is the run as
-    it was read by a caller that ends it from outside, `asks` is the approval that the run ends with, and `newcomer` is the run
+    read by the caller that ends it, `asks` is the approval that the run ends with, and `newcomer` is the run
     that takes the conversation instead of the first run in the queue.
     """
 
@@ -127,29 +127,29 @@ class StepCommits:
 
     def _unit(self, work: StepWork, turn: Turn, stepped: Stepped, timing: StepTiming, now: datetime) -> UnitOfWork:
         token = f"{work.state.token}.commit"
-        written = self._written(work, stepped, timing, now)
-        author = author_of(work, written.step.id if written.step else None)
+        writes = self._step_writes(work, stepped, timing, now)
+        author = author_of(work, writes.step.id if writes.step else None)
         memory = self._memory.of(work, now, token, author)
-        written = replace(written, facts=memory.facts)
+        writes = replace(writes, facts=memory.facts)
         run = progressed(work, stepped, now)
         run.memory_versions = merged(run.memory_versions, memory.versions)
-        if written.rows:
-            run.last_message = written.rows[-1].id
+        if writes.rows:
+            run.last_message = writes.rows[-1].id
         return UnitOfWork(
             before=work.head,
             after=measured(work, turn),
             state=replace(work.state, run=run, lease=0, journal="", token=token),
-            written=written,
+            written=writes,
             edits=[*self._edits(work, memory.changes, token, author), *self._recorded(work, stepped)],
             asks=approval_of(work, stepped, now) if stepped.waiting else None,
         )
 
-    def _written(self, work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime) -> StepWrites:
+    def _step_writes(self, work: StepWork, stepped: Stepped, timing: StepTiming, now: datetime) -> StepWrites:
         """The rows, record and events of the step. The returns of an earlier run's calls are followed by the run's input."""
         events = events_of(work, stepped.rows, stepped.stamp)
         if not stepped.resolved:
-            asked = stepped.stamp is not None or stepped.step_id is not None
-            spent = Spending.of(stepped.usage, steps=int(asked))
+            called_model = stepped.stamp is not None or stepped.step_id is not None
+            spent = Spending.of(stepped.usage, steps=int(called_model))
             return StepWrites(stepped.rows, step_record(work, stepped, timing, now, self._ids), events, work.system, spent)
         inputs = self._handovers.input_rows(work.state.run, stepped.rows[-1].id, now)
         return StepWrites([*stepped.rows, *inputs], None, events, work.system)
@@ -200,7 +200,7 @@ class UnitWriter:
         Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
         ConditionFailed if a condition fails although nothing has changed, as for a newcomer that exists already.
         """
-        unit, turn = self._counted(unit)
+        unit, turn = self._count_turn(unit)
         unit, charged = self._charged(unit, turn)
         for _ in range(TRIES):
             now = self._clock.now()
@@ -214,7 +214,7 @@ class UnitWriter:
                     raise MemoryConflict from failure
                 current = self._current(unit)
                 if any(place >= len(around) for place in failure.failed) and current is not None:
-                    unit, turn = self._counted(current)
+                    unit, turn = self._count_turn(current)
                     continue
                 if current == unit:
                     raise
@@ -233,7 +233,7 @@ class UnitWriter:
             if awaited_by(run):
                 self._wake_up.tell(run.id)
 
-    def _counted(self, unit: UnitOfWork) -> tuple[UnitOfWork, CountedTurn]:
+    def _count_turn(self, unit: UnitOfWork) -> tuple[UnitOfWork, CountedTurn]:
         """The unit, and the turn that it ends. The run names the runs of the sleep-time agents that work after it."""
         if not unit.state.ended:
             return unit, NO_TURN
@@ -245,13 +245,13 @@ class UnitWriter:
         return replace(unit, state=replace(unit.state, run=run)), turn
 
     def _charged(self, unit: UnitOfWork, turn: CountedTurn) -> tuple[UnitOfWork, ChargedWrite | None]:
-        """The unit with what its run has used of AWS."""
-        run, written, edits = unit.state.run, unit.written, [*unit.edits, *turn.changes]
-        charged = self._charges.write(run, written.step, written.rows, edits, ends=unit.state.ended)
+        """The unit with the AWS charges of its run."""
+        run, writes, edits = unit.state.run, unit.written, [*unit.edits, *turn.changes]
+        charged = self._charges.write(run, writes.step, writes.rows, edits, ends=unit.state.ended)
         if charged is None:
             return unit, None
-        state, written = replace(unit.state, run=charged.run), replace(written, step=charged.step)
-        return replace(unit, state=state, written=written), charged
+        state, writes = replace(unit.state, run=charged.run), replace(writes, step=charged.step)
+        return replace(unit, state=state, written=writes), charged
 
     def _handover(self, unit: UnitOfWork, now: datetime) -> Handover:
         if not unit.state.ended or unit.asks is not None:
@@ -280,11 +280,11 @@ class UnitWriter:
         if outside is not None and run.token != outside.token:
             raise LeaseLost
         events = self._runs.events(state.run.id, state.next_seq - 1, self._clock.now())
-        moved = {"waiting": head.waiting}
+        queue = {"waiting": head.waiting}
         return replace(
             unit,
-            before=before.model_copy(update=moved),
-            after=unit.after.model_copy(update=moved),
+            before=before.model_copy(update=queue),
+            after=unit.after.model_copy(update=queue),
             state=replace(state, next_seq=events[-1][0] + 1 if events else state.next_seq),
         )
 

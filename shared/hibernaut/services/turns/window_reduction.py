@@ -64,50 +64,50 @@ class CompactionResult:
         return self.kept if self.summary is None else (self.kept[0], self.summary, *self.kept[1:])
 
 
-def divisions(sight: CompactionInput) -> Iterator[tuple[CompactionMode, Split, int]]:
-    """The modes of the chain that can divide the window, in order, with what leaves it and the tokens that its summary may have."""
-    for mode in chain(sight.subject.settings.mode, sight.again):
-        divided = split(mode, sight.messages, sight.subject.settings, sight.measures, sight.run_id)
+def divisions(window_input: CompactionInput) -> Iterator[tuple[CompactionMode, Split, int]]:
+    """The modes of the chain that can divide the window, in order, with the messages that leave it and the token limit of its summary."""
+    for mode in chain(window_input.subject.settings.mode, window_input.again):
+        divided = split(mode, window_input.messages, window_input.subject.settings, window_input.measures, window_input.run_id)
         if divided is None:
             continue
-        room = room_for_summary(sight.messages[0], divided.kept, sight.measures) - summaries.ENVELOPE_TOKENS
+        room = room_for_summary(window_input.messages[0], divided.kept, window_input.measures) - summaries.ENVELOPE_TOKENS
         if room >= LEAST_SUMMARY:
             yield mode, divided, room
 
 
-def plan_of(sight: CompactionInput) -> CompactionPlan:
+def plan_of(window_input: CompactionInput) -> CompactionPlan:
     """What a compaction would drop, and what would stay. Calls no model."""
-    correction, limit = sight.subject.correction, sight.subject.actor.config.context_window
-    mode, divided, room = next(divisions(sight), (None, Split((), sight.messages[1:], ()), 0))
-    kept = window.tokens([sight.messages[0], *divided.kept]) + sight.subject.fixed_tokens
+    correction, limit = window_input.subject.correction, window_input.subject.actor.config.context_window
+    mode, divided, room = next(divisions(window_input), (None, Split((), window_input.messages[1:], ()), 0))
+    remaining_tokens = window.tokens([window_input.messages[0], *divided.kept]) + window_input.subject.fixed_tokens
 
-    def counted(tokens: int) -> int:
+    def corrected(tokens: int) -> int:
         return int(tokens * correction)
 
     return CompactionPlan(
         mode=mode,
         context_window=limit,
         threshold=window.threshold(limit),
-        tokens=counted(sight.size),
-        tokens_after=counted(kept),
-        summary_limit=counted(room),
-        num_messages=len(sight.messages),
+        tokens=corrected(window_input.size),
+        tokens_after=corrected(remaining_tokens),
+        summary_limit=corrected(room),
+        num_messages=len(window_input.messages),
         num_messages_after=1 + len(divided.kept) + (mode is not None),
         dropped=[
             DroppedMessage(
                 id=row.id,
                 role=row.role,
                 created_at=row.created_at,
-                tokens=counted(window.tokens_of(row)),
-                text=_said(row)[:SHOWN],
+                tokens=corrected(window.tokens_of(row)),
+                text=_text_of(row)[:SHOWN],
             )
             for row in divided.gone
         ],
     )
 
 
-def _said(row: Message) -> str:
-    """What a message says, or the calls that it makes."""
+def _text_of(row: Message) -> str:
+    """The text of a message, or its tool calls."""
     return row.text() or ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
 
 
@@ -119,19 +119,19 @@ class WindowReduction:
         self._clock = host.clock
         self._ids = host.ids
 
-    def made(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
+    def reduce(self, window_input: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
         """The reduced window, even if every summariser fails (invariant 9). None if no further message can be removed.
 
         Raises: the error of the cancellation watch (`effort.eye`).
         """
         try:
-            made = self.summarised(sight, effort)
+            result = self.summarise_first(window_input, effort)
         except MODEL_CALL_ERRORS as error:
-            logger.warning("window is made smaller without a summary", extra={"run_id": sight.run_id, "code": error.code})
-            made = None
-        return made or self.dropped(sight)
+            logger.warning("window is made smaller without a summary", extra={"run_id": window_input.run_id, "code": error.code})
+            result = None
+        return result or self.drop_turns(window_input)
 
-    def summarised(self, sight: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
+    def summarise_first(self, window_input: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
         """The result of the first mode in the chain that reduces the window. None if no mode can divide the window, or none
         reduces it.
 
@@ -139,55 +139,55 @@ class WindowReduction:
         the cancellation watch (`effort.eye`).
         """
         failure: HibernautError | None = None
-        settings = sight.subject.settings
-        for mode, divided, room in divisions(sight):
+        settings = window_input.subject.settings
+        for mode, divided, room in divisions(window_input):
             try:
-                answer = self._summarising.summarise(mode, divided, sight.subject, effort)
+                answer = self._summarising.summarise(mode, divided, window_input.subject, effort)
             except MODEL_CALL_ERRORS as error:
                 logger.warning("mode of compaction failed", extra={"mode": mode, "code": error.code})
                 failure = error
                 continue
             text = summaries.clipped(answer, settings.clip_chars, room)
-            made = self._with_summary(sight, divided.kept, text)
-            if sight.run_id is None or made.size < window.tokens(sight.messages):
-                return made
+            reduced = self._with_summary(window_input, divided.kept, text)
+            if window_input.run_id is None or reduced.size < window.tokens(window_input.messages):
+                return reduced
         if failure is not None:
             raise failure
         return None
 
-    def _with_summary(self, sight: CompactionInput, kept: tuple[Message, ...], text: str) -> CompactionResult:
-        now, actor = self._clock.now(), sight.subject.actor
-        correction, fixed = sight.subject.correction, sight.subject.fixed_tokens
-        room = window.tokens([sight.messages[0], *kept]) + fixed
+    def _with_summary(self, window_input: CompactionInput, remaining: tuple[Message, ...], text: str) -> CompactionResult:
+        now, actor = self._clock.now(), window_input.subject.actor
+        correction, fixed = window_input.subject.correction, window_input.subject.fixed_tokens
+        room = window.tokens([window_input.messages[0], *remaining]) + fixed
         stats = CompactionStats(
-            trigger=sight.trigger,
-            context_tokens_before=int(sight.size * correction),
+            trigger=window_input.trigger,
+            context_tokens_before=int(window_input.size * correction),
             context_tokens_after=0,
             context_window=actor.config.context_window,
-            messages_count_before=len(sight.messages),
-            messages_count_after=len(kept) + 2,
+            messages_count_before=len(window_input.messages),
+            messages_count_after=len(remaining) + 2,
         )
-        hidden = max(0, sight.head.messages - len(kept) - 1)
-        packed = summaries.packed(text, hidden, stats, now, actor.timezone)
-        stats.context_tokens_after = int((room + window.ROW_TOKENS + count(packed)) * correction)
+        summarised = max(0, window_input.head.messages - len(remaining) - 1)
+        text_of_row = summaries.packed(text, summarised, stats, now, actor.timezone)
+        stats.context_tokens_after = int((room + window.ROW_TOKENS + count(text_of_row)) * correction)
         row = Message(
-            id=self._ids.new("message", after=sight.head.last_message),
+            id=self._ids.new("message", after=window_input.head.last_message),
             role="summary",
-            content=[TextContent(text=summaries.packed(text, hidden, stats, now, actor.timezone))],
+            content=[TextContent(text=summaries.packed(text, summarised, stats, now, actor.timezone))],
             agent_id=actor.agent_id,
             conversation_id=actor.conversation_id,
-            run_id=sight.run_id,
+            run_id=window_input.run_id,
             created_at=now,
         )
         window.measured([row])
-        return CompactionResult((sight.messages[0], *kept), row, text)
+        return CompactionResult((window_input.messages[0], *remaining), row, text)
 
-    def dropped(self, sight: CompactionInput) -> CompactionResult | None:
+    def drop_turns(self, window_input: CompactionInput) -> CompactionResult | None:
         """The window without its oldest whole turns, with no summary. As few turns as necessary are dropped; if an earlier
         compaction was not enough for the provider, all that can be dropped are. None if nothing can be dropped.
         """
-        goal = sight.measures.share(window.KEPT)
-        if sight.again > 1 and sight.trigger == "context_window_exceeded":
+        goal = window_input.measures.share(window.KEPT)
+        if window_input.again > 1 and window_input.trigger == "context_window_exceeded":
             goal = 0
-        kept = window.drop_oldest_turns(sight.messages, goal, sight.run_id)
-        return CompactionResult(kept) if len(kept) < len(sight.messages) else None
+        remaining = window.drop_oldest_turns(window_input.messages, goal, window_input.run_id)
+        return CompactionResult(remaining) if len(remaining) < len(window_input.messages) else None

@@ -58,23 +58,23 @@ class ApiKeyStore:
 
     def change(self, before: StoredApiKey, after: StoredApiKey, token: str) -> list[Change]:
         """The changes from the record that was read to `after`. The condition is that nobody else has changed it."""
-        kept = after.model_copy(update={"version": before.version + 1})
-        ttl = _ttl(kept)
-        gone = () if ttl else ("ttl",)
-        row = keys.api_key_row(kept.tenant, kept.id)
+        stored_key = after.model_copy(update={"version": before.version + 1})
+        ttl = _ttl(stored_key)
+        cleared = () if ttl else ("ttl",)
+        row = keys.api_key_row(stored_key.tenant, stored_key.id)
         return [
             Update(
-                deployment_keys.api_key(kept.digest),
-                set={**_attributes(kept), "wt": token},
-                remove=gone,
+                deployment_keys.api_key(stored_key.digest),
+                set={**_attributes(stored_key), "wt": token},
+                remove=cleared,
                 when=eq(version=before.version),
             ),
-            Update(row, set={"digest": kept.digest, **ttl}, remove=gone),
+            Update(row, set={"digest": stored_key.digest, **ttl}, remove=cleared),
         ]
 
-    def used(self, digest: str, now: datetime, every: timedelta) -> Change:
-        """The change that records the last use. It fails if another process has recorded one within `every`."""
-        bound = wire_time(now - every)
+    def used(self, digest: str, now: datetime, interval: timedelta) -> Change:
+        """The change that records the last use. It fails if another process has recorded one within `interval`."""
+        bound = wire_time(now - interval)
         return Update(deployment_keys.api_key(digest), set={"used": wire_time(now)}, when=(*PRESENT, Term("used", Op.LE, bound)))
 
     def delete(self, key: StoredApiKey) -> list[Change]:
@@ -110,8 +110,8 @@ class ApiKeyStore:
 
 def _read(item: Item) -> StoredApiKey:
     key = StoredApiKey.model_validate_json(str(item["body"]))
-    used = str(item["used"])
-    return key.model_copy(update={"last_used_at": datetime.fromisoformat(used)}) if used else key
+    last_use = str(item["used"])
+    return key.model_copy(update={"last_used_at": datetime.fromisoformat(last_use)}) if last_use else key
 
 
 def _attributes(key: StoredApiKey) -> dict[str, Value]:
@@ -120,5 +120,5 @@ def _attributes(key: StoredApiKey) -> dict[str, Value]:
 
 def _ttl(key: StoredApiKey) -> dict[str, Value]:
     ends = [moment for moment in (key.revoked_at, key.expires_at) if moment is not None]
-    kept = timedelta(days=KEPT_DAYS) if key.page_access is None else TOKENS_KEPT
-    return {"ttl": int((min(ends) + kept).timestamp())} if ends else {}
+    retention = timedelta(days=KEPT_DAYS) if key.page_access is None else TOKENS_KEPT
+    return {"ttl": int((min(ends) + retention).timestamp())} if ends else {}

@@ -1,6 +1,6 @@
-"""Budgets in the table: their records, and the counters of what is used.
+"""Budgets in the table: their records, and the counters of their usage.
 
-A counter is part of the transaction that uses something, so what is counted is what was committed. The counters of a month hold those of its days:
+A counter is part of the transaction that uses something, so only committed usage is counted. The counters of a month hold those of its days:
 `tokens` and `tokens07` are the tokens of the month and of its seventh day. They are integers that transactions add to, and no transaction has a
 condition on them. The number of runs at once has one: a transaction that takes a slot fails where there is none.
 
@@ -28,7 +28,7 @@ FRESH_SECONDS = 5.0
 MOST_REMEMBERED = 4096
 """The largest number of remembered records in a process; the oldest is forgotten."""
 KEPT = timedelta(days=7)
-"""The time for which the counters of a month are kept after its end."""
+"""The time for which the counters of a month are retained after its end."""
 MARK_LIFE = timedelta(hours=1)
 """The time to live of the mark of a call without a run: much longer than its write is repeated."""
 OPEN = "open"
@@ -51,12 +51,12 @@ def budget_cache() -> LruCache[RememberedBudget]:
 class BudgetStore:
     """Budgets and counters of one tenant. Reads raise StoreUnavailable (`store.retries`)."""
 
-    def __init__(self, table: TenantTable, codec: Codec, clock: Clock, known: TenantCache[RememberedBudget]) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, clock: Clock, cache: TenantCache[RememberedBudget]) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
         self._clock = clock
-        self._known = known
+        self._known = cache
 
     def get(self, subject: str) -> StoredBudget | None:
         """The budget of a subject as it is stored."""
@@ -77,7 +77,7 @@ class BudgetStore:
         return Delete(budget_keys.budget(self._tenant, subject))
 
     def forget(self, subject: str) -> None:
-        """Forget what is remembered of a subject, because this process has changed its budget."""
+        """Drop a subject from the cache, because this process has changed its budget."""
         self._known.forget(subject)
 
     def reading(self, subjects: Iterable[str], now: datetime, default: StoredBudget | None = None) -> BudgetReading:
@@ -85,7 +85,7 @@ class BudgetStore:
         return BudgetReading(self, tuple(subjects), BudgetWindow.at(now), default)
 
     def standings(self, budgets: Sequence[StoredBudget], now: datetime) -> list[BudgetStanding]:
-        """What is used of budgets, in their order."""
+        """The usage of budgets, in their order."""
         window = BudgetWindow.at(now)
         found = self._table.get_many([key for each in budgets for key in self.counters(each.subject, window)])
         return [self.standing(each, found, window) for each in budgets]
@@ -95,9 +95,9 @@ class BudgetStore:
         shards = [budget_keys.used(self._tenant, subject, shard, window.month) for shard in range(budget_keys.SHARDS)]
         return [*shards, budget_keys.open_runs(self._tenant, subject)]
 
-    def standing(self, budget: StoredBudget, found: Mapping[Key, Item], window: BudgetWindow) -> BudgetStanding:
-        """What is used of a budget, from the items of its counters."""
-        *shards, runs = (found.get(key) for key in self.counters(budget.subject, window))
+    def standing(self, budget: StoredBudget, items_by_key: Mapping[Key, Item], window: BudgetWindow) -> BudgetStanding:
+        """The usage of a budget, from the items of its counters."""
+        *shards, runs = (items_by_key.get(key) for key in self.counters(budget.subject, window))
         items = [item for item in shards if item is not None]
 
         def total(name: str) -> int:
@@ -115,13 +115,13 @@ class BudgetStore:
             unpriced_calls_per_day=total(f"unpriced{day}"),
             unpriced_calls_per_month=total("unpriced"),
         )
-        told = frozenset(name for item in items for name in item if name.startswith("told_"))
-        return BudgetStanding(budget, used, told)
+        reported = frozenset(name for item in items for name in item if name.startswith("told_"))
+        return BudgetStanding(budget, used, reported)
 
     def remembered(self, subject: str) -> RememberedBudget | None:
-        """What is remembered of a subject, if it is fresh."""
-        known = self._known.get(subject)
-        return known if known is not None and self._clock.monotonic() - known.at < FRESH_SECONDS else None
+        """The cached budget of a subject, if it is fresh."""
+        entry = self._known.get(subject)
+        return entry if entry is not None and self._clock.monotonic() - entry.at < FRESH_SECONDS else None
 
     def read(self, keys: Sequence[Key]) -> Mapping[Key, Item]:
         """The items that exist among `keys`."""
@@ -151,12 +151,12 @@ class BudgetStore:
         """The changes by which a run that ends gives its slots back. The caller's conditions ensure that the run ends once."""
         return [self._give_back(slot) for slot in budgets.slots] if budgets else []
 
-    def exchanged(self, ends: RunBudgets | None, begins: RunBudgets | None) -> list[Change]:
+    def exchanged(self, ending: RunBudgets | None, beginning: RunBudgets | None) -> list[Change]:
         """The changes of a transaction that ends one run and creates another: a slot that both hold goes from one to the other."""
-        before = {slot.subject: slot for slot in ends.slots} if ends else {}
-        after = {slot.subject: slot for slot in begins.slots} if begins else {}
-        given = [self._give_back(slot) for subject, slot in before.items() if subject not in after]
-        return [*given, *(self._take(slot) for subject, slot in after.items() if subject not in before)]
+        before = {slot.subject: slot for slot in ending.slots} if ending else {}
+        after = {slot.subject: slot for slot in beginning.slots} if beginning else {}
+        freed_slots = [self._give_back(slot) for subject, slot in before.items() if subject not in after]
+        return [*freed_slots, *(self._take(slot) for subject, slot in after.items() if subject not in before)]
 
     def spent(self, budgets: RunBudgets | None, run_id: str, spending: Spending, now: datetime) -> list[Change]:
         """The changes that add a spending of a run to the counters of its subjects."""
@@ -169,24 +169,24 @@ class BudgetStore:
             "cost": spending.nanodollars,
             "unpriced": spending.unpriced,
         }
-        added = {f"{name}{day}": figure for name, figure in figures.items() if figure for day in ("", window.day)}
+        increments = {f"{name}{day}": figure for name, figure in figures.items() if figure for day in ("", window.day)}
         ttl = int((window.month_ends + KEPT).timestamp())
         shard = budget_keys.shard_of(run_id)
         return [
-            Update(budget_keys.used(self._tenant, subject, shard, window.month), set={"ttl": ttl}, add=added)
+            Update(budget_keys.used(self._tenant, subject, shard, window.month), set={"ttl": ttl}, add=increments)
             for subject in budgets.subjects
         ]
 
     def spent_alone(self, budgets: RunBudgets | None, token: str, spending: Spending, now: datetime) -> list[Change]:
         """The changes that add a spending without a run. The mark under the writer's token counts a repeated write once."""
-        added = self.spent(budgets, token, spending, now)
-        if not added:
+        increments = self.spent(budgets, token, spending, now)
+        if not increments:
             return []
         key = budget_keys.call(self._tenant, token)
         mark = Put({"pk": key.pk, "sk": key.sk, "wt": token, "ttl": int((now + MARK_LIFE).timestamp())}, ABSENT)
-        return [mark, *added]
+        return [mark, *increments]
 
-    def told(self, subject: str, mark: str, now: datetime) -> Update:
+    def mark_reported(self, subject: str, mark: str, now: datetime) -> Update:
         """The change that records a crossing as reported. It fails if another process has reported it."""
         window = BudgetWindow.at(now)
         ttl = int((window.month_ends + KEPT).timestamp())
@@ -207,7 +207,7 @@ class BudgetStore:
 class BudgetReading:
     """One read of the budgets of some subjects and of their counters, as part of a batch that the caller sends anyway.
 
-    The caller reads `keys` and passes what it found to `take`. A budget that was not remembered costs a read of its counters in `standings`.
+    The caller reads `keys` and passes the result to `take`. A budget that was not remembered costs a read of its counters in `standings`.
     """
 
     def __init__(
@@ -221,14 +221,14 @@ class BudgetReading:
         self._unknown: list[str] = []
         self._found: dict[Key, Item] = {}
         for subject in subjects:
-            known = store.remembered(subject)
-            if known is None:
+            cached = store.remembered(subject)
+            if cached is None:
                 self._unknown.append(subject)
             else:
-                self._budgets[subject] = known.budget
-        counted = [key for subject in subjects if self._of(subject) for key in store.counters(subject, window)]
-        self.keys: list[Key] = [*(store.record_key(subject) for subject in self._unknown), *counted]
-        self._read = frozenset(counted)
+                self._budgets[subject] = cached.budget
+        counter_keys = [key for subject in subjects if self._of(subject) for key in store.counters(subject, window)]
+        self.keys: list[Key] = [*(store.record_key(subject) for subject in self._unknown), *counter_keys]
+        self._read = frozenset(counter_keys)
         self._taken = False
 
     def take(self, found: Mapping[Key, Item]) -> None:
@@ -239,13 +239,13 @@ class BudgetReading:
         self._found.update((key, item) for key, item in found.items() if key in self._read)
 
     def standings(self) -> list[BudgetStanding]:
-        """What is used of the budgets that exist, in the order of the subjects. Reads what `take` has not brought."""
+        """The usage of the budgets that exist, in the order of the subjects. Reads the counters that `take` did not receive."""
         if not self._taken:
             self.take(self._store.read(self.keys))
         budgets = [budget for subject in self._subjects if (budget := self._of(subject)) is not None]
-        left = [key for each in budgets for key in self._store.counters(each.subject, self._window) if key not in self._read]
-        self._found.update(self._store.read(left))
-        self._read |= frozenset(left)
+        unread = [key for each in budgets for key in self._store.counters(each.subject, self._window) if key not in self._read]
+        self._found.update(self._store.read(unread))
+        self._read |= frozenset(unread)
         return [self._store.standing(each, self._found, self._window) for each in budgets]
 
     def counts_runs(self, subject: str) -> bool:

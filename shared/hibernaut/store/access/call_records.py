@@ -27,9 +27,9 @@ class CallRecordStore:
 
     def put(self, calls: StoredCalls) -> Put:
         """The change that records calls."""
-        listed = keys.listed(self._tenant, tool_policy_keys.CALLS, calls.id)
+        list_place = keys.listed(self._tenant, tool_policy_keys.CALLS, calls.id)
         ttl = int((calls.at + self._retention).timestamp())
-        return Put(self._codec.item(tool_policy_keys.calls(self._tenant, calls.id), calls, ttl=ttl, **listed))
+        return Put(self._codec.item(tool_policy_keys.calls(self._tenant, calls.id), calls, ttl=ttl, **list_place))
 
     def walk(self, span: IdRange, now: datetime, *, first: int) -> Iterator[StoredCalls]:
         """The records with after < id < before that have not expired, newest first, read lazily. Reads the index LISTS, which may lag."""

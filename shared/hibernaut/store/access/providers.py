@@ -49,18 +49,18 @@ class ProviderStore:
     def create(self, provider: StoredProvider, token: str) -> list[Change]:
         """The changes that create a provider. The condition of the last one is that the name is free."""
         key, name = keys.provider(self._tenant, provider.id), keys.provider_name(self._tenant, provider.name)
-        listed = {"name": provider.name, "provider_type": provider.provider_type}
+        row_attributes = {"name": provider.name, "provider_type": provider.provider_type}
         return [
-            Put(self._codec.item(key, provider, version=provider.version, wt=token, **listed), ABSENT),
+            Put(self._codec.item(key, provider, version=provider.version, wt=token, **row_attributes), ABSENT),
             Put({"pk": name.pk, "sk": name.sk, "provider": provider.id}, ABSENT),
         ]
 
     def change(self, before: StoredProvider, after: StoredProvider, token: str) -> Change:
         """The change from `before` to `after`; the name stays. Condition: the version is that of `before`."""
         key = keys.provider(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        return Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        return Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))
 
     def delete(self, provider: StoredProvider) -> list[Change]:
         """The changes that delete a provider with its keys. Condition: the version is that of `provider`."""

@@ -1,6 +1,6 @@
 """Limits on requests per second, for all tenants: one item that authentication reads beside a key, and the counters of seconds.
 
-An item of its own is needed because a request must not become slower by a read: it lies in the batch that finds the API key, and is remembered as long.
+An item of its own is needed because a request must not become slower by a read: it is part of the batch that finds the API key, and is cached as long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_RATES = 2000
 TRIES = 5
 """The largest number of attempts of a change that other requests overtake."""
 COUNTER_LIFE = 60
-"""Seconds for which the counter of a second is kept."""
+"""Seconds for which the counter of a second is retained."""
 
 
 def name_of(tenant: str, subject: str) -> str:
@@ -72,11 +72,11 @@ class TenantRates:
             limits, version = self._rates.read()
             if limits.get(name) == limit:
                 return
-            changed = {**limits, name: limit} if limit is not None else {key: limits[key] for key in limits if key != name}
-            if len(changed) > MOST_RATES:
+            new_limits = {**limits, name: limit} if limit is not None else {key: limits[key] for key in limits if key != name}
+            if len(new_limits) > MOST_RATES:
                 raise Conflict(f"CONFLICT: {MOST_RATES} subjects have a limit on requests per second; delete another one first.")
-            self._writer.write(self._rates.change(changed, version))
-            self._rates.limits = changed
+            self._writer.write(self._rates.change(new_limits, version))
+            self._rates.limits = new_limits
 
         busy = "CONFLICT: Limits on requests per second keep being changed by other requests; try again."
         until_settled(attempt, busy, tries=TRIES)

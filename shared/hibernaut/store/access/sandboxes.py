@@ -27,13 +27,13 @@ class SandboxStore:
         table: TenantTable,
         codec: Codec,
         clock: Clock,
-        known: TenantCache[Remembered[StoredSandbox]],
+        cache: TenantCache[Remembered[StoredSandbox]],
         secrets: SecretVault,
     ) -> None:
         self._codec = codec
         self._secrets = secrets
         self._key = Key(f"{checked(table.tenant)}#SANDBOX", "LOCAL")
-        self.now = RememberedRecord(table, self._key, clock, known, read=self._read, none=StoredSandbox())
+        self.now = RememberedRecord(table, self._key, clock, cache, read=self._read, none=StoredSandbox())
 
     def get(self) -> StoredSandbox:
         """The configuration as it is stored; one without an id if there is none."""
@@ -44,8 +44,8 @@ class SandboxStore:
         NotImplementedHere.
         """
         self._secrets.seal(after.id, after.variables)
-        stored = after.model_copy(update={"version": before.version + 1})
-        item = self._codec.item(self._key, stored, version=stored.version, wt=token)
+        record = after.model_copy(update={"version": before.version + 1})
+        item = self._codec.item(self._key, record, version=record.version, wt=token)
         return Put(item, eq(version=before.version) if before.version else ABSENT, freed(self._key, before))
 
     def delete(self, before: StoredSandbox) -> Delete:

@@ -15,7 +15,7 @@ from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.writer import Writer
 
 KEPT = timedelta(days=1)
-"""The time for which a counter is kept after its window."""
+"""The time for which a counter is retained after its window."""
 TRIES = 10
 """The largest number of attempts to count a call that others overtake."""
 
@@ -26,12 +26,12 @@ class ToolPolicyStore:
     """
 
     def __init__(
-        self, table: TenantTable, codec: Codec, clock: Clock, known: TenantCache[Remembered[tuple[ToolPolicy, ...]]]
+        self, table: TenantTable, codec: Codec, clock: Clock, cache: TenantCache[Remembered[tuple[ToolPolicy, ...]]]
     ) -> None:
         self._table = table
         self._codec = codec
         self._key = tool_policy_keys.policies(table.tenant)
-        self.now = RememberedRecord(table, self._key, clock, known, read=lambda item: tuple(self._read(item).policies), none=())
+        self.now = RememberedRecord(table, self._key, clock, cache, read=lambda item: tuple(self._read(item).policies), none=())
 
     def get(self) -> StoredToolPolicies:
         """The policies as they are stored; of version 0 if there never were any."""
@@ -57,13 +57,13 @@ class CallRateStore:
         self._tenant = tenant
         self._writer = writer
 
-    def count(self, counted: tuple[str, ...], call: tuple[str, ...], rate: CallRate, now: datetime, token: str) -> bool:
+    def count(self, counter: tuple[str, ...], call: tuple[str, ...], rate: CallRate, now: datetime, token: str) -> bool:
         """Count a call. False: the window has had all its calls, and nothing is counted. A call that was counted before stays counted once.
 
-        `counted`: the policy, the tool and the subject. `call`: what tells the call from all others.
+        `counter`: the policy, the tool and the subject. `call`: the identification of the call.
         """
         begins, ends = window_of(rate, now)
-        key, ttl = tool_policy_keys.rate(self._tenant, counted, begins), ends + int(KEPT.total_seconds())
+        key, ttl = tool_policy_keys.rate(self._tenant, counter, begins), ends + int(KEPT.total_seconds())
         place = tool_policy_keys.counted_call(self._tenant, call)
         mark = Put({"pk": place.pk, "sk": place.sk, "wt": token, "ttl": ttl}, ABSENT)
         further = Update(key, add={"n": 1}, set={"ttl": ttl}, when=(Term("n", Op.LT, rate.calls),))

@@ -30,9 +30,9 @@ def calls(tenant: str, calls_id: str) -> Key:
     return Key(f"{checked(tenant)}#{CALLS}#{calls_id}", CALLS)
 
 
-def rate(tenant: str, counted: tuple[str, ...], window: int) -> Key:
-    """`counted`: the policy, the tool and the subject; `window`: its beginning in seconds since 1970."""
-    return Key(f"{checked(tenant)}#CALLRATE#{_hash(counted)}", f"{window:012d}")
+def rate(tenant: str, counter: tuple[str, ...], window: int) -> Key:
+    """`counter`: the policy, the tool and the subject; `window`: its beginning in seconds since 1970."""
+    return Key(f"{checked(tenant)}#CALLRATE#{_hash(counter)}", f"{window:012d}")
 
 
 def counted_call(tenant: str, call: tuple[str, ...]) -> Key:

@@ -1,7 +1,7 @@
 """The marks of agents: rows by which lists find the agents of a name, a tag, a project, a template or an identity.
 
 A mark's key is a facet, a text and the agent's id, so the marks of one text are a list of agents in the order of their creation, and
-the marks of all tags are the tags in alphabetical order. Nothing counts tags: whoever lists them skips from one tag to the next, so no
+the marks of all tags are the tags in alphabetical order. Nothing counts tags: a list of them skips from one tag to the next, so no
 two requests write the same counter.
 
 The transaction that writes an agent writes its marks. Where more of them change than a transaction takes, the agent changes in several
@@ -27,7 +27,7 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 Facet = Literal["NAME", "TAG", "PROJECT", "TEMPLATE", "BASE", "IDENTITY"]
 MARKS_AT_ONCE = 60
-"""The largest number of marks that one transaction changes, beside the agent and what else belongs to it."""
+"""The largest number of marks that one transaction changes, in addition to the agent and its other items."""
 CONCEALED = "concealed"
 """The attribute that only the rows and marks of hidden agents have. The engine counts by it."""
 RowsOf = Callable[[Sequence[str]], Mapping[str, Item]]
@@ -58,12 +58,16 @@ class AgentMarks:
 
     def change(self, before: StoredAgent, after: StoredAgent) -> tuple[list[Put], list[Delete]]:
         """The marks that an agent gains, and those that it loses."""
-        held, kept = _facets(before), _facets(after)
-        new = [one for one in self.put(after) if bool(before.hidden) is not bool(after.hidden) or _facet_of(one) not in held]
-        lost = [
-            agent_mark_keys.agent_mark(self._tenant, facet, text, after.id) for facet, text in held if (facet, text) not in kept
+        before_facets, after_facets = _facets(before), _facets(after)
+        new = [
+            one for one in self.put(after) if bool(before.hidden) is not bool(after.hidden) or _facet_of(one) not in before_facets
         ]
-        return new, [Delete(key) for key in lost]
+        lost_keys = [
+            agent_mark_keys.agent_mark(self._tenant, facet, text, after.id)
+            for facet, text in before_facets
+            if (facet, text) not in after_facets
+        ]
+        return new, [Delete(key) for key in lost_keys]
 
     def between(self, before: StoredAgent, after: StoredAgent) -> StoredAgent | None:
         """The next agent on the way to `after` whose tags, identities or visibility differ from those of `before` by no more marks than
@@ -72,19 +76,19 @@ class AgentMarks:
         new, former = self.change(before, after)
         if len(new) + len(former) <= MARKS_AT_ONCE:
             return None
-        held, wanted = _several(before), _several(after)
-        if before.hidden != after.hidden and len(held) > MARKS_AT_ONCE // 2:
-            return _with(before, held[MARKS_AT_ONCE:])
+        current, target = _several(before), _several(after)
+        if before.hidden != after.hidden and len(current) > MARKS_AT_ONCE // 2:
+            return _with(before, current[MARKS_AT_ONCE:])
         if before.hidden != after.hidden:
             return before.model_copy(update={"hidden": after.hidden})
-        lost = [one for one in held if one not in wanted][:MARKS_AT_ONCE]
-        gained = [one for one in wanted if one not in held][: MARKS_AT_ONCE - len(lost)]
-        return _with(before, [*(one for one in held if one not in lost), *gained])
+        removed = [one for one in current if one not in target][:MARKS_AT_ONCE]
+        added = [one for one in target if one not in current][: MARKS_AT_ONCE - len(removed)]
+        return _with(before, [*(one for one in current if one not in removed), *added])
 
     def first(self, agent: StoredAgent) -> StoredAgent:
         """A new agent with as many of its tags and identities as its first transaction takes."""
-        several = _several(agent)
-        return agent if len(several) <= MARKS_AT_ONCE else _with(agent, several[:MARKS_AT_ONCE])
+        pairs = _several(agent)
+        return agent if len(pairs) <= MARKS_AT_ONCE else _with(agent, pairs[:MARKS_AT_ONCE])
 
     def delete(self, agent: StoredAgent) -> list[Delete]:
         """The changes that delete all marks of an agent."""
@@ -113,28 +117,28 @@ class AgentMarks:
 
     # tags
 
-    def tags(self, asked: Page, admits: Callable[[str], bool]) -> list[str]:
+    def tags(self, request: Page, admits: Callable[[str], bool]) -> list[str]:
         """A page of the tags that agents bear, in alphabetical order. A tag is its own cursor.
 
         Raises: NotFound for a cursor that no agent bears or that `admits` rejects.
         """
-        given = [cursor for cursor in (asked.after, asked.before) if cursor is not None]
-        unknown = {cursor for cursor in given if not admits(cursor) or not self._is_borne(cursor)}
-        if asked.lost == "refused":
+        cursors = [cursor for cursor in (request.after, request.before) if cursor is not None]
+        unknown = {cursor for cursor in cursors if not admits(cursor) or not self._is_borne(cursor)}
+        if request.lost == "refused":
             for cursor in unknown:
                 raise no_entry(cursor)
-        after, before = (None if cursor in unknown else cursor for cursor in (asked.after, asked.before))
-        backwards = before is not None and after is None and asked.limit is not None
-        low, high = (before, after) if asked.descending else (after, before)
-        found = self._distinct(low, high, admits, descending=asked.descending is not backwards, first=asked.limit)
+        after, before = (None if cursor in unknown else cursor for cursor in (request.after, request.before))
+        backwards = before is not None and after is None and request.limit is not None
+        low, high = (before, after) if request.descending else (after, before)
+        found = self._distinct(low, high, admits, descending=request.descending is not backwards, first=request.limit)
         tags: list[str] = []
         # islice ends at once where the page is full.
-        while marks := list(islice(found, None if asked.limit is None else asked.limit - len(tags))):
+        while marks := list(islice(found, None if request.limit is None else request.limit - len(tags))):
             tags += self._borne(marks)
         return tags[::-1] if backwards else tags
 
     def _borne(self, marks: Sequence[Item]) -> list[str]:
-        """The tags of these marks that agents bear. One read tells for most of them."""
+        """The tags of these marks that agents bear. One read decides for most of them."""
         rows = self._rows_of([keys.last_part(str(mark["sk"])) for mark in marks])
         texts = [(str(mark["text"]), rows.get(keys.last_part(str(mark["sk"])))) for mark in marks]
         return [tag for tag, row in texts if _bears(row, tag) or self._is_borne(tag)]
@@ -150,13 +154,13 @@ class AgentMarks:
             marks = self._table.query(
                 self._pk, prefix="TAG#", after=after, before=before, limit=size, descending=descending, names=("text",)
             )
-            each = [next(same) for _, same in groupby(marks, key=lambda mark: str(mark["text"]))]
-            yield from (mark for mark in each if admits(str(mark["text"])))
+            first_marks = [next(same) for _, same in groupby(marks, key=lambda mark: str(mark["text"]))]
+            yield from (mark for mark in first_marks if admits(str(mark["text"])))
             if len(marks) < size:
                 return
             last = str(marks[-1]["text"])
             after, before = (after, agent_mark_keys.agent_marks("TAG", last)) if descending else (_behind(last), before)
-            size = min(max(2 * len(each), 4), MOST_AT_ONCE)
+            size = min(max(2 * len(first_marks), 4), MOST_AT_ONCE)
 
     def _is_borne(self, tag: str) -> bool:
         def holding(marks: Sequence[Item]) -> list[Item]:
@@ -200,10 +204,10 @@ def _several(agent: StoredAgent) -> list[tuple[Facet, str]]:
     return [(facet, text) for facet, text in _facets(agent) if facet in ("TAG", "IDENTITY")]
 
 
-def _with(agent: StoredAgent, several: Sequence[tuple[Facet, str]]) -> StoredAgent:
+def _with(agent: StoredAgent, pairs: Sequence[tuple[Facet, str]]) -> StoredAgent:
     """The agent with other tags and identities."""
-    tags = [text for facet, text in several if facet == "TAG"]
-    return agent.model_copy(update={"tags": tags, "identity_ids": [text for facet, text in several if facet == "IDENTITY"]})
+    tags = [text for facet, text in pairs if facet == "TAG"]
+    return agent.model_copy(update={"tags": tags, "identity_ids": [text for facet, text in pairs if facet == "IDENTITY"]})
 
 
 def _facet_of(mark: Put) -> tuple[str, str]:

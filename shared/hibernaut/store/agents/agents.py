@@ -32,7 +32,7 @@ UPDATED = "AGENTSUPDATED"
 GROUP = "group"
 """The attribute of an agent's item that names the group that it manages. It is no part of the body, which older servers rewrite."""
 MARKED = "marked"
-"""The attribute of the list rows whose agents have marks and stand in the orders. Rows of older data lack it."""
+"""The attribute of the list rows whose agents have marks and places in the orders. Rows of older data lack it."""
 _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 """The fields that only the item of the last run stores."""
 
@@ -68,7 +68,7 @@ class AgentStore:
         return agent
 
     def create(self, agent: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that create an agent, its list row, the item of its runs, and its first version; the agent is told its chain, and its secrets are
+        """The changes that create an agent, its list row, the item of its runs, and its first version; the chain is set on the agent, and its secrets are
         sealed in place. Condition: the id is free. Raises: MasterKeyUnavailable, NotImplementedHere.
         """
         self._secrets.seal(agent.id, agent.secrets)
@@ -76,9 +76,15 @@ class AgentStore:
         manages = {GROUP: agent.managed_group_id} if agent.managed_group_id else {}
         version, chain = self._versions.put(self.history(agent.id), None, content_of(agent), edit)
         agent.chained(chain)
-        kept: dict[str, Value] = {"version": agent.version, "wt": token, "private": True, CHAIN: chain, **self._updated(agent)}
+        attributes: dict[str, Value] = {
+            "version": agent.version,
+            "wt": token,
+            "private": True,
+            CHAIN: chain,
+            **self._updated(agent),
+        }
         return [
-            Put(self._codec.item(key, agent, **kept, **manages), ABSENT),
+            Put(self._codec.item(key, agent, **attributes, **manages), ABSENT),
             Put(
                 {
                     "pk": row.pk,
@@ -105,7 +111,7 @@ class AgentStore:
         return Delete(key, eq(version=agent.version), freed(key, agent))
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain, and
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the chain is set on `after`, and
         its secrets are sealed in place. Raises: MasterKeyUnavailable, NotImplementedHere.
 
         Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the item of
@@ -113,16 +119,16 @@ class AgentStore:
         """
         self._seal(before, after)
         key = keys.agent(self._tenant, after.id)
-        stored = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, "private": True}
-        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(stored), edit)
+        record = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token, "private": True}
+        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(record), edit)
         after.chained(chain)
-        changed |= {**self._updated(after), CHAIN: chain}
-        left = (GROUP,) if before.managed_group_id and not after.managed_group_id else ()
+        attributes |= {**self._updated(after), CHAIN: chain}
+        removed_attributes = (GROUP,) if before.managed_group_id and not after.managed_group_id else ()
         if after.managed_group_id and after.managed_group_id != before.managed_group_id:
-            changed[GROUP] = after.managed_group_id
-        written = Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))
-        changes: list[Change] = [written, version]
+            attributes[GROUP] = after.managed_group_id
+        update = Update(key, set=attributes, remove=removed_attributes, when=eq(version=before.version), frees=freed(key, before))
+        changes: list[Change] = [update, version]
         if ran := _of_last_run(after):
             changes.append(self.last_runs.change(after.id, ran))
         old = _listed(before)
@@ -131,14 +137,14 @@ class AgentStore:
             return changes
         if "hidden" in row and after.hidden:
             row[CONCEALED] = True
-        cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
-        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=cleared)]
+        row_cleared = (CONCEALED,) if "hidden" in row and not after.hidden else ()
+        return [*changes, Update(keys.agent_row(self._tenant, after.id), set=row, remove=row_cleared)]
 
     def _seal(self, before: StoredAgent, after: StoredAgent) -> None:
         """Seal the secrets of `after`. Those that an older version has stored stay plain if this process cannot seal."""
-        known = [secret for secret in after.secrets if secret in before.secrets]
-        self._secrets.seal(after.id, [secret for secret in after.secrets if secret not in known])
-        self._secrets.seal_where_possible(after.id, known)
+        unchanged = [secret for secret in after.secrets if secret in before.secrets]
+        self._secrets.seal(after.id, [secret for secret in after.secrets if secret not in unchanged])
+        self._secrets.seal_where_possible(after.id, unchanged)
 
     def history(self, agent_id: str) -> VersionPlace:
         """Where the versions of an agent's settings are. Its deletion takes them along."""
@@ -164,16 +170,16 @@ class AgentStore:
         return TimeOrder(self._table, parts, "last_run_completion", rows_of=self.last_runs.rows_of, mark="name", stands=stands)
 
     def place(self, agent: StoredAgent, row: Item) -> list[Change]:
-        """The changes that put an agent of older data into the orders. Conditions: its version is as read, and what its row has of the
+        """The changes that put an agent of older data into the orders. Conditions: its version is as read, and so are its row's attributes of the
         last run.
         """
-        ran = str(row.get("last_run_completion", ""))
-        when = Term("last_run_completion", Op.EQ, ran) if ran else Term("last_run_completion", Op.MISSING)
+        last_run_at = str(row.get("last_run_completion", ""))
+        condition = Term("last_run_completion", Op.EQ, last_run_at) if last_run_at else Term("last_run_completion", Op.MISSING)
         key = keys.agent_row(self._tenant, agent.id)
         return [
             Update(keys.agent(self._tenant, agent.id), set=self._updated(agent), when=eq(version=agent.version)),
-            Update(key, set={MARKED: True}, remove=(*PLACE, *FIELDS), when=(*PRESENT, when)),
-            *([] if agent.id in self.last_runs.kept([agent.id]) else [self.last_runs.create(agent.id, row)]),
+            Update(key, set={MARKED: True}, remove=(*PLACE, *FIELDS), when=(*PRESENT, condition)),
+            *([] if agent.id in self.last_runs.items_of([agent.id]) else [self.last_runs.create(agent.id, row)]),
         ]
 
     def unchanged(self, agent: StoredAgent) -> Check:

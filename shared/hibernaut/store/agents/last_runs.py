@@ -1,4 +1,4 @@
-"""What lists and states show of an agent's newest run: when it ended, how long it took, and why.
+"""The attributes of an agent's newest run that lists and states show: time of the end, duration, and stop reason.
 
 Each agent has an item of its own for it, beside its record, so that the runs of a tenant's agents share no partition. The item stands in
 the index LISTS by the time, or, before the first run, in the list of the agents without one.
@@ -21,7 +21,7 @@ FIELDS = ("last_run_completion", "last_run_duration_ms", "last_stop_reason")
 ORDERED = "ordered"
 """The attribute of the item of an agent whose conversations all have places in their orders."""
 PLACED = "placed"
-"""The attribute that says how far the rows of an agent's conversations have places in the list of its messages: ALL, or the last log and row."""
+"""The attribute with the progress of placing the rows of an agent's conversations in the list of its messages: ALL, or the last log and row."""
 ALL = "all"
 APART = "apart"
 """The attribute of a row that was read together with its agent's item."""
@@ -35,12 +35,12 @@ class LastRuns:
         self._table = table
         self._tenant = table.tenant
 
-    def create(self, agent_id: str, known: Mapping[str, Value] | None = None, *, ordered: bool = False) -> Put:
-        """The change that creates the item. `known`: the attributes of an agent of older data. `ordered`: the agent is new, so all its
+    def create(self, agent_id: str, attributes: Mapping[str, Value] | None = None, *, ordered: bool = False) -> Put:
+        """The change that creates the item. `attributes`: the attributes of an agent of older data. `ordered`: the agent is new, so all its
         conversations, and their rows, will have their places. Condition: there is no item.
         """
-        beside: dict[str, Value] = {ORDERED: True, PLACED: ALL} if ordered else {}
-        return Put({**self._key(agent_id), **self._placed(agent_id, known or {}), **beside}, ABSENT)
+        flags: dict[str, Value] = {ORDERED: True, PLACED: ALL} if ordered else {}
+        return Put({**self._key(agent_id), **self._placed(agent_id, attributes or {}), **flags}, ABSENT)
 
     def ended(self, agent_id: str, fields: Mapping[str, Value]) -> Update:
         """The change at the end of a run. `fields` has a value for each of FIELDS."""
@@ -56,14 +56,14 @@ class LastRuns:
 
     def of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
         """FIELDS of these agents by id, as far as they have values."""
-        items = self.kept(agent_ids)
+        items = self.items_of(agent_ids)
         older = [agent_id for agent_id in agent_ids if agent_id not in items]
         rows = self._table.get_many([keys.agent_row(self._tenant, agent_id) for agent_id in older]) if older else {}
         return {key: _fields(item) for key, item in ({row.sk: item for row, item in rows.items()} | items).items()}
 
     def joined(self, rows: Sequence[Item]) -> list[Item]:
         """List rows of agents with FIELDS. A row that has them already is not read for again."""
-        items = self.kept([str(row["sk"]) for row in rows if APART not in row])
+        items = self.items_of([str(row["sk"]) for row in rows if APART not in row])
         return [_joined(row, items.get(str(row["sk"]))) for row in rows]
 
     def rows_of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
@@ -73,7 +73,7 @@ class LastRuns:
         rows = {one: found.get(keys.agent_row(self._tenant, one)) for one in agent_ids}
         return {one: _joined(row, found.get(keys.last_run(self._tenant, one))) for one, row in rows.items() if row is not None}
 
-    def kept(self, agent_ids: Sequence[str]) -> dict[str, Item]:
+    def items_of(self, agent_ids: Sequence[str]) -> dict[str, Item]:
         """The items that exist of these agents, by agent id."""
         places = {keys.last_run(self._tenant, agent_id): agent_id for agent_id in agent_ids}
         found = self._table.get_many(list(places)) if places else {}

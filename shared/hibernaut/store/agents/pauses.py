@@ -1,6 +1,6 @@
 """Pauses of agents in the table: one item beside the agent while it is paused. The batch that accepts a message reads it, so a pause applies at once.
 
-    t#AGENT#agent  PAUSED  since when, and by whom  acceptance of messages; schedules
+    t#AGENT#agent  PAUSED  its time and its author  acceptance of messages; schedules
 
 While a person is erased, the messages of the person are refused too: the batch also reads the marks of the senders that a request names
 (`store.identities.erasure_keys`).
@@ -39,7 +39,7 @@ class PauseStore:
         return self.read(self._table.get(self.key(agent_id)))
 
     def get_many(self, agent_ids: Sequence[str]) -> dict[str, StoredPause]:
-        """The pauses of those that are paused among these agents, by agent."""
+        """The pauses of these agents, by agent id. Agents that are not paused are left out."""
         places = {agent_id: self.key(agent_id) for agent_id in agent_ids}
         found = self._table.get_many(list(places.values()))
         return {agent_id: self._codec.record(StoredPause, found[key]) for agent_id, key in places.items() if key in found}
@@ -50,8 +50,8 @@ class PauseStore:
 
     def reading(self, agent_id: str, senders: Iterable[str | None] = ()) -> PauseReading:
         """A read of an agent's pause, for a batch that the caller sends. `senders`: those that the request's messages name."""
-        named = sorted({sender for sender in senders if sender})
-        return PauseReading(self, self.key(agent_id), [erasure_keys.sender(self._tenant, sender) for sender in named])
+        sender_ids = sorted({sender for sender in senders if sender})
+        return PauseReading(self, self.key(agent_id), [erasure_keys.sender(self._tenant, sender) for sender in sender_ids])
 
     def pause(self, agent_id: str, pause: StoredPause) -> list[Change]:
         """The changes that pause an agent, also one that is paused. Condition: the agent exists."""
@@ -63,7 +63,7 @@ class PauseStore:
 
 
 class PauseReading:
-    """One read of an agent's pause and of the marks of senders. The caller reads `keys` and passes what it found to `take`.
+    """One read of an agent's pause and of the marks of senders. The caller reads `keys` and passes the result to `take`.
 
     `erasure_id`: the erasure of a person whose message the request has; None: there is none.
     """

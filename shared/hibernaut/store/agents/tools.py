@@ -46,8 +46,8 @@ class ToolStore:
 
     def among(self, tool_ids: Sequence[str], items: Sequence[Item]) -> dict[str, StoredTool]:
         """The tools that exist among `tool_ids`, by id. `items`: the items of their records, read earlier."""
-        stored = [*readable(self._read, items)]
-        records = {tool.id: tool for tool in stored}
+        read_tools = [*readable(self._read, items)]
+        records = {tool.id: tool for tool in read_tools}
         tools: dict[str, StoredTool] = {}
         for tool_id in tool_ids:
             if builtin := builtin_by_id(tool_id):
@@ -63,13 +63,13 @@ class ToolStore:
 
     def by_name(self, names: Iterable[str]) -> dict[str, StoredTool]:
         """The tools with these names, by name. A name without a tool is left out."""
-        wanted = [name for name in dict.fromkeys(names) if 0 < len(name) <= MAX_NAME]
+        valid_names = [name for name in dict.fromkeys(names) if 0 < len(name) <= MAX_NAME]
         builtin = builtin_tools()
-        held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if name not in builtin])
-        ids = {name: builtin[name].id for name in wanted if name in builtin}
-        ids |= {key.sk: str(item["tool"]) for key, item in held.items()}
+        name_items = self._table.get_many([keys.tool_name(self._tenant, name) for name in valid_names if name not in builtin])
+        ids = {name: builtin[name].id for name in valid_names if name in builtin}
+        ids |= {key.sk: str(item["tool"]) for key, item in name_items.items()}
         found = self.get_many(list(ids.values()))
-        return {name: found[ids[name]] for name in wanted if name in ids and ids[name] in found}
+        return {name: found[ids[name]] for name in valid_names if name in ids and ids[name] in found}
 
     def create(self, tool: StoredTool, token: str) -> list[Change]:
         """The changes that create a custom tool. Conditions: the id and the name are free."""
@@ -83,12 +83,14 @@ class ToolStore:
     def change(self, before: StoredTool, after: StoredTool, token: str) -> list[Change]:
         """The changes from `before` to `after`. Conditions: the version is that of `before`, and a new name is free."""
         key = keys.tool(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        when: Condition = ABSENT if before.version == 0 else eq(version=before.version)
-        changes: list[Change] = [Put(self._codec.item(key, stored, version=stored.version, wt=token), when, freed(key, before))]
+        record = after.model_copy(update={"version": before.version + 1})
+        condition: Condition = ABSENT if before.version == 0 else eq(version=before.version)
+        changes: list[Change] = [
+            Put(self._codec.item(key, record, version=record.version, wt=token), condition, freed(key, before))
+        ]
         if builtin_by_id(after.id):
             return changes
-        changes.append(self._put_row(stored))
+        changes.append(self._put_row(record))
         if after.name != before.name:
             changes += [self._take_name(after), Delete(keys.tool_name(self._tenant, before.name or ""))]
         return changes
@@ -126,14 +128,16 @@ class ToolStore:
 
     def listed(self) -> RowList:
         """The list rows of all tools. Built-in tools come first, because their ids are the oldest."""
-        return RowList(self._table, keys.tool_row(self._tenant, "tool").pk, mark="name", beside=_builtin_rows())
+        return RowList(self._table, keys.tool_row(self._tenant, "tool").pk, mark="name", extra_rows=_builtin_rows())
 
     def rows_of(self, tool_ids: Sequence[str], names: Sequence[str] = ()) -> list[Item]:
         """The list rows of the tools with one of these ids or names. A tool that matches both appears once."""
-        wanted = dict.fromkeys(names)
-        builtin = [row for row in _builtin_rows() if str(row["sk"]) in tool_ids or row["name"] in wanted]
-        held = self._table.get_many([keys.tool_name(self._tenant, name) for name in wanted if 0 < len(name) <= MAX_NAME])
-        ids = dict.fromkeys([*tool_ids, *(str(item["tool"]) for item in held.values())])
+        distinct_names = dict.fromkeys(names)
+        builtin = [row for row in _builtin_rows() if str(row["sk"]) in tool_ids or row["name"] in distinct_names]
+        name_items = self._table.get_many(
+            [keys.tool_name(self._tenant, name) for name in distinct_names if 0 < len(name) <= MAX_NAME]
+        )
+        ids = dict.fromkeys([*tool_ids, *(str(item["tool"]) for item in name_items.values())])
         return [*builtin, *self._table.get_many([keys.tool_row(self._tenant, tool_id) for tool_id in ids]).values()]
 
     def _put_row(self, tool: StoredTool) -> Put:

@@ -48,8 +48,8 @@ class AgentLogs:
 
     def page(self, agent_id: str, span: IdRange, *, limit: int | None = None, descending: bool = False) -> list[Message]:
         """The rows with after < id < before in the order of ids; newest first if `descending`. `limit` None: all of them."""
-        others, placed = self._others(agent_id)
-        if not others:
+        other_conversations, placed = self._others(agent_id)
+        if not other_conversations:
             return self._logs.rows(agent_id, [], span, limit=limit, descending=descending)
         if placed == ALL:
             return self._placed.page(agent_id, span, limit=limit, descending=descending)
@@ -62,15 +62,15 @@ class AgentLogs:
     def newest(self, agent_ids: Sequence[str], limit: int) -> Iterator[list[Message]]:
         """The newest rows of each agent, at most `limit`, newest first. Several agents are read together."""
         for start in range(0, len(agent_ids), AGENTS_AT_ONCE):
-            some = agent_ids[start : start + AGENTS_AT_ONCE]
-            first = [self._first_other(agent_id) for agent_id in some]
-            own = [self._logs.asked(one, IdRange(), limit=min(limit, CHUNK), descending=True) for one in some]
-            found = self._table.query_many([*first, *own])
-            for agent_id, others, asked, items in zip(some, found, own, found[len(some) :], strict=False):
+            batch = agent_ids[start : start + AGENTS_AT_ONCE]
+            first = [self._first_other(agent_id) for agent_id in batch]
+            queries = [self._logs.query(one, IdRange(), limit=min(limit, CHUNK), descending=True) for one in batch]
+            found = self._table.query_many([*first, *queries])
+            for agent_id, others, query, items in zip(batch, found, queries, found[len(batch) :], strict=False):
                 if others:
                     yield self.page(agent_id, IdRange(), limit=limit, descending=True)
                 else:
-                    rows = lists.continued(self._table, asked, items, "sk")
+                    rows = lists.continued(self._table, query, items, "sk")
                     yield [self._logs.row(item) for item in islice(rows, limit)]
 
     def message(self, agent_id: str, message_id: str) -> Message | None:
@@ -78,8 +78,8 @@ class AgentLogs:
         found = self._logs.first([agent_id], message_id)
         if found is not None:
             return found
-        others, placed = self._others(agent_id)
-        if not others:
+        other_conversations, placed = self._others(agent_id)
+        if not other_conversations:
             return None
         return self._placed.get(agent_id, message_id) if placed == ALL else self._logs.first(self._logs_of(agent_id), message_id)
 
@@ -96,7 +96,7 @@ class AgentLogs:
 
     def _unplaced(self, agent_id: str, placed: str, limit: int) -> Iterator[list[Change]]:
         """Transactions that place the rows after `placed`, at most `limit` of them, read lazily. Conditions: the rows exist, and the agent
-        has the item that says how far this came.
+        has the item with the progress.
         """
         log, _, after = placed.partition("#")
         for conversation in sorted(one for one in self._logs_of(agent_id) if one >= log):
@@ -117,24 +117,24 @@ class AgentLogs:
         return Update(keys.last_run(self._tenant, agent_id), set={PLACED: placed}, when=PRESENT)
 
     def _logs_of(self, agent_id: str) -> list[str]:
-        """The logs in which the rows of an agent's other conversations stand: their own, and those that they share."""
-        others = self._records.ids(agent_id)
-        heads = self._conversations.heads(others).values()
+        """The logs with the rows of an agent's other conversations: their own, and those that they share."""
+        other_ids = self._records.ids(agent_id)
+        heads = self._conversations.heads(other_ids).values()
         shared = {part.conversation for head in heads for part in head.segments}
-        return [*others, *sorted(shared.difference([agent_id, *others]))]
+        return [*other_ids, *sorted(shared.difference([agent_id, *other_ids]))]
 
     def _merged(self, agent_id: str, span: IdRange, limit: int | None, descending: bool) -> list[Message]:
         """The rows of a page from the logs of all conversations. Reads every head."""
-        others = self._records.ids(agent_id)
-        heads = sorted(self._conversations.heads([agent_id, *others]).values(), key=_newest, reverse=True)
+        other_ids = self._records.ids(agent_id)
+        heads = sorted(self._conversations.heads([agent_id, *other_ids]).values(), key=_newest, reverse=True)
         found: dict[str, Message] = {}
         start, size = 0, 1
         while start < len(heads):
             if descending and limit is not None and _complete(found, limit, heads[start]):
                 break
-            some = heads[start : start + size]
-            rows = self._logs.own_rows([head.id for head in some if not head.segments], span, limit=limit, descending=descending)
-            for head in some:
+            batch = heads[start : start + size]
+            rows = self._logs.own_rows([head.id for head in batch if not head.segments], span, limit=limit, descending=descending)
+            for head in batch:
                 if head.segments:
                     rows += self._logs.rows(head.id, head.segments, span, limit=limit, descending=descending)
             found |= {row.id: row for row in rows}

@@ -8,8 +8,8 @@
 The items are in the agent's partition. An item can stand in one list of each index, and the list row stands in the tenant-wide list by
 creation already. The lists of one agent have a partition each, those of all agents as many shards as turns need.
 
-Older versions wrote no places, and the time of the last run to the row. The item LASTRUN of an agent says that all its conversations have
-their places, and the record `t#CONVSBY BUILD` says so of all conversations of a tenant. Until then a list reads all rows, and gives places
+Older versions wrote no places, and the time of the last run to the row. The item LASTRUN of an agent records whether all its conversations have
+their places, and the record `t#CONVSBY BUILD` whether all conversations of a tenant have theirs. Until then a list reads all rows, and gives places
 to some (`services.conversations.conversation_lists`).
 """
 
@@ -48,8 +48,10 @@ def messaged(tenant: str, agent_id: str, conversation_id: str, at: str) -> dict[
 def last_message(tenant: str, agent_id: str, conversation_id: str, at: str) -> Put:
     """The change that writes the place among all conversations for the time of the last message ("": none)."""
     key = place_keys.conversation_last_message(keys.conversation_row(tenant, agent_id, conversation_id))
-    made = keys.listed_at(tenant, ALL_MESSAGED, at, conversation_id) if at else keys.listed(tenant, ALL_UNSAID, conversation_id)
-    return Put({"pk": key.pk, "sk": key.sk, **made})
+    list_place = (
+        keys.listed_at(tenant, ALL_MESSAGED, at, conversation_id) if at else keys.listed(tenant, ALL_UNSAID, conversation_id)
+    )
+    return Put({"pk": key.pk, "sk": key.sk, **list_place})
 
 
 def ran(tenant: str, agent_id: str, conversation_id: str, at: str) -> dict[str, str]:
@@ -66,8 +68,8 @@ class ConversationOrders:
         self._table = table
         self._tenant = table.tenant
 
-    def walk(self, agent_id: str, order: Order, asked: Page) -> Iterator[Item]:
-        """The list rows of an agent's conversations in an order, from the cursor of `asked` on, read lazily. The index may lag.
+    def walk(self, agent_id: str, order: Order, page: Page) -> Iterator[Item]:
+        """The list rows of an agent's conversations in an order, from the cursor of `page` on, read lazily. The index may lag.
 
         Raises: NotFound for the cursor.
         """
@@ -79,9 +81,9 @@ class ConversationOrders:
             rows = self._rows([keys.conversation_row(self._tenant, agent_id, one) for one in ids], order)
             return {_id(row): row for row in rows}
 
-        return TimeOrder(self._table, parts, order, rows_of=rows_of, mark="created_at").walk(asked)
+        return TimeOrder(self._table, parts, order, rows_of=rows_of, mark="created_at").walk(page)
 
-    def walk_all(self, order: Order, asked: Page) -> Iterator[Item]:
+    def walk_all(self, order: Order, page: Page) -> Iterator[Item]:
         """The list rows of the conversations of all agents, as `walk`. The cursor is `cursor` of a conversation."""
         nouns, index = (
             ((ALL_MESSAGED, ALL_UNSAID), Index.LISTS) if order == "last_message_at" else ((ALL_RAN, ALL_UNRUN), Index.DUE)
@@ -94,7 +96,7 @@ class ConversationOrders:
             return {_name(row): row for row in self._rows(places, order)}
 
         order_of_all = TimeOrder(self._table, parts, order, rows_of=rows_of, mark="created_at", name_of=_name)
-        return order_of_all.walk(asked)
+        return order_of_all.walk(page)
 
     def cursor(self, agent_id: str, conversation_id: str) -> str:
         """The cursor of a conversation in the lists of all agents."""
@@ -116,7 +118,7 @@ class ConversationOrders:
         return ORDERED in (self._table.get(keys.last_run(self._tenant, agent_id)) or {})
 
     def complete(self, agent_id: str) -> Update:
-        """The change that says so. Condition: the agent has its item."""
+        """The change that records that all conversations have their places. Condition: the agent has its item."""
         return Update(keys.last_run(self._tenant, agent_id), set={ORDERED: True}, when=PRESENT)
 
     def placed_to(self) -> str | None:
@@ -125,7 +127,7 @@ class ConversationOrders:
         return None if item and item["complete"] else str(item["after"]) if item else ""
 
     def placed(self, after: str | None) -> Update:
-        """The change that says how far conversations have their places, as `placed_to` returns it."""
+        """The change that records the progress of placing conversations, as `placed_to` returns it."""
         return Update(place_keys.conversations_placed(self._tenant), set={"complete": after is None, "after": after or ""})
 
     def older(self, rows: Sequence[Item]) -> list[Item]:
@@ -139,13 +141,17 @@ class ConversationOrders:
         changes: list[Change] = []
         for row in older:
             agent_id, own = keys.last_part(str(row["pk"])), Key(str(row["pk"]), str(row["sk"]))
-            sent, ended = str(row.get("last_message_at", "")), str(row.get("last_run_completion", ""))
-            unsent = Term("last_message_at", Op.EQ, sent) if "last_message_at" in row else Term("last_message_at", Op.MISSING)
-            unended: Condition = (Term("last_run_completion", Op.EQ, ended) if _APART in row else Term("pk", Op.MISSING),)
+            sent_at, ended_at = str(row.get("last_message_at", "")), str(row.get("last_run_completion", ""))
+            message_term = (
+                Term("last_message_at", Op.EQ, sent_at) if "last_message_at" in row else Term("last_message_at", Op.MISSING)
+            )
+            run_condition: Condition = (
+                Term("last_run_completion", Op.EQ, ended_at) if _APART in row else Term("pk", Op.MISSING),
+            )
             changes += [
-                Update(own, set=messaged(self._tenant, agent_id, _id(row), sent), when=(*PRESENT, unsent)),
-                last_message(self._tenant, agent_id, _id(row), sent),
-                Update(_run_key(row), set=ran(self._tenant, agent_id, _id(row), ended), when=unended),
+                Update(own, set=messaged(self._tenant, agent_id, _id(row), sent_at), when=(*PRESENT, message_term)),
+                last_message(self._tenant, agent_id, _id(row), sent_at),
+                Update(_run_key(row), set=ran(self._tenant, agent_id, _id(row), ended_at), when=run_condition),
             ]
         return changes
 

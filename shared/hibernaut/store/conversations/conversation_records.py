@@ -52,8 +52,8 @@ class ConversationRecordStore:
         record.version = int(item["version"])
         return record
 
-    def create(self, record: StoredConversation, token: str, sent: str = "") -> list[Change]:
-        """The changes that create a record and its list row. `sent`: the time of its newest message ("": none). Conditions: the id is free, and the
+    def create(self, record: StoredConversation, token: str, sent_at: str = "") -> list[Change]:
+        """The changes that create a record and its list row. `sent_at`: the time of its newest message ("": none). Conditions: the id is free, and the
         agent exists.
         """
         key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
@@ -64,12 +64,12 @@ class ConversationRecordStore:
                     "pk": row.pk,
                     "sk": row.sk,
                     **keys.listed(self._tenant, NOUN, record.id),
-                    **messaged(self._tenant, record.agent_id, record.id, sent),
+                    **messaged(self._tenant, record.agent_id, record.id, sent_at),
                     **_listed(record),
                 }
             ),
             Put({**ran(self._tenant, record.agent_id, record.id, ""), "pk": row.pk, "sk": keys.conversation_last_run(row).sk}),
-            last_message(self._tenant, record.agent_id, record.id, sent),
+            last_message(self._tenant, record.agent_id, record.id, sent_at),
             Check(keys.agent(self._tenant, record.agent_id), PRESENT),
         ]
 
@@ -87,14 +87,14 @@ class ConversationRecordStore:
         clears the attribute), or nothing to leave it as it is.
         """
         key = keys.conversation(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        updated = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, updated), "version": updated.version, "wt": token}
+        changes: list[Change] = [Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))]
         row = {name: value for name, value in _listed(after).items() if _listed(before)[name] != value}
-        for at in last_message_at:
-            sent = wire_time(at) if at else ""
-            row |= messaged(self._tenant, after.agent_id, after.id, sent)
-            changes.append(last_message(self._tenant, after.agent_id, after.id, sent))
+        for moment in last_message_at:
+            sent_at = wire_time(moment) if moment else ""
+            row |= messaged(self._tenant, after.agent_id, after.id, sent_at)
+            changes.append(last_message(self._tenant, after.agent_id, after.id, sent_at))
         return [*changes, Update(keys.conversation_row(self._tenant, after.agent_id, after.id), set=row)] if row else changes
 
     def delete(self, record: StoredConversation) -> list[Change]:
@@ -138,13 +138,13 @@ class ConversationRecordStore:
 
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
-    """The changes of the list row and the places of a request's conversation. For a deleted conversation they write what no list shows."""
+    """The changes of the list row and the places of a request's conversation. For a deleted conversation they write attributes that no list shows."""
     if run.conversation_id is None:
         return []
-    row, sent = keys.conversation_row(tenant, run.agent_id, run.conversation_id), wire_time(at)
+    row, sent_at = keys.conversation_row(tenant, run.agent_id, run.conversation_id), wire_time(at)
     return [
-        Update(row, set=messaged(tenant, run.agent_id, run.conversation_id, sent)),
-        last_message(tenant, run.agent_id, run.conversation_id, sent),
+        Update(row, set=messaged(tenant, run.agent_id, run.conversation_id, sent_at)),
+        last_message(tenant, run.agent_id, run.conversation_id, sent_at),
     ]
 
 
@@ -155,8 +155,8 @@ def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) ->
     if run.conversation_id is None:
         return []
     key = keys.conversation_last_run(keys.conversation_row(tenant, run.agent_id, run.conversation_id))
-    ended = Update(key, set=ran(tenant, run.agent_id, run.conversation_id, wire_time(at)))
-    return [ended, *(message_sent(tenant, run, at) if followed else ())]
+    update = Update(key, set=ran(tenant, run.agent_id, run.conversation_id, wire_time(at)))
+    return [update, *(message_sent(tenant, run, at) if followed else ())]
 
 
 def _listed(record: StoredConversation) -> dict[str, Value]:

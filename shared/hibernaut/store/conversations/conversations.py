@@ -40,7 +40,7 @@ _FORKABLE = "conv-"
 
 
 class RowText(NamedTuple):
-    """A row of a log as it is stored: its JSON, and what the table keeps beside it."""
+    """A row of a log as it is stored: its JSON, and its other attributes."""
 
     id: str
     role: Role
@@ -117,20 +117,20 @@ class ConversationStore:
                 return None
             # An explicitly set system message may differ from the head's: the last attempt accepts it as it is.
             with needing_all():
-                loaded = self._snapshot(head, any_prompt=tried == MAX_READS - 1)
-            if loaded is not None:
-                self.keep(loaded)
-                return loaded
+                conversation_now = self._snapshot(head, any_prompt=tried == MAX_READS - 1)
+            if conversation_now is not None:
+                self.keep(conversation_now)
+                return conversation_now
         raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
 
     def _snapshot(self, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
         cached = self._cache.get(head.id)
         if cached is not None and cached.head.version == head.version:
             return replace(cached, head=head)
-        known: tuple[Message, ...] = ()
+        cached_tail: tuple[Message, ...] = ()
         if cached is not None and cached.head.window == head.window and cached.head.version < head.version:
-            known = cached.messages[len(head.window.pinned) :]
-        after = known[-1].id if known else head.window.cut
+            cached_tail = cached.messages[len(head.window.pinned) :]
+        after = cached_tail[-1].id if cached_tail else head.window.cut
         tail = self.logs.rows(head.id, head.segments, IdRange(after))
         newest = tail[-1].id if tail else after
         if head.last_message != newest or not {row for row in head.newest if row > (after or "")} <= {row.id for row in tail}:
@@ -141,9 +141,9 @@ class ConversationStore:
         excluded = set(head.window.pinned)
         fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
         size = None
-        if cached is not None and known:  # the cached messages were counted when they were cached
+        if cached is not None and cached_tail:  # the cached messages were counted when they were cached
             size = _size(cached) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(cached.messages[: len(head.window.pinned)])
-        return LoadedConversation(head, (*pinned, *known, *fresh), size)
+        return LoadedConversation(head, (*pinned, *cached_tail, *fresh), size)
 
     def _pinned(self, head: Head) -> list[Message] | None:
         found = self.logs.messages(head.id, head.window.pinned, lambda: head.segments)
@@ -154,9 +154,12 @@ class ConversationStore:
         head = self.head(conversation) if conversation.startswith(_FORKABLE) else None
         return head.segments if head else []
 
-    def keep(self, loaded: LoadedConversation) -> None:
+    def keep(self, conversation: LoadedConversation) -> None:
         """Cache a conversation for the next load. The head's version decides whether the entry is valid."""
-        self._cache.keep(loaded.head.id, loaded if loaded.size is not None else replace(loaded, size=_size(loaded)))
+        self._cache.keep(
+            conversation.head.id,
+            conversation if conversation.size is not None else replace(conversation, size=_size(conversation)),
+        )
 
     def appended(self, before: Head, after: Head, rows: Sequence[Message], system: Message | None = None) -> None:
         """Update the cached window after a transaction that appended `rows` to the log of `before`. `system`: the new system
@@ -167,11 +170,11 @@ class ConversationStore:
         cached = self._cache.get(before.id)
         if cached is None or cached.head.version != before.version or cached.head.window != after.window:
             return
-        known = (system, *cached.messages[1:]) if system else cached.messages
-        said = [row for row in rows if is_said(row)]
-        size = _size(cached) + _bytes_of(said) + (_bytes_of([system]) - _bytes_of(cached.messages[:1]) if system else 0)
+        messages_before = (system, *cached.messages[1:]) if system else cached.messages
+        conversational = [row for row in rows if is_said(row)]
+        size = _size(cached) + _bytes_of(conversational) + (_bytes_of([system]) - _bytes_of(cached.messages[:1]) if system else 0)
         head = after.model_copy(update={"version": before.version + 1})
-        self.keep(LoadedConversation(head, (*known, *said), size))
+        self.keep(LoadedConversation(head, (*messages_before, *conversational), size))
 
     def page(
         self,
@@ -211,7 +214,9 @@ class ConversationStore:
     def pointed(self, head: Head, rows: Sequence[Message]) -> list[Put]:
         """The pointers by which searches find rows that are written before their head."""
         starts = range(0, len(rows), POINTED_AT_ONCE)
-        return [put for at in starts for put in self._unindexed.rows(head.agent_id, head.id, rows[at : at + POINTED_AT_ONCE])]
+        return [
+            put for start in starts for put in self._unindexed.rows(head.agent_id, head.id, rows[start : start + POINTED_AT_ONCE])
+        ]
 
     def put_message(self, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES) -> Put:
         """The change that writes a row. A new row must not exist; a rewritten one (the system message) must."""
@@ -229,7 +234,7 @@ class ConversationStore:
         return self._codec.text_item(keys.message(self._tenant, conversation, row.id), row.text, inline, **places, role=row.role)
 
     def erase_rows(self, conversation: str, rows: Sequence[Message]) -> list[Put]:
-        """The changes that replace what rows say, with the blobs that they free. Condition: the rows exist."""
+        """The changes that replace the contents of rows, with the blobs that they free. Condition: the rows exist."""
         places = [keys.message(self._tenant, conversation, row.id) for row in rows]
         before = self._table.get_many(places) if places else {}
         puts = [self.put_message(conversation, row, rewrite=True) for row in rows]
@@ -245,20 +250,20 @@ class ConversationStore:
         `terms`.
         """
         key = keys.head(self._tenant, after.id)
-        when: Condition = (
+        condition: Condition = (
             Term("owner", Op.EQ, before.owner or ""),
             Term("version", Op.EQ, before.version),
             Term("pending", Op.EQ, before.pending or ""),
             *terms,
         )
-        changed: dict[str, Value] = {**_state(after), "wt": token}
+        attributes: dict[str, Value] = {**_state(after), "wt": token}
         waiting = after.waiting - before.waiting
-        del changed["waiting"]
+        del attributes["waiting"]
         frees = ""
         if (before.window, before.compiled) != (after.window, after.compiled):
-            changed |= self._codec.body(key, _bare(after))
+            attributes |= self._codec.body(key, _bare(after))
             frees = freed(key, before)
-        return Update(key, set=changed, add={"waiting": waiting} if waiting else {}, when=when, frees=frees)
+        return Update(key, set=attributes, add={"waiting": waiting} if waiting else {}, when=condition, frees=frees)
 
     def there(self, conversation: str) -> Check:
         """The condition that the conversation exists, for a fork that shares its log."""
@@ -334,15 +339,15 @@ def text_hash(text: str) -> str:
 
 
 def prompt_hash(row: Message) -> str:
-    """The hash by which a head identifies the row of its system message: its text, and what is sent in place of it."""
+    """The hash by which a head identifies the row of its system message: its text, and the text that is sent in its place."""
     frozen = row.frozen
     if frozen is None or not (frozen.text or frozen.updates):
         return text_hash(row.text())
     return text_hash("\0".join([row.text(), frozen.text, *(f"{update.message_id} {update.text}" for update in frozen.updates)]))
 
 
-def _size(loaded: LoadedConversation) -> int:
-    return _bytes_of(loaded.messages) if loaded.size is None else loaded.size
+def _size(conversation: LoadedConversation) -> int:
+    return _bytes_of(conversation.messages) if conversation.size is None else conversation.size
 
 
 def _bytes_of(rows: Iterable[Message]) -> int:

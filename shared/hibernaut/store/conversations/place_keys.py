@@ -16,7 +16,7 @@ def conversation_last_message(row: Key) -> Key:
 
 
 def conversations_placed(tenant: str) -> Key:
-    """The key of the record that says how far conversations of older data have places among those of all agents."""
+    """The key of the record with the progress of placing conversations of older data among those of all agents."""
     return Key(f"{checked(tenant)}#CONVSBY", keys.BUILD)
 
 

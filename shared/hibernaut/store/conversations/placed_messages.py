@@ -70,7 +70,7 @@ class PlacedMessages:
     def _found(self, agent_id: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[_Found]:
         """What the log of the default conversation, the index, and the newest runs' logs have in a span: each id once, in order."""
         first = MOST_AT_ONCE if limit is None else min(limit, MOST_AT_ONCE)
-        own = self._logs.asked(agent_id, span, limit=first, descending=descending)
+        own = self._logs.query(agent_id, span, limit=first, descending=descending)
         bounds = {"after": span.after, "before": span.before, "limit": first, "descending": descending}
         placed = Query(place_keys.agent_messages(self._tenant, agent_id), index=Index.DUE, **bounds)  # type: ignore[arg-type]
         rows, entries, runs = self._table.query_many([own, placed, self._recent_runs(agent_id)])
@@ -99,19 +99,19 @@ class PlacedMessages:
         if span.before is not None and span.before <= edge:
             return []
         late = IdRange(max(edge, span.after or ""), span.before)
-        asked = [self._logs.asked(one, late, limit=limit, descending=descending) for one in conversations]
-        found = [_item(item) for items in self._table.query_many(asked) for item in items]
+        queries = [self._logs.query(one, late, limit=limit, descending=descending) for one in conversations]
+        found = [_item(item) for items in self._table.query_many(queries) for item in items]
         return sorted(found, key=lambda one: one.id, reverse=descending)
 
-    def _read(self, agent_id: str, some: Sequence[_Found]) -> list[Message]:
+    def _read(self, agent_id: str, batch: Sequence[_Found]) -> list[Message]:
         """The rows among those that were found which still exist. Of a deleted conversation they are those that a fork shares."""
-        own = keys.head(self._tenant, agent_id).pk
-        others = {one.key.pk: keys.head(self._tenant, keys.last_part(one.key.pk)) for one in some if one.key.pk != own}
-        wanted = [one.key for one in some if one.item is None]
-        read = self._table.get_many([*wanted, *others.values()]) if wanted or others else {}
-        items = [item for one in some if (item := one.item or read.get(one.key)) is not None]
-        ended = {pk for pk, head in others.items() if head not in read}
-        hidden = {key for pk in ended for key in self._hidden(pk, [item for item in items if item["pk"] == pk])}
+        own_pk = keys.head(self._tenant, agent_id).pk
+        other_heads = {one.key.pk: keys.head(self._tenant, keys.last_part(one.key.pk)) for one in batch if one.key.pk != own_pk}
+        unread = [one.key for one in batch if one.item is None]
+        read = self._table.get_many([*unread, *other_heads.values()]) if unread or other_heads else {}
+        items = [item for one in batch if (item := one.item or read.get(one.key)) is not None]
+        deleted_pks = {pk for pk, head in other_heads.items() if head not in read}
+        hidden = {key for pk in deleted_pks for key in self._hidden(pk, [item for item in items if item["pk"] == pk])}
         return [self._logs.row(item) for item in items if item["sk"] not in hidden]
 
     def _hidden(self, pk: str, items: Sequence[Item]) -> Collection[str]:

@@ -72,10 +72,10 @@ class RestingStore:
 
     def wake(self, head: Head, packed_to: str) -> Update:
         """The change that ends the rest of a conversation; its rows after `packed_to` may have their bodies. Condition: it rests."""
-        key, when = keys.head(self._tenant, head.id), eq(resting=True)
+        key, condition = keys.head(self._tenant, head.id), eq(resting=True)
         if packed_to:
-            return Update(key, set={PACKED_TO: packed_to}, remove=(RESTING,), when=when)
-        return Update(key, remove=(RESTING, PACKED_TO), when=when)
+            return Update(key, set={PACKED_TO: packed_to}, remove=(RESTING,), when=condition)
+        return Update(key, remove=(RESTING, PACKED_TO), when=condition)
 
     def reached(self, head: Head, before: str, packed_to: str) -> Update:
         """The change that records up to which row a log is packed. Conditions: it was packed up to `before`, and the log is as read."""
@@ -83,7 +83,7 @@ class RestingStore:
         return Update(keys.head(self._tenant, head.id), set={PACKED_TO: packed_to}, when=(last, *eq(version=head.version)))
 
     def emptied(self, conversation: str) -> Update:
-        """The change after the last pack of a log is gone. Condition: the conversation exists."""
+        """The change after the deletion of the last pack of a log. Condition: the conversation exists."""
         return Update(keys.head(self._tenant, conversation), remove=(RESTING, PACKED_TO), when=PRESENT)
 
     def runs_packed_to(self, agent_id: str) -> str | None:
@@ -97,7 +97,7 @@ class RestingStore:
         return Update(keys.head(self._tenant, agent_id), set={RUNS_PACKED_TO: packed_to}, when=(*PRESENT, last))
 
     def runs_emptied(self, agent_id: str) -> Update:
-        """The change after the last pack of an agent's runs is gone. Condition: the agent exists."""
+        """The change after the deletion of the last pack of an agent's runs. Condition: the agent exists."""
         return Update(keys.head(self._tenant, agent_id), remove=(RUNS_PACKED_TO,), when=PRESENT)
 
     # the packs
@@ -107,15 +107,15 @@ class RestingStore:
         return self._table.query(pk, prefix=PACK)
 
     def entries(self, pack: Key) -> Entries:
-        """The records of a pack. Raises: KeyError if it is gone, OSError."""
+        """The records of a pack. Raises: KeyError if it is deleted, OSError."""
         return self._packs.entries(pack)
 
     def rows(
         self, conversation: str, span: IdRange, limit: int, *, descending: bool = False, names: Sequence[str] = ()
     ) -> list[Item]:
         """The items of a log's own rows; with `names`, these attributes alone."""
-        asked = self._logs.asked(conversation, span, limit=limit, descending=descending, names=names)
-        return asked.run(self._table.query)
+        query = self._logs.query(conversation, span, limit=limit, descending=descending, names=names)
+        return query.run(self._table.query)
 
     def runs(self, agent_id: str, after: str, before: str | None, limit: int) -> list[Item]:
         """The list rows of an agent's runs between two ids, oldest first."""
@@ -125,8 +125,8 @@ class RestingStore:
     def parts_of_run(self, run_id: str) -> list[PackedRecord]:
         """The records that a pack would hold of a run: the run and its steps."""
         items = self._table.query(keys.run(self._tenant, run_id).pk)
-        lasting = [item for item in items if item["sk"] == keys.RUN or str(item["sk"]).startswith("STEP#")]
-        return [record for item in lasting if (record := record_of(item)) is not None]
+        packable = [item for item in items if item["sk"] == keys.RUN or str(item["sk"]).startswith("STEP#")]
+        return [record for item in packable if (record := record_of(item)) is not None]
 
     def items(self, places: Sequence[Key]) -> dict[Key, Item]:
         """The items that exist among these."""
@@ -137,8 +137,8 @@ class RestingStore:
         pack = resting_keys.new_pack(pk, now)
         data, blob = packed(records), blob_of(pack)
         self._blobs.put(blob, data)
-        said: dict[str, Value] = {"sha256": digest_of(data), "records": len(records), UNFINISHED: True}
-        return pack, Put({"pk": pack.pk, "sk": pack.sk, "body": "", "blob": blob, **said})
+        attributes: dict[str, Value] = {"sha256": digest_of(data), "records": len(records), UNFINISHED: True}
+        return pack, Put({"pk": pack.pk, "sk": pack.sk, "body": "", "blob": blob, **attributes})
 
     def finished(self, pack: Key) -> Update:
         """The change after all records of a pack have given their bodies away. Condition: the pack exists."""
@@ -152,9 +152,9 @@ class RestingStore:
     # the records
 
     def take_out(self, record: PackedRecord, pack: Key, number: int) -> Update:
-        """The change by which an item gives its body to a pack. Conditions: it has this body, and the pack is not gone."""
-        when = (*eq(body=record.body), Term(COPIED, Op.NE, parted_from(pack)))
-        return self._without(record.key, place_of(record.key, pack, number), when)
+        """The change by which an item gives its body to a pack. Conditions: it has this body, and the pack is not deleted."""
+        condition = (*eq(body=record.body), Term(COPIED, Op.NE, parted_from(pack)))
+        return self._without(record.key, place_of(record.key, pack, number), condition)
 
     def take_out_again(self, item: Item) -> Update:
         """The change by which an item whose body was brought back gives it up again. Condition: it is as read."""
@@ -162,7 +162,7 @@ class RestingStore:
         return self._without(key_of(item), place, eq(body=str(item["body"]), copied=place))
 
     def bring_back(self, record: PackedRecord, place: str) -> Update:
-        """The change by which an item has its body again, beside the pack. Condition: its body is at this place."""
+        """The change by which an item has its body again, while the pack still has it. Condition: its body is at this place."""
         return self._with(record, place, place)
 
     def bring_home(self, record: PackedRecord, pack: Key, number: int) -> Update:
@@ -176,11 +176,11 @@ class RestingStore:
         return Update(key_of(item), set={COPIED: parted_from(pack)}, when=(*PRESENT, as_read, Term(PACKED, Op.MISSING)))
 
     def _with(self, record: PackedRecord, place: str, copied: str) -> Update:
-        said: dict[str, Value] = {"body": record.body, ATTRIBUTE: record.version, COPIED: copied}
-        return Update(record.key, set=said, remove=(PACKED,), when=eq(pack=place))
+        attributes: dict[str, Value] = {"body": record.body, ATTRIBUTE: record.version, COPIED: copied}
+        return Update(record.key, set=attributes, remove=(PACKED,), when=eq(pack=place))
 
-    def _without(self, key: Key, place: str, when: Condition) -> Update:
-        return Update(key, set={"body": "", PACKED: place, ATTRIBUTE: FORMAT}, remove=(COPIED,), when=when)
+    def _without(self, key: Key, place: str, condition: Condition) -> Update:
+        return Update(key, set={"body": "", PACKED: place, ATTRIBUTE: FORMAT}, remove=(COPIED,), when=condition)
 
     # lists
 
@@ -189,12 +189,12 @@ class RestingStore:
         return list(islice(lists.entries(self._table, lists.tenant_list(self._table, noun), span, first=most), most))
 
     def walked(self, noun: str) -> WalkState:
-        """How far the walk through a list has come."""
+        """The progress of the walk through a list."""
         item = self._table.get(resting_keys.progress(self._tenant, noun))
         return WalkState(str(item["after"]), int(item["began"]), bool(item["ended"])) if item else WalkState()
 
     def passed(self, noun: str, state: WalkState) -> Put:
-        """The change that records how far the walk has come."""
+        """The change that records the progress of the walk."""
         key = resting_keys.progress(self._tenant, noun)
         return Put({"pk": key.pk, "sk": key.sk, "after": state.after, "began": state.began, "ended": state.ended})
 
@@ -205,7 +205,7 @@ def key_of(item: Item) -> Key:
 
 
 def parted_from(pack: Key) -> str:
-    """What an item says (`COPIED`) that must not be given to a pack again."""
+    """The value of `COPIED` of an item that must not be moved to a pack again."""
     return GONE_FROM + pack.sk.removeprefix(PACK)
 
 

@@ -53,12 +53,12 @@ class WindowIds:
         """
         found = {head.id: self._begun(head) for head in heads}
         stale = [head for head in heads if found[head.id].version != head.version]
-        grown = [head for head in stale if head.last_message != found[head.id].newest]
-        ends = [LogEnd(head.id, head.segments, found[head.id].newest) for head in grown]
-        read = self._conversations.logs.roles(ends) if ends else []
-        seen = {head.id: rows for head, rows in zip(grown, read, strict=True)}
+        with_new_rows = [head for head in stale if head.last_message != found[head.id].newest]
+        ends = [LogEnd(head.id, head.segments, found[head.id].newest) for head in with_new_rows]
+        roles = self._conversations.logs.roles(ends) if ends else []
+        new_rows = {head.id: rows for head, rows in zip(with_new_rows, roles, strict=True)}
         for head in stale:
-            found[head.id] = self._extended(head, found[head.id], seen.get(head.id, []))
+            found[head.id] = self._extended(head, found[head.id], new_rows.get(head.id, []))
         return {head_id: ids.ids for head_id, ids in found.items()}
 
     def _begun(self, head: Head) -> WindowIdList:
@@ -68,24 +68,24 @@ class WindowIds:
             return WindowIdList(-1, head.window, list(head.window.pinned), head.window.cut)
         return cached
 
-    def _extended(self, head: Head, begun: WindowIdList, seen: Sequence[tuple[str, str]]) -> WindowIdList:
+    def _extended(self, head: Head, start: WindowIdList, new_rows: Sequence[tuple[str, str]]) -> WindowIdList:
         """The list with the rows that were added since, up to the head's last row: later rows are newer than this head."""
-        rows = [(row_id, role) for row_id, role in seen if head.last_message is not None and row_id <= head.last_message]
-        newest = rows[-1][0] if rows else begun.newest
-        found = WindowIdList(head.version, head.window, begun.ids + self._said(head, rows), newest)
+        rows = [(row_id, role) for row_id, role in new_rows if head.last_message is not None and row_id <= head.last_message]
+        newest = rows[-1][0] if rows else start.newest
+        found = WindowIdList(head.version, head.window, start.ids + self._conversational_ids(head, rows), newest)
         # The rows of a transaction may become visible one by one: only a complete list is cached.
-        if newest == head.last_message and {row for row in head.newest if row > (begun.newest or "")} <= {row for row, _ in rows}:
+        if newest == head.last_message and {row for row in head.newest if row > (start.newest or "")} <= {row for row, _ in rows}:
             self._cache.keep(head.id, found)
         return found
 
-    def _said(self, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
+    def _conversational_ids(self, head: Head, rows: Sequence[tuple[str, str]]) -> list[str]:
         """The ids of the conversational rows among these that are not pinned. A system row with an otid is conversational."""
         pinned = set(head.window.pinned)
-        apart = [row_id for row_id, role in rows if role in _APART and row_id not in pinned]
-        said = (
-            {row.id for row in self._conversations.messages(head.id, apart) if row.role == "system" and row.otid}
-            if apart
+        unclear = [row_id for row_id, role in rows if role in _APART and row_id not in pinned]
+        conversational = (
+            {row.id for row in self._conversations.messages(head.id, unclear) if row.role == "system" and row.otid}
+            if unclear
             else set()
         )
-        left_out = pinned.union(row_id for row_id in apart if row_id not in said)
+        left_out = pinned.union(row_id for row_id in unclear if row_id not in conversational)
         return [row_id for row_id, _ in rows if row_id not in left_out]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from hibernaut.domain.events import OutboundEvent, events_of, wanted
+from hibernaut.domain.events import OutboundEvent, events_of, subscribed
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.events.facts import EVENT_TYPES, Fact
@@ -21,7 +21,7 @@ from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
 
 FRESH_SECONDS = 5.0
-"""Seconds for which the wanted types are remembered. A new webhook hears of what is accepted after them."""
+"""Seconds for which the wanted types are cached. A new webhook receives events of runs that are accepted after them."""
 MOST_REMEMBERED = 4096
 LEFT_MS = 90_000
 """Milliseconds after which the sweep takes up an outbox item that its first worker has not handled."""
@@ -57,24 +57,24 @@ class EventSignal:
 class EventOutbox:
     """The outbox of one tenant. `everything`: an event bus wants all types. Reads raise StoreUnavailable (`store.table.retries`)."""
 
-    def __init__(self, table: TenantTable, clock: Clock, known: TenantCache[WantedTypes], *, everything: bool) -> None:
+    def __init__(self, table: TenantTable, clock: Clock, cache: TenantCache[WantedTypes], *, everything: bool) -> None:
         self._table = table
         self._tenant = table.tenant
         self._clock = clock
-        self._known = known
+        self._known = cache
         self._everything = everything
 
     def reading(self) -> WantedReading:
         """A read of the wanted types, as part of a batch that the caller sends anyway."""
         if self._everything:
             return WantedReading(self, (), EVENT_TYPES)
-        known = self._known.get(_NAME)
-        if known is not None and self._clock.monotonic() - known.at < FRESH_SECONDS:
-            return WantedReading(self, (), known.types)
+        cached = self._known.get(_NAME)
+        if cached is not None and self._clock.monotonic() - cached.at < FRESH_SECONDS:
+            return WantedReading(self, (), cached.types)
         return WantedReading(self, (self.key,), None)
 
     def types(self) -> list[str] | None:
-        """The wanted types; None: there are none. Reads them unless they are remembered."""
+        """The wanted types; None: there are none. Reads them unless they are cached."""
         return self.reading().types()
 
     @property
@@ -87,7 +87,7 @@ class EventOutbox:
         return self.remember(self._table.get(self.key))
 
     def remember(self, item: Item | None) -> WantedTypes:
-        """The wanted types of an item that was read now, which are remembered."""
+        """The wanted types of an item that was just read. They are cached."""
         names = str(item["types"]) if item else ""
         found = WantedTypes(
             tuple(names.split(",")) if names else (), int(item["version"]) if item else 0, self._clock.monotonic()
@@ -96,7 +96,7 @@ class EventOutbox:
         return found
 
     def forget(self) -> None:
-        """Forget the wanted types, because this process has changed them."""
+        """Drop the wanted types from the cache, because this process has changed them."""
         self._known.forget(_NAME)
 
     def want(self, types: Sequence[str], before: WantedTypes) -> Put:
@@ -106,8 +106,8 @@ class EventOutbox:
         return Put(item, eq(version=before.version) if before.version else ABSENT)
 
     def put(self, facts: Sequence[Fact], types: Sequence[str] | None, token: str, now: datetime) -> list[Change]:
-        """The change that leaves the events of the wanted facts; empty if there are none. `token`: the token of the transaction's writer."""
-        events = events_of(wanted(facts, types), tenant=self._tenant, token=token, now=now)
+        """The change that stores the events of the wanted facts; empty if there are none. `token`: the token of the transaction's writer."""
+        events = events_of(subscribed(facts, types), tenant=self._tenant, token=token, now=now)
         if not events:
             return []
         key = event_keys.outbox(self._tenant, events[0].id)
@@ -138,7 +138,7 @@ class EventOutbox:
 
 
 class WantedReading:
-    """One read of the wanted types. The caller reads `keys` and passes what it found to `take`."""
+    """One read of the wanted types. The caller reads `keys` and passes the result to `take`."""
 
     def __init__(self, outbox: EventOutbox, wanted_at: Sequence[Key], types: Sequence[str] | None) -> None:
         self._outbox = outbox
@@ -151,7 +151,7 @@ class WantedReading:
             self._types = self._outbox.remember(found.get(self._outbox.key)).types
 
     def types(self) -> list[str] | None:
-        """The wanted types; None: there are none. Reads what `take` has not brought."""
+        """The wanted types; None: there are none. Reads them if `take` was not called."""
         if self._types is None:
             self._types = self._outbox.read().types
         return list(self._types) or None

@@ -23,7 +23,7 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 KEPT_DELIVERED = timedelta(days=7)
 KEPT_DEAD = timedelta(days=30)
-"""The time for which a delivery is kept after its newest try. A dead one can be replayed so long."""
+"""The time for which a delivery is retained after its newest try. A dead one can be replayed until then."""
 PAGE = 200
 """Deliveries of one read."""
 
@@ -52,12 +52,12 @@ class WebhookStore:
         return Put(self._codec.item(key, webhook, version=webhook.version, wt=token), ABSENT)
 
     def change(self, before: StoredWebhook, after: StoredWebhook, token: str, *, recovered: bool = False) -> Update:
-        """The change from `before` to `after`. Condition: the version is that of `before`. `recovered`: its failures are forgotten."""
+        """The change from `before` to `after`. Condition: the version is that of `before`. `recovered`: its failures are reset."""
         key = event_keys.webhook(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
         health: dict[str, Value] = {"failures": 0, "since": "", "failed": ""} if recovered else {}
-        return Update(key, set={**changed, **health}, when=eq(version=before.version), frees=freed(key, before))
+        return Update(key, set={**attributes, **health}, when=eq(version=before.version), frees=freed(key, before))
 
     def delete(self, webhook: StoredWebhook) -> Delete:
         """The change that deletes a webhook with its secrets. Condition: the version is that of `webhook`."""
@@ -66,9 +66,9 @@ class WebhookStore:
 
     def failed(self, webhook: StoredWebhook, now: datetime) -> Update:
         """The change that counts a failed try."""
-        since = {} if webhook.failing_since else {"since": wire_time(now)}
+        first_failure = {} if webhook.failing_since else {"since": wire_time(now)}
         key = event_keys.webhook(self._tenant, webhook.id)
-        return Update(key, add={"failures": 1}, set={"failed": wire_time(now), **since}, when=PRESENT)
+        return Update(key, add={"failures": 1}, set={"failed": wire_time(now), **first_failure}, when=PRESENT)
 
     def recovered(self, webhook: StoredWebhook) -> Update:
         """The change that forgets failed tries."""
@@ -106,7 +106,7 @@ class WebhookStore:
 
     def put(self, delivery: Delivery, now: datetime, *, prompt: bool = False) -> Put:
         """The change that writes a delivery. A pending one is in the index DUE, a dead one in the list of its webhook. `prompt`: it is to be tried at
-        once; the sweep tries it if nobody does.
+        once; the sweep tries it if no worker does.
         """
         key = event_keys.delivery(self._tenant, delivery.webhook_id, delivery.event_id)
         item: dict[str, Value] = {
@@ -133,9 +133,11 @@ class WebhookStore:
                 item |= {event_keys.PROMPT: True} if prompt else {}
         return Put(item)
 
-    def claim(self, place: Key, at: str, due: datetime) -> Update:
-        """The change that makes a delivery due at another time: a worker takes it, or postpones it. Condition: nobody has done so since."""
-        return Update(place, set=keys.due(keys.last_part(at), _ms(due)), remove=(event_keys.PROMPT,), when=eq(due_sk=at))
+    def claim(self, place: Key, due_place: str, due: datetime) -> Update:
+        """The change that makes a delivery due at another time: a worker takes it, or postpones it. Condition: no other worker has done so since."""
+        return Update(
+            place, set=keys.due(keys.last_part(due_place), _ms(due)), remove=(event_keys.PROMPT,), when=eq(due_sk=due_place)
+        )
 
     def drop(self, place: Key) -> Delete:
         """The change that removes a delivery whose webhook is deleted."""
@@ -147,8 +149,8 @@ class WebhookStore:
         before = f"{event_keys.EVENT}{after}" if after else None
         while True:
             items = self._table.query(pk, before=before, prefix=event_keys.EVENT, limit=PAGE, descending=True)
-            shown = (_delivery(item) for item in items if not expired(item, now))
-            yield from (each for each in shown if state in (None, each.state))
+            deliveries = (_delivery(item) for item in items if not expired(item, now))
+            yield from (each for each in deliveries if state in (None, each.state))
             if len(items) < PAGE:
                 return
             before = str(items[-1]["sk"])

@@ -2,7 +2,7 @@
 
 pk                 sk              what                                                  read by
 t#GROUP#group      GROUP           the group                                             retrieve, states of its manager, the end of a turn
-t#GROUP#group      TRIGGER#name    a sleep-time run that is due (index DUE)              who has ended the turn; the sweep
+t#GROUP#group      TRIGGER#name    a sleep-time run that is due (index DUE)              the worker that ended the turn; the sweep
 t#GROUP#group      IDLE            when its agent has been idle long enough (index DUE)  the sweep
 t#GROUPS           group           list row of a group                                   list, count
 t#AGENT#agent      GROUP#group     link from an agent to a group that it is in           groups of an agent, its deletion

@@ -60,9 +60,9 @@ class GroupStore:
         Condition: the version is that of `before`.
         """
         key = group_keys.group(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        changes: list[Change] = [Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))]
         if _listed(before) != _listed(after):
             changes.append(Update(group_keys.row(self._tenant, after.id), set=_listed(after)))
         old, new = _links(before), _links(after)

@@ -1,7 +1,7 @@
-"""What is due for sleep-time agents, in the table: triggers, and the ends of idle times.
+"""The due work of sleep-time agents, in the table: triggers, and the ends of idle times.
 
-A trigger stands until the runs of all its agents are accepted: the transaction that accepts a run takes the agent out of the trigger, or removes
-it. So a trigger starts each run once, whoever starts it, and what a crash leaves is found in the index DUE.
+A trigger exists until the runs of all its agents are accepted: the transaction that accepts a run takes the agent out of the trigger, or removes
+it. So a trigger starts each run once, whichever worker starts it, and after a crash the sweep finds the trigger in the index DUE.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SleeptimeTriggerStore:
         if item is None:
             return None
         trigger = self._codec.record(SleeptimeTrigger, item)
-        left = str(item["left"]).split()
-        return trigger.model_copy(update={"runs": {agent_id: trigger.runs[agent_id] for agent_id in left}})
+        agent_ids = str(item["left"]).split()
+        return trigger.model_copy(update={"runs": {agent_id: trigger.runs[agent_id] for agent_id in agent_ids}})
 
     def put(self, trigger: SleeptimeTrigger, now: datetime) -> Put:
         """The change that writes a trigger. Condition: its name is free."""
@@ -48,22 +48,22 @@ class SleeptimeTriggerStore:
         return Put(self._codec.item(key, trigger, left=_left(trigger.runs), part=trigger.part, **due), ABSENT)
 
     def accepted(
-        self, trigger: SleeptimeTrigger, agent_id: str, rest: Mapping[str, HeardConversation], runs: Mapping[str, str]
+        self, trigger: SleeptimeTrigger, agent_id: str, remaining: Mapping[str, HeardConversation], runs: Mapping[str, str]
     ) -> Change:
         """The change of a trigger in the transaction that accepts the run of one of its agents. Condition: no run was accepted since it was read.
 
-        `rest`: what does not fit into the message; the last agent's acceptance begins the next part with it, in which the agents have `runs`.
+        `remaining`: the parts of the conversations that do not fit into the message; the last agent's acceptance begins the next part with it, in which the agents have `runs`.
         """
         key = group_keys.trigger(self._tenant, trigger.group_id, trigger.name)
-        when = eq(left=_left(trigger.runs), part=trigger.part)
-        left = {each: run_id for each, run_id in trigger.runs.items() if each != agent_id}
-        if left:
-            return Update(key, set={"left": _left(left)}, when=when)
-        if not rest:
-            return Delete(key, when, freed(key, trigger))
-        following = trigger.model_copy(update={"spans": dict(rest), "runs": dict(runs), "part": trigger.part + 1})
+        condition = eq(left=_left(trigger.runs), part=trigger.part)
+        remaining_runs = {each: run_id for each, run_id in trigger.runs.items() if each != agent_id}
+        if remaining_runs:
+            return Update(key, set={"left": _left(remaining_runs)}, when=condition)
+        if not remaining:
+            return Delete(key, condition, freed(key, trigger))
+        following = trigger.model_copy(update={"spans": dict(remaining), "runs": dict(runs), "part": trigger.part + 1})
         body = self._codec.body(key, following)
-        return Update(key, set={**body, "left": _left(runs), "part": following.part}, when=when, frees=freed(key, trigger))
+        return Update(key, set={**body, "left": _left(runs), "part": following.part}, when=condition, frees=freed(key, trigger))
 
     def drop(self, trigger: SleeptimeTrigger) -> Delete:
         """The change that removes a trigger. Condition: no run was accepted since it was read."""

@@ -1,7 +1,7 @@
-"""Erasures of persons in the table: the record, which stands in the index DUE while there is work, the lines of its receipt, and the marks of the
+"""Erasures of persons in the table: the record, which is in the index DUE while there is work, the lines of its receipt, and the marks of the
 senders whose messages are refused meanwhile.
 
-A line is written once, before the record that it tells of is erased: a worker that begins again finds the counts of the first one.
+A line is written once, before the erasure of its record: a worker that begins again finds the counts of the first one.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class ErasureStore:
     def change(self, before: StoredErasure, after: StoredErasure, due_ms: int | None, token: str) -> Update:
         """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: there is no more work."""
         key = erasure_keys.erasure(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
         if due_ms is not None:
-            changed |= keys.due(after.id, due_ms)
-        left = ("due_pk", "due_sk") if due_ms is None else ()
-        return Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))
+            attributes |= keys.due(after.id, due_ms)
+        cleared = ("due_pk", "due_sk") if due_ms is None else ()
+        return Update(key, set=attributes, remove=cleared, when=eq(version=before.version), frees=freed(key, before))
 
     def admit(self, erasure: StoredErasure) -> list[Delete]:
         """The changes that let the senders of an erasure speak again."""
@@ -85,17 +85,17 @@ class ErasureStore:
     def begin_line(self, erasure_id: str, line: ErasureLine) -> list[Change]:
         """The changes that write a line, and the tombstone of its history if it has one. Condition: the receipt has no such line."""
         key = self._line(erasure_id, line)
-        written: list[Change] = [Put(self._codec.item(key, line, done=line.done), ABSENT)]
+        changes: list[Change] = [Put(self._codec.item(key, line, done=line.done), ABSENT)]
         if line.extent == "whole" and line.hash is not None:
-            written.append(self._tombstone(erasure_id, line))
-        return written
+            changes.append(self._tombstone(erasure_id, line))
+        return changes
 
     def put_line(self, erasure_id: str, line: ErasureLine) -> list[Change]:
         """The changes that replace a line."""
-        written: list[Change] = [Put(self._codec.item(self._line(erasure_id, line), line, done=line.done))]
+        changes: list[Change] = [Put(self._codec.item(self._line(erasure_id, line), line, done=line.done))]
         if line.extent == "whole" and line.hash is not None:
-            written.append(self._tombstone(erasure_id, line))
-        return written
+            changes.append(self._tombstone(erasure_id, line))
+        return changes
 
     def _tombstone(self, erasure_id: str, line: ErasureLine) -> Put:
         key = version_keys.erased(self._tenant, line.id)
@@ -120,8 +120,8 @@ class ErasureStore:
 
     def steps_of(self, run_ids: Sequence[str]) -> list[tuple[str, str]]:
         """The steps of these runs: the id of the run, and of the step."""
-        asked = [Query(keys.run(self._tenant, run_id).pk, prefix="STEP#", names=("sk",)) for run_id in run_ids]
-        found = self._table.query_many(asked)
+        queries = [Query(keys.run(self._tenant, run_id).pk, prefix="STEP#", names=("sk",)) for run_id in run_ids]
+        found = self._table.query_many(queries)
         return [(run_id, keys.last_part(str(row["sk"]))) for run_id, rows in zip(run_ids, found, strict=True) for row in rows]
 
     def run_ids(self, agent_id: str, after: str = "", limit: int = PAGE) -> list[str]:
@@ -131,7 +131,7 @@ class ErasureStore:
         return [keys.last_part(str(row["sk"])) for row in rows]
 
     def agent_after(self, agent_id: str) -> tuple[str, list[str]] | None:
-        """The next agent of the tenant ("": the first one) with its identities; behind the agents the groups, whose logs stand under agents of their
+        """The next agent of the tenant ("": the first one) with its identities; behind the agents the groups, whose logs lie under agents of their
         ids. None: there is none.
         """
         rows: list[Item] = []
@@ -153,14 +153,14 @@ class ErasureStore:
 
     def empty(self, partition: str, prefix: str = "") -> int:
         """Delete all items of a partition whose sort keys have this prefix, with their blobs. Returns their number. Raises: OSError."""
-        gone = 0
+        count = 0
         while page := self._table.query(partition, prefix=prefix, limit=MAX_CHANGES, names=("blob",)):
             self._table.write(*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in page))
             for item in page:
                 if blob := str(item.get("blob", "")):
                     self._blobs.delete(blob)
-            gone += len(page)
-        return gone
+            count += len(page)
+        return count
 
 
 def place_of(line: ErasureLine) -> str:

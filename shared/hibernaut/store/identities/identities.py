@@ -54,8 +54,8 @@ class IdentityStore:
     def with_keys(self, identifier_keys: Sequence[str]) -> list[str]:
         """The ids of the identities that have one of these keys, in any project."""
         pk = identity_keys.identity_key(self._tenant, "", None).pk
-        asked = [Query(pk, prefix=identity_keys.identity_keys(one)) for one in dict.fromkeys(identifier_keys)]
-        return [str(item["identity"]) for items in self._table.query_many(asked) for item in items]
+        queries = [Query(pk, prefix=identity_keys.identity_keys(one)) for one in dict.fromkeys(identifier_keys)]
+        return [str(item["identity"]) for items in self._table.query_many(queries) for item in items]
 
     def create(self, identity: StoredIdentity, token: str) -> list[Change]:
         """The changes that create an identity. The condition of the last one is that its key is free."""
@@ -71,9 +71,9 @@ class IdentityStore:
         that the key is free.
         """
         key = identity_keys.identity(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        changes: list[Change] = [Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         if row:

@@ -1,1 +1,1 @@
-"""MCP servers, and what is stored of their authorizations."""
+"""MCP servers, and their stored authorizations."""

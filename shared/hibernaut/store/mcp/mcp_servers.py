@@ -56,9 +56,9 @@ class McpServerStore:
     def change(self, before: StoredMcpServer, after: StoredMcpServer, token: str) -> list[Change]:
         """The changes from `before` to `after`. Conditions: the version is that of `before`, and a new name is free."""
         key = mcp_server(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))]
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        changes: list[Change] = [Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))]
         if after.server_name != before.server_name:
             changes += [self._take_name(after), self._free_name(before)]
         return changes

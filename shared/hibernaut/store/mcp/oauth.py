@@ -1,4 +1,4 @@
-"""Authorizations of MCP servers in the table: what users have been asked for, and what they have granted.
+"""Authorizations of MCP servers in the table: the pending requests to users, and the grants.
 
 This module has reads and single changes. It must not know how secrets are encrypted.
 """
@@ -14,7 +14,7 @@ from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
 KEPT = timedelta(hours=1)
-"""The time for which a flow can be read after its end, by those who wait for it."""
+"""The time for which a flow can be read after its end, by waiting clients."""
 
 
 class OAuthStore:
@@ -39,9 +39,9 @@ class OAuthStore:
     def move(self, before: StoredOAuthFlow, after: StoredOAuthFlow, token: str) -> Update:
         """The change of a flow. Condition: its version is that of `before`."""
         key = oauth_flow(self._tenant, before.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        return Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        return Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))
 
     def grant(self, digest: str) -> StoredOAuthGrant | None:
         """The grant for the address with this digest, or None."""
@@ -56,9 +56,9 @@ class OAuthStore:
         key = oauth_grant(self._tenant, after.id)
         if before is None:
             return Put(self._codec.item(key, after, version=after.version, wt=token), ABSENT), after
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        return Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before)), stored
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        return Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before)), record
 
     def forget(self, grant: StoredOAuthGrant) -> Delete:
         """The change that deletes a grant with its tokens. Condition: its version."""

@@ -2,7 +2,7 @@
 
 pk              sk             what                                                             read by
 t#OAUTHGRANTS   address digest the tokens for the servers at one address                        each session with such a server
-t#OAUTHFLOWS    state digest   an authorization that a user has been asked for (ttl)            the callback; who waits for it
+t#OAUTHFLOWS    state digest   a pending authorization of a user (ttl)                         the callback; waiting clients
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ class ArchiveStore:
     def change(self, before: StoredArchive, after: StoredArchive, token: str) -> list[Change]:
         """The changes from `before` to `after`. Conditions: the version is that of `before`, and the archive is open."""
         key, row = keys.archive(self._tenant, after.id), keys.archive_row(self._tenant, after.id)
-        changed = {**self._codec.body(key, after), "version": before.version + 1, "wt": token}
+        attributes = {**self._codec.body(key, after), "version": before.version + 1, "wt": token}
         return [
-            Update(key, set=changed, when=eq(version=before.version, state=OPEN), frees=freed(key, before)),
+            Update(key, set=attributes, when=eq(version=before.version, state=OPEN), frees=freed(key, before)),
             Update(row, set={"name": after.name}),
         ]
 
@@ -95,29 +95,31 @@ class ArchiveStore:
         touch = self._touch(archive_id, len(passages), token)
         return [touch, *self._passages.add(archive_id, passages, by), *self._tagged(archive_id, tags_of(passages), 1)]
 
-    def restore(self, archive_id: str, passage: Passage, edit: Edit, ended: StoredVersion, token: str) -> list[Change]:
+    def restore(self, archive_id: str, passage: Passage, edit: Edit, deletion: StoredVersion, token: str) -> list[Change]:
         """The changes that bring a deleted passage back to an open archive. Condition: it is not there."""
         touch, tags = self._touch(archive_id, 1, token), self._tagged(archive_id, tags_of([passage]), 1)
-        return [touch, *self._passages.restore(archive_id, passage, edit, ended), *tags]
+        return [touch, *self._passages.restore(archive_id, passage, edit, deletion), *tags]
 
     def take(self, archive_id: str, item: Item, at: datetime, token: str, by: Author = SERVER) -> list[Change]:
         """The changes that remove a passage from an open archive, with its last version. `item`: the passage's item. Condition: the passage exists."""
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
-        touch, ended = self._touch(archive_id, -1, token), self._passages.ended(archive_id, item, by, at, token)
-        return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1), ended]
+        touch, last_version = self._touch(archive_id, -1, token), self._passages.ended(archive_id, item, by, at, token)
+        return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1), last_version]
 
     def erase(self, archive_id: str, passage_id: str, tags: Sequence[str], token: str) -> list[Change]:
         """The changes that remove a passage from an open archive, and write no version. Condition: the passage exists."""
-        removed = self._passages.remove(archive_id, [passage_id])
-        return [self._touch(archive_id, -1, token), *removed, *self._tagged(archive_id, Counter(tags), -1)]
+        removal = self._passages.remove(archive_id, [passage_id])
+        return [self._touch(archive_id, -1, token), *removal, *self._tagged(archive_id, Counter(tags), -1)]
 
     def _touch(self, archive_id: str, more: int, token: str) -> Update:
         """The change of stamp and count. A repeated write fails its condition on the stamp."""
         fresh = (Term("state", Op.EQ, OPEN), Term("stamp", Op.NE, token))
         return Update(keys.archive(self._tenant, archive_id), set={"stamp": token, "wt": token}, add={"count": more}, when=fresh)
 
-    def _tagged(self, archive_id: str, tags: Counter[str], by: int) -> list[Change]:
-        return [Update(keys.archive_tag(self._tenant, archive_id, tag), add={"count": by * times}) for tag, times in tags.items()]
+    def _tagged(self, archive_id: str, tags: Counter[str], step: int) -> list[Change]:
+        return [
+            Update(keys.archive_tag(self._tenant, archive_id, tag), add={"count": step * times}) for tag, times in tags.items()
+        ]
 
     # deleting
 
@@ -128,8 +130,8 @@ class ArchiveStore:
         key, ttl = keys.archive(self._tenant, archive.id), int((at + REMEMBERED).timestamp())
         bare = archive.model_copy(update={"name": "", "description": None, "metadata": None})
         body = self._codec.body(key, bare)
-        closed = Update(key, set={"state": CLOSED, "ttl": ttl, **body}, when=eq(state=OPEN), frees=freed(key, archive))
-        return [closed, Delete(keys.archive_row(self._tenant, archive.id))]
+        update = Update(key, set={"state": CLOSED, "ttl": ttl, **body}, when=eq(state=OPEN), frees=freed(key, archive))
+        return [update, Delete(keys.archive_row(self._tenant, archive.id))]
 
     def left(self, archive_id: str) -> bool:
         """Whether a closed archive still has links, tags or passages."""
@@ -196,13 +198,13 @@ class ArchiveStore:
         found = self._open(ids) if ids else {}
         return " ".join(f"{archive_id}:{found[archive_id]['stamp']}" for archive_id in ids if archive_id in found)
 
-    def counted(self, agent_id: str) -> ArchiveTotals:
+    def totals(self, agent_id: str) -> ArchiveTotals:
         """The number of passages in all open archives of the agent, and all their tags."""
         ids = self.of_agent(agent_id)
         found = self._open(ids) if ids else {}
-        asked = [Query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#") for archive_id in found]
-        used = [row for rows in self._table.query_many(asked) for row in rows if int(row["count"]) > 0]
-        tags = {str(row["sk"]).removeprefix("TAG#") for row in used}
+        queries = [Query(keys.archive_tag(self._tenant, archive_id, "").pk, prefix="TAG#") for archive_id in found]
+        used_rows = [row for rows in self._table.query_many(queries) for row in rows if int(row["count"]) > 0]
+        tags = {str(row["sk"]).removeprefix("TAG#") for row in used_rows}
         return ArchiveTotals(sum(int(item["count"]) for item in found.values()), tuple(sorted(tags)))
 
     def insert(self, agent: StoredAgent, passages: Sequence[Passage], token: str, by: Author = SERVER) -> list[Change]:
@@ -224,10 +226,10 @@ class ArchiveStore:
         """A new archive for an agent. Its id has the agent's uuid, or the uuid of the first passage if the agent's is taken by an
         earlier archive, which was detached or deleted.
         """
-        own = default_archive_id(agent.id)
-        taken = self._table.get(keys.archive(self._tenant, own)) is not None
+        own_id = default_archive_id(agent.id)
+        is_taken = self._table.get(keys.archive(self._tenant, own_id)) is not None
         return StoredArchive(
-            id=f"archive-{first.id[-36:]}" if taken else own,
+            id=f"archive-{first.id[-36:]}" if is_taken else own_id,
             name=f"{agent.name}'s Archive",
             embedding_config=agent.embedding_config,
             created_at=first.updated_at or first.created_at,

@@ -61,7 +61,7 @@ class BlockStore:
         return block
 
     def create(self, block: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that create a block, its list row and its first version; the block is told its chain. Condition: the id is free."""
+        """The changes that create a block, its list row and its first version; the chain is set on the block. Condition: the id is free."""
         key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
         version, chain = self._versions.put(self.history(block.id), None, content_of(block), edit)
         block.chained(chain)
@@ -72,16 +72,16 @@ class BlockStore:
         ]
 
     def change(self, before: StoredBlock, after: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; `after` is told its chain.
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the chain is set on `after`.
 
         Condition: the version is that of `before`.
         """
         key = keys.block(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(stored), edit)
+        record = after.model_copy(update={"version": before.version + 1})
+        version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(record), edit)
         after.chained(chain)
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token, CHAIN: chain}
-        changes: list[Change] = [Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before)), version]
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token, CHAIN: chain}
+        changes: list[Change] = [Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before)), version]
         old = _listed(before)
         row = {name: value for name, value in _listed(after).items() if old[name] != value}
         return [*changes, Update(keys.block_row(self._tenant, after.id), set=row)] if row else changes

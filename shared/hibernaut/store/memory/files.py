@@ -79,8 +79,8 @@ class FileStore:
 
     def get(self, file_id: str) -> StoredFile | None:
         """The file, or None."""
-        taken = self.taken(file_id)
-        return _as_seen(taken.file) if taken else None
+        leased = self.taken(file_id)
+        return _as_seen(leased.file) if leased else None
 
     def taken(self, file_id: str) -> LeasedFile | None:
         """The file with its lease, or None."""
@@ -118,8 +118,8 @@ class FileStore:
 
     def page(self, folder_id: str, request: Page) -> list[FileRow]:
         """A page of the files of a folder, by creation time. Raises: NotFound for a cursor."""
-        listed = RowList(self._table, keys.folder(self._tenant, folder_id).pk, "FILE#", mark="name")
-        return [_row(folder_id, item) for item in listed.page(request)]
+        row_list = RowList(self._table, keys.folder(self._tenant, folder_id).pk, "FILE#", mark="name")
+        return [_row(folder_id, item) for item in row_list.page(request)]
 
     def rows_of(self, folder_ids: Sequence[str], file_id: str) -> list[FileRow]:
         """The row of a file in those of the folders that have it."""
@@ -153,15 +153,19 @@ class FileStore:
 
     def _change(self, after: LeasedFile, token: str) -> Update:
         key = keys.file(self._tenant, after.file.id)
-        ended = after.file.status in ENDED
-        changed: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
-        changed |= {"lease": after.lease, "wt": after.token}
-        changed |= {"embedded": after.file.embedded} if ended else keys.due(after.file.id, after.lease)
+        has_ended = after.file.status in ENDED
+        attributes: dict[str, Value] = {**self._codec.body(key, after.file), "take": after.token, "holder": after.holder}
+        attributes |= {"lease": after.lease, "wt": after.token}
+        attributes |= {"embedded": after.file.embedded} if has_ended else keys.due(after.file.id, after.lease)
         return Update(
-            key, set=changed, remove=("due_pk", "due_sk") if ended else (), when=eq(take=token), frees=freed(key, after.file)
+            key,
+            set=attributes,
+            remove=("due_pk", "due_sk") if has_ended else (),
+            when=eq(take=token),
+            frees=freed(key, after.file),
         )
 
-    def counted(self, file_id: str, number: int) -> Update:
+    def count_embedded(self, file_id: str, number: int) -> Update:
         """The change that counts embedded pieces, in the transaction that removes their pointer. Condition: the file exists."""
         return Update(keys.file(self._tenant, file_id), add={"embedded": number}, when=PRESENT)
 
@@ -177,10 +181,10 @@ class FileStore:
                 return
             if not force and before.file.embedded < (before.file.total or 0):
                 return
-            done = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
+            completed = before.file.model_copy(update={"status": FileStatus.COMPLETED, "embedded": before.file.total or 0})
             token = f"{before.token}.done"
             try:
-                self._writer.write(*self.work(LeasedFile(done, token, "", 0), before.token), token=token)
+                self._writer.write(*self.work(LeasedFile(completed, token, "", 0), before.token), token=token)
                 return
             except ConditionFailed:
                 continue
@@ -215,10 +219,10 @@ class FileStore:
         """
         most = MAX_CHANGES - 1
         while page := self._table.query(keys.file(self._tenant, file.id).pk, prefix="PASSAGE#", limit=most, names=("sk", "blob")):
-            gone = [Key(str(item["pk"]), str(item["sk"])) for item in page]
-            ids = [keys.last_part(key.sk) for key in gone]
+            piece_keys = [Key(str(item["pk"]), str(item["sk"])) for item in page]
+            ids = [keys.last_part(key.sk) for key in piece_keys]
             yield [
-                *(Delete(key) for key in gone),
+                *(Delete(key) for key in piece_keys),
                 *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id, gone=True),
             ]
             for item in page:
@@ -246,14 +250,14 @@ class FileStore:
 
     def desks(self, agent_ids: Sequence[str]) -> dict[str, Desk]:
         """The desks of these agents, by agent id. An agent without a desk is left out."""
-        wanted = {keys.desk(self._tenant, agent_id): agent_id for agent_id in agent_ids}
-        return {wanted[key]: self._desk(item) for key, item in self._table.get_many(list(wanted)).items()}
+        owners = {keys.desk(self._tenant, agent_id): agent_id for agent_id in agent_ids}
+        return {owners[key]: self._desk(item) for key, item in self._table.get_many(list(owners)).items()}
 
     def put_desk(self, agent_id: str, before: Desk, after: Desk, token: str) -> Put:
         """The change of a desk. Condition: the version is that of `before`."""
-        stored = after.model_copy(update={"version": before.version + 1})
+        record = after.model_copy(update={"version": before.version + 1})
         key = keys.desk(self._tenant, agent_id)
-        item = self._codec.item(key, stored, version=stored.version, wt=token)
+        item = self._codec.item(key, record, version=record.version, wt=token)
         return Put(item, eq(version=before.version) if before.version else ABSENT, freed(key, before))
 
     def put_bytes(self, file_id: str, data: bytes) -> None:

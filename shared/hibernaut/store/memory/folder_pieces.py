@@ -53,20 +53,20 @@ class FolderPieces:
         self._table = table
         self._tenant = table.tenant
 
-    def page(self, folder_id: str, asked: Page) -> list[PiecePlace]:
+    def page(self, folder_id: str, request: Page) -> list[PiecePlace]:
         """A page of the pieces, ordered by id, as `domain.wire.listing.page`. Raises: NotFound for a cursor, unless it is to be ignored."""
-        given = [cursor for cursor in (asked.after, asked.before) if cursor is not None]
-        known = {cursor for cursor in given if self._has(folder_id, cursor)}
-        if asked.lost == "refused":
-            for cursor in given:
-                if cursor not in known:
+        cursors = [cursor for cursor in (request.after, request.before) if cursor is not None]
+        existing = {cursor for cursor in cursors if self._has(folder_id, cursor)}
+        if request.lost == "refused":
+            for cursor in cursors:
+                if cursor not in existing:
                     raise no_entry(cursor)
-        after, before = (cursor if cursor in known else None for cursor in (asked.after, asked.before))
+        after, before = (cursor if cursor in existing else None for cursor in (request.after, request.before))
         # A page before a cursor holds the pieces next to it, so it is read from there.
-        backwards = before is not None and after is None and asked.limit is not None
-        span = IdRange(before, after) if asked.descending else IdRange(after, before)
-        pieces = self._walk(folder_id, span, asked.limit, descending=asked.descending is not backwards)
-        found = list(islice(pieces, asked.limit))
+        backwards = before is not None and after is None and request.limit is not None
+        span = IdRange(before, after) if request.descending else IdRange(after, before)
+        pieces = self._walk(folder_id, span, request.limit, descending=request.descending is not backwards)
+        found = list(islice(pieces, request.limit))
         return found[::-1] if backwards else found
 
     def _has(self, folder_id: str, piece: str) -> bool:
@@ -83,28 +83,28 @@ class FolderPieces:
     def _walk(self, folder_id: str, span: IdRange, limit: int | None, *, descending: bool) -> Iterator[PiecePlace]:
         """The pieces between two ids, read lazily."""
         files = self._files(folder_id, span, descending=descending)
-        opened: list[tuple[PiecePlace, Iterator[PiecePlace]]] = []
+        open_walks: list[tuple[PiecePlace, Iterator[PiecePlace]]] = []
         choose, size = (max if descending else min), FIRST_FILES
         following = next(files, None)
-        while opened or following:
-            nearest = choose(opened, key=lambda one: one[0].id) if opened else None
+        while open_walks or following:
+            nearest = choose(open_walks, key=lambda one: one[0].id) if open_walks else None
             if nearest is None or (following and not following.is_behind(nearest[0].id, descending=descending)):
-                some = [*([following] if following else ()), *islice(files, size - 1)]
-                walks = self._open([file.id for file in some], span, limit, descending)
-                opened += [(first, rest) for rest in walks if (first := next(rest, None))]
+                batch = [*([following] if following else ()), *islice(files, size - 1)]
+                walks = self._open([file.id for file in batch], span, limit, descending)
+                open_walks += [(first, walk) for walk in walks if (first := next(walk, None))]
                 following, size = next(files, None), min(2 * size, MOST_FILES)
                 continue
-            opened.remove(nearest)
+            open_walks.remove(nearest)
             yield nearest[0]
             if further := next(nearest[1], None):
-                opened.append((further, nearest[1]))
+                open_walks.append((further, nearest[1]))
 
     def _files(self, folder_id: str, span: IdRange, *, descending: bool) -> Iterator[_File]:
         """The files that may have pieces between two ids: by the least id of their pieces, or by the greatest if `descending`."""
         rows = RowList(self._table, keys.folder(self._tenant, folder_id).pk, "FILE#", mark="name")
         edge = span.before if descending else span.after
         start = bounds_of_files(edge)[1 if descending else 0] if edge else None
-        held: list[_File] = []
+        delayed: list[_File] = []
         for file in map(_file, rows.walk(start, descending=descending, first=MOST_FILES)):
             last = bounds_of_pieces(file.id)[1]
             if (
@@ -113,21 +113,21 @@ class FolderPieces:
                 else (span.before is not None and file.least >= span.before)
             ):
                 break
-            while held and held[-1].greatest > last:  # neither this file nor those behind it have such a piece
-                yield held.pop()
+            while delayed and delayed[-1].greatest > last:  # neither this file nor those behind it have such a piece
+                yield delayed.pop()
             if not file.readable or (span.after is not None and file.greatest <= span.after):
                 continue
             if descending:
-                insort(held, file, key=lambda one: one.greatest)
+                insort(delayed, file, key=lambda one: one.greatest)
             else:
                 yield file
-        yield from reversed(held)
+        yield from reversed(delayed)
 
     def _open(self, file_ids: list[str], span: IdRange, limit: int | None, descending: bool) -> list[Iterator[PiecePlace]]:
         """The pieces of each file between two ids. The first ones of all files are read together."""
         size = MOST_AT_ONCE if limit is None else min(max(limit, 1), MOST_AT_ONCE)
         after, before = (None if edge is None else f"PASSAGE#{edge}" for edge in span)
-        asked = [
+        queries = [
             Query(
                 keys.file(self._tenant, file_id).pk,
                 prefix="PASSAGE#",
@@ -139,8 +139,8 @@ class FolderPieces:
             )
             for file_id in file_ids
         ]
-        found = self._table.query_many(asked)
-        walks = [lists.continued(self._table, one, items, "sk") for one, items in zip(asked, found, strict=True)]
+        found = self._table.query_many(queries)
+        walks = [lists.continued(self._table, one, items, "sk") for one, items in zip(queries, found, strict=True)]
         return [_places(file_id, items) for file_id, items in zip(file_ids, walks, strict=True)]
 
 

@@ -42,7 +42,7 @@ OPEN = "open"
 
 @immutable
 class PastPassage:
-    """A passage that was deleted: the version that made it (None: older data), the one that deleted it, and what it said."""
+    """A passage that was deleted: its first version (None: older data), the version of its deletion, and its content."""
 
     made: StoredVersion | None
     ended: StoredVersion
@@ -77,9 +77,9 @@ class PassageStore:
         the same transaction adds.
         """
         row = keys.archive_row(self._tenant, archive.id)
-        opened: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
+        attributes: dict[str, Value] = {"state": OPEN, "stamp": archive.id, "version": 1, "count": count, "wt": token}
         return [
-            Put(self._codec.item(keys.archive(self._tenant, archive.id), archive, **opened), ABSENT),
+            Put(self._codec.item(keys.archive(self._tenant, archive.id), archive, **attributes), ABSENT),
             Put({"pk": row.pk, "sk": row.sk, "name": archive.name, "created_at": wire_time(archive.created_at)}),
         ]
 
@@ -95,8 +95,8 @@ class PassageStore:
 
     def piece_ids(self, file_ids: Sequence[str]) -> list[list[str]]:
         """The ids of all pieces of each file, in the order of its text."""
-        asked = [Query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",)) for file_id in file_ids]
-        return [[keys.last_part(str(row["sk"])) for row in rows] for rows in self._table.query_many(asked)]
+        queries = [Query(keys.file(self._tenant, file_id).pk, prefix="PASSAGE#", names=("sk",)) for file_id in file_ids]
+        return [[keys.last_part(str(row["sk"])) for row in rows] for rows in self._table.query_many(queries)]
 
     def first_pieces(self, file_ids: Sequence[str], limit: int) -> Iterator[list[Passage]]:
         """The first pieces of each file, at most `limit`, in the order of its text. Several files are read together."""
@@ -109,11 +109,11 @@ class PassageStore:
     def _first_of(self, partitions: Sequence[str], limit: int, *, descending: bool) -> Iterator[list[Passage]]:
         size = min(limit, MOST_AT_ONCE)
         for start in range(0, len(partitions), TOGETHER):
-            some = partitions[start : start + TOGETHER]
-            asked = [Query(pk, prefix="PASSAGE#", limit=size, descending=descending) for pk in some]
-            for one, items in zip(asked, self._table.query_many(asked), strict=True):
-                whole = islice(lists.continued(self._table, one, items, "sk"), limit)
-                yield [*readable(self._passage, whole)]
+            batch = partitions[start : start + TOGETHER]
+            queries = [Query(pk, prefix="PASSAGE#", limit=size, descending=descending) for pk in batch]
+            for one, items in zip(queries, self._table.query_many(queries), strict=True):
+                items_of_one = islice(lists.continued(self._table, one, items, "sk"), limit)
+                yield [*readable(self._passage, items_of_one)]
 
     def archive_records(self, archive_ids: Sequence[str]) -> dict[str, Archive]:
         """The archives that exist among these, by id, including archives in deletion."""
@@ -153,41 +153,45 @@ class PassageStore:
 
     def used(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
         """The ids among these that the archive has, or had: the version that ended a passage for the first time is its second."""
-        ended = {self.history(archive_id, one).key(2): one for one in passage_ids}
-        found = self._table.get_many([*(keys.passage(self._tenant, archive_id, one) for one in passage_ids), *ended])
-        return {ended.get(key) or keys.last_part(key.sk) for key in found}
+        ended_keys = {self.history(archive_id, one).key(2): one for one in passage_ids}
+        found = self._table.get_many([*(keys.passage(self._tenant, archive_id, one) for one in passage_ids), *ended_keys])
+        return {ended_keys.get(key) or keys.last_part(key.sk) for key in found}
 
-    def _existing(self, wanted: list[Key]) -> set[str]:
-        return {keys.last_part(key.sk) for key in self._table.get_many(wanted)}
+    def _existing(self, passage_keys: list[Key]) -> set[str]:
+        return {keys.last_part(key.sk) for key in self._table.get_many(passage_keys)}
 
-    def _read(self, wanted: list[Key]) -> list[Passage]:
-        found = self._table.get_many(wanted)
-        return [*readable(self._passage, (found[key] for key in wanted if key in found))]
+    def _read(self, passage_keys: list[Key]) -> list[Passage]:
+        found = self._table.get_many(passage_keys)
+        return [*readable(self._passage, (found[key] for key in passage_keys if key in found))]
 
     def add(self, archive_id: str, passages: Sequence[Passage], by: Author = SERVER) -> list[Change]:
         """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition: the ids are free."""
         ids = [passage.id for passage in passages]
         edits = [Edit(by, at=one.updated_at or one.created_at) for one in passages]
-        added = [self._added(archive_id, *each, None) for each in zip(passages, edits, strict=True)]
-        return [*added, *self._unindexed.pointer(archive_id, "passage", ids)]
+        puts = [self._added(archive_id, *each, None) for each in zip(passages, edits, strict=True)]
+        return [*puts, *self._unindexed.pointer(archive_id, "passage", ids)]
 
-    def restore(self, archive_id: str, passage: Passage, edit: Edit, ended: StoredVersion) -> list[Change]:
-        """The changes that bring a deleted passage back. `ended`: the version that deleted it. Condition: it is not there."""
-        before = RecordState(ended.version, chain_of(ended, 0), None)
-        added = self._added(archive_id, passage, edit, before)
-        return [added, *self._unindexed.pointer(archive_id, "passage", [passage.id])]
+    def restore(self, archive_id: str, passage: Passage, edit: Edit, deletion: StoredVersion) -> list[Change]:
+        """The changes that bring a deleted passage back. `deletion`: the version that deleted it. Condition: it is not there."""
+        before = RecordState(deletion.version, chain_of(deletion, 0), None)
+        put = self._added(archive_id, passage, edit, before)
+        return [put, *self._unindexed.pointer(archive_id, "passage", [passage.id])]
 
     def _added(self, archive_id: str, passage: Passage, edit: Edit, before: RecordState | None) -> Put:
         """A passage never changes, so its item holds its version too: an insert of many passages writes no item more."""
         place = self.history(archive_id, passage.id)
-        made = json_of(self._versions.following(place, before, content_of(passage), edit))
+        version_json = json_of(self._versions.following(place, before, content_of(passage), edit))
         key = keys.passage(self._tenant, archive_id, passage.id)
-        return Put(self._codec.item(key, passage, tags=json.dumps(passage.tags or []), **{MADE: made}), ABSENT)
+        return Put(self._codec.item(key, passage, tags=json.dumps(passage.tags or []), **{MADE: version_json}), ABSENT)
 
     def ended(self, archive_id: str, item: Item, by: Author, at: datetime, token: str) -> Put:
         """The change that writes the last version of a passage, with the passage itself."""
-        passage, made = self._codec.record(Passage, item), made_in(item)
-        before = RecordState(made.version if made else 1, chain_of(made, 0) if made else "", content_of(passage))
+        passage, first_version = self._codec.record(Passage, item), made_in(item)
+        before = RecordState(
+            first_version.version if first_version else 1,
+            chain_of(first_version, 0) if first_version else "",
+            content_of(passage),
+        )
         version, _ = self._versions.put(self.history(archive_id, passage.id), before, None, Edit(by, at=at))
         last = signed(version, token)
         return replace(last, item={**last.item, MADE: item[MADE]}) if MADE in item else last
@@ -198,7 +202,7 @@ class PassageStore:
         return (self._codec.record(Passage, item), made_in(item)) if item is not None else None
 
     def past_versions(self, archive_id: str, passage_id: str, limit: int) -> list[PastPassage]:
-        """The newest lives of a passage that have ended and are kept, newest first."""
+        """The retained deleted lives of a passage, newest first."""
         place = self.history(archive_id, passage_id)
         items = self._versions.items(place, limit)
         return [
@@ -214,13 +218,13 @@ class PassageStore:
         self, archive_ids: Sequence[str], run_id: str, span: IdRange, most: int
     ) -> list[tuple[str, Passage, StoredVersion]]:
         """The passages with after < id < before that a run inserted, also those that were deleted since, with their archive and the version that
-        made each. `most`: the largest number of passages of an archive, and of deleted ones, that are looked at.
+        made each. `most`: the largest number of passages of an archive, and of deleted ones, that are read.
         """
         found = dict[str, tuple[str, Passage, StoredVersion]]()
-        for archive_id, passage_id, item, made in self._by_run(archive_ids, run_id, span, most):
+        for archive_id, passage_id, item, version in self._by_run(archive_ids, run_id, span, most):
             deleted = str(item["sk"]).startswith(version_keys.VERSION)
             passage = self._ended_passage(passage_id, item) if deleted else self._codec.record(Passage, item)
-            found[passage_id] = (archive_id, passage, made)
+            found[passage_id] = (archive_id, passage, version)
         return list(found.values())
 
     def _by_run(
@@ -230,11 +234,11 @@ class PassageStore:
         The first items of all archives are read together.
         """
         parts = [(archive_id, prefix) for archive_id in archive_ids for prefix in (version_keys.VERSION, "PASSAGE#")]
-        asked = [self._part(archive_id, prefix, span) for archive_id, prefix in parts]
-        for (archive_id, _), query, first in zip(parts, asked, self._table.query_many(asked), strict=True):
+        queries = [self._part(archive_id, prefix, span) for archive_id, prefix in parts]
+        for (archive_id, _), query, first in zip(parts, queries, self._table.query_many(queries), strict=True):
             for item in islice(self._from(query, first), most):
-                if (made := made_in(item)) is not None and made.by.run_id == run_id:
-                    yield archive_id, str(item["sk"]).split("#")[1], item, made
+                if (version := made_in(item)) is not None and version.by.run_id == run_id:
+                    yield archive_id, str(item["sk"]).split("#")[1], item, version
 
     def _ended_passage(self, passage_id: str, item: Item) -> Passage:
         return Passage.model_validate({**(self._versions.link(item).before or {}), "id": passage_id})
@@ -261,22 +265,22 @@ class PassageStore:
             yield f"{found}@{int(at)}", _report(archive_id, chain, fault)
 
     def _there(self, archive_id: str, passage_id: str, item: Item) -> ChainReport | None:
-        """What an audit finds of a passage that is there."""
-        made = made_in(item)
-        if made is None:
+        """The report of an audit on an existing passage."""
+        version = made_in(item)
+        if version is None:
             return None
         chain, content = ChainCheck(passage_id), content_of(self._codec.record(Passage, item))
         fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or chain.end(
-            (made.version, made.hash), made.version, content
+            (version.version, version.hash), version.version, content
         )
         return _report(archive_id, chain, fault)
 
     def of_run(self, archive_id: str, run_id: str, first: str, last: str) -> list[RunPassage]:
         """The passages of an archive with first < id < last that a run stored, and those of them that were deleted since."""
         found: dict[str, RunPassage] = {}
-        for _, passage_id, item, made in self._by_run([archive_id], run_id, IdRange(first, last)):
+        for _, passage_id, item, version in self._by_run([archive_id], run_id, IdRange(first, last)):
             tags = tuple(json.loads(str(item.get("tags", "[]"))))
-            found[passage_id] = RunPassage(passage_id, tags, made.version, made.hash)
+            found[passage_id] = RunPassage(passage_id, tags, version.version, version.hash)
         return list(found.values())
 
     def _walk(self, pk: str, prefix: str, after: str | None, size: int) -> Iterator[Item]:
@@ -304,9 +308,9 @@ class PassageStore:
 
     def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
         """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
-        when = PRESENT if there else ()
-        gone = [Delete(keys.passage(self._tenant, archive_id, passage_id), when) for passage_id in passage_ids]
-        return [*gone, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
+        condition = PRESENT if there else ()
+        deletes = [Delete(keys.passage(self._tenant, archive_id, passage_id), condition) for passage_id in passage_ids]
+        return [*deletes, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
 
     def items(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
         """The items of these passages, or of the archive's first `limit` passages (None: of all). A deletion needs them to delete
@@ -318,7 +322,7 @@ class PassageStore:
 
     def page(self, archive_id: str, span: IdRange, *, limit: int, descending: bool = False) -> list[Passage]:
         """The passages with after < id < before in the order of their ids, which is the order of creation."""
-        items = self._asked(archive_id, span, limit, descending).run(self._table.query)
+        items = self._query_of(archive_id, span, limit, descending).run(self._table.query)
         return [*readable(self._passage, items)]
 
     def merged(self, archive_ids: Sequence[str], span: IdRange, *, first: int, descending: bool = False) -> Iterator[Passage]:
@@ -327,7 +331,7 @@ class PassageStore:
         `first`: how many are expected to be needed. The first reads of all archives are sent together.
         """
         size = first if len(archive_ids) == 1 else max(ceil(2 * first / max(len(archive_ids), 1)), FEWEST)
-        read = self._table.query_many([self._asked(archive_id, span, size, descending) for archive_id in archive_ids])
+        read = self._table.query_many([self._query_of(archive_id, span, size, descending) for archive_id in archive_ids])
         walks = [self._further(*each, span, size, descending) for each in zip(archive_ids, read, strict=True)]
         yield from heapq.merge(*walks, key=lambda one: one.id, reverse=descending)
 
@@ -339,12 +343,12 @@ class PassageStore:
                 return
             last, size = keys.last_part(str(items[-1]["sk"])), min(2 * size, MOST_AT_ONCE)
             span = IdRange(span.after, last) if descending else IdRange(last, span.before)
-            items = self._asked(archive_id, span, size, descending).run(self._table.query)
+            items = self._query_of(archive_id, span, size, descending).run(self._table.query)
 
     def _passage(self, item: Item) -> Passage:
         return self._codec.record(Passage, item)
 
-    def _asked(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
+    def _query_of(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
         return Query(
             keys.archive(self._tenant, archive_id).pk,
             prefix="PASSAGE#",

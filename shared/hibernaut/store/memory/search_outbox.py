@@ -32,7 +32,7 @@ AGAIN  in the index by their words; embedding failed, the indexer retries later
 GONE   deleted from the table; still in the index
 """
 NextState = Literal["OVER", "AGAIN"]
-"""What becomes of a pointer whose records a search finds: it is removed, or it changes to AGAIN."""
+"""The next state of a pointer whose records a search finds: it is removed, or it changes to AGAIN."""
 NO_COPY = "-"
 """In place of the name of a copy, for a record that has none."""
 Stage = Literal["POINTS", "WAITS", "OVER"]
@@ -48,10 +48,10 @@ class Pointer:
     build   number of the index build that wrote the pointer; 0: written together with the records. The two kinds have different keys.
             A later build may write the same key again for its empty index, so `forget` has a condition on the build.
 
-    The rest concerns an index that shows late what was written (`services.search.late_visibility`).
+    The other fields concern an index that shows writes late (`services.search.late_visibility`).
 
     written    when the records were written to the index, in milliseconds since 1970; 0: not yet
-    following  what becomes of the pointer when a search finds them
+    following  the next state of the pointer when a search finds them
     space      the space of the copies
     copies     the names of the records' copies, in the order of `ids`
     replaced   the names of older copies, which are discarded when a search finds the new ones
@@ -163,13 +163,13 @@ class SearchOutbox:
         return self._later(pointer, "AGAIN") if pointer.following == "AGAIN" else [self.forget(pointer)]
 
     def _later(self, pointer: Pointer, state: State) -> list[Change]:
-        """Pointers with a few records each, which know the copies of these."""
+        """Pointers with a few records each, each with their copies."""
         later: list[Change] = []
         for start in range(0, len(pointer.ids), EMBEDDED_TOGETHER):
             part = slice(start, start + EMBEDDED_TOGETHER)
             put = _put(self._tenant, pointer.place, state, pointer.kind, pointer.ids[part], pointer.within, pointer.build)
-            known = {"space": pointer.space, "copies": " ".join(pointer.copies[part])} if pointer.copies else {}
-            later.append(Put({**put.item, **known}))
+            copy_fields = {"space": pointer.space, "copies": " ".join(pointer.copies[part])} if pointer.copies else {}
+            later.append(Put({**put.item, **copy_fields}))
         return [self.forget(pointer), *later]
 
     def of(self, places: Sequence[str], limit: int) -> list[list[Pointer]]:
@@ -204,10 +204,10 @@ class SearchOutbox:
         items = self._table.get_many(newest)
         return [_read(items[key]) for key in newest if key in items]
 
-    def standing(self, wanted: Sequence[Key]) -> list[Pointer]:
-        """The existing pointers among the keys `wanted`, in their order."""
-        items = self._table.get_many(wanted)
-        return [_read(items[key]) for key in dict.fromkeys(wanted) if key in items]
+    def standing(self, pointer_keys: Sequence[Key]) -> list[Pointer]:
+        """The existing pointers among the keys `pointer_keys`, in their order."""
+        items = self._table.get_many(pointer_keys)
+        return [_read(items[key]) for key in dict.fromkeys(pointer_keys) if key in items]
 
     def waiting(self) -> int:
         """The number of pointers in other states than AGAIN. Reads the index LISTS, which may lag."""
@@ -239,8 +239,8 @@ class SearchOutbox:
 
     def rebuild(self, before: IndexBuild, after: IndexBuild) -> Change:
         """The change from one build state to the next. Condition: the state is still `before`."""
-        when = eq(number=before.number, stage=before.stage) if before.number else ABSENT
-        return Update(keys.reindexing(self._tenant), set={"number": after.number, "stage": after.stage}, when=when)
+        condition = eq(number=before.number, stage=before.stage) if before.number else ABSENT
+        return Update(keys.reindexing(self._tenant), set={"number": after.number, "stage": after.stage}, when=condition)
 
 
 def _nobody(pointers: Sequence[Pointer]) -> None:

@@ -43,17 +43,17 @@ class AgentCallStore:
         return ClaimedCall(self._codec.record(Claim, item), str(item["wt"])) if item else None
 
     def begin(self, state: RunState, root: RunState, claimed: ClaimedCall, now: datetime) -> list[Change]:
-        """Claim the call, and count its messages at the run `root`, to which all callers go back.
+        """Claim the call, and count its messages at the run `root`, the root of all callers.
 
         Conditions: the call has no claim, the run is running, the attempt is the newest, and the count is as it was read.
         """
-        counted = Term("sent", Op.EQ, root.sent) if root.sent else Term("sent", Op.MISSING)
+        count_term = Term("sent", Op.EQ, root.sent) if root.sent else Term("sent", Op.MISSING)
         place = keys.run(self._tenant, state.run.id)
-        sent = {"sent": max(1, len(claimed.claim.awaits))}
+        increment = {"sent": max(1, len(claimed.claim.awaits))}
         claim = self._runs.put_claim(state, claimed.claim, claimed.token, now)
         if root.run.id == state.run.id:
-            return [claim, Update(place, add=sent, when=(*running(state.attempt), counted))]
-        at_root = Update(keys.run(self._tenant, root.run.id), add=sent, when=(*PRESENT, counted))
+            return [claim, Update(place, add=increment, when=(*running(state.attempt), count_term))]
+        at_root = Update(keys.run(self._tenant, root.run.id), add=increment, when=(*PRESENT, count_term))
         return [claim, Check(place, running(state.attempt)), at_root]
 
     def record(self, state: RunState, claimed: ClaimedCall) -> Update:
@@ -63,8 +63,8 @@ class AgentCallStore:
     def awaited(self, state: RunState) -> list[AwaitedReply]:
         """The replies that the calls of the run's current step wait for, as far as their messages were sent or are being sent."""
         found = self.claims(state.run.id, claimed_step(state))
-        waiting = [reply for claim in found if claim.result is None for reply in claim.awaits]
-        return [reply for reply in waiting if reply.asked and reply.error is None]
+        replies = [reply for claim in found if claim.result is None for reply in claim.awaits]
+        return [reply for reply in replies if reply.asked and reply.error is None]
 
     def claims(self, run_id: str, step: int) -> list[Claim]:
         """The calls of a step that have begun."""
@@ -73,19 +73,19 @@ class AgentCallStore:
         return [self._codec.record(Claim, item) for item in claims]
 
     def wait(self, state: RunState, due_ms: int) -> Update:
-        """The change by which a worker leaves the run to the replies. Condition: none has woken the run since it was read."""
-        kept = self._runs.keep(state, due_ms)
-        unwoken = Term("woken", Op.EQ, state.woken) if state.woken else Term("woken", Op.MISSING)
-        return replace(kept, when=(*kept.when, unwoken))
+        """The change by which a worker releases the run until the replies arrive. Condition: no reply has woken the run since it was read."""
+        change = self._runs.keep(state, due_ms)
+        wake_term = Term("woken", Op.EQ, state.woken) if state.woken else Term("woken", Op.MISSING)
+        return replace(change, when=(*change.when, wake_term))
 
     def wake(self, run_id: str, due_ms: int) -> Update:
         """The change that wakes a run: a worker that is about to wait looks again. Idempotent."""
         return Update(keys.run(self._tenant, run_id), add={"woken": 1}, set=keys.due(run_id, due_ms), when=_RUNNING)
 
-    def told(self, ended: RunState) -> Update:
-        """The change by which a called run that has ended leaves the index DUE: its caller is awake. Condition: it has not changed."""
-        key = keys.run(self._tenant, ended.run.id)
-        return Update(key, remove=("due_pk", "due_sk"), when=unchanged(ended))
+    def mark_caller_awake(self, state: RunState) -> Update:
+        """The change that removes an ended called run from the index DUE, because its caller is awake. Condition: it has not changed."""
+        key = keys.run(self._tenant, state.run.id)
+        return Update(key, remove=("due_pk", "due_sk"), when=unchanged(state))
 
 
 _RUNNING: Condition = (Term("status", Op.EQ, RunStatus.RUNNING.value),)

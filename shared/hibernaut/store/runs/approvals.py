@@ -70,9 +70,9 @@ class ApprovalStore:
         condition.
         """
         key = keys.approval(self._tenant, record.run_id)
-        changed: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
-        left = ("due_pk", "due_sk", "list_pk", "list_sk")
-        return Update(key, set=changed, remove=left, when=_OPEN, frees=freed(key, record))
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "consumed": record.consumed_by or "", "wt": token}
+        cleared = ("due_pk", "due_sk", "list_pk", "list_sk")
+        return Update(key, set=attributes, remove=cleared, when=_OPEN, frees=freed(key, record))
 
     def keep_token(self, run_id: str, task_token: str) -> Update:
         """The change that stores the task token of the workflow's wait. Condition: the approval is not consumed."""

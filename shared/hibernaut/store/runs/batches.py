@@ -1,4 +1,4 @@
-"""Batches of messages in the table: the record, which stands in the index DUE until the batch is over, and the list row."""
+"""Batches of messages in the table: the record, which is in the index DUE until the batch is over, and the list row."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BatchStore:
         return batch
 
     def create(self, batch: StoredBatch, due_ms: int, token: str) -> list[Change]:
-        """The changes that create a batch. From `due_ms` on, the sweep goes on with it."""
+        """The changes that create a batch. From `due_ms` on, the sweep continues it."""
         key, row = batch_keys.batch(self._tenant, batch.id), batch_keys.batch_row(self._tenant, batch.id)
         due = keys.due(batch.id, due_ms)
         return [
@@ -52,13 +52,13 @@ class BatchStore:
     def change(self, before: StoredBatch, after: StoredBatch, due_ms: int | None, token: str) -> Update:
         """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: the batch leaves the index DUE."""
         key = batch_keys.batch(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        left: tuple[str, ...] = ("due_pk", "due_sk")
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        cleared: tuple[str, ...] = ("due_pk", "due_sk")
         if due_ms is not None:
-            changed |= keys.due(after.id, due_ms)
-            left = ()
-        return Update(key, set=changed, remove=left, when=eq(version=before.version), frees=freed(key, before))
+            attributes |= keys.due(after.id, due_ms)
+            cleared = ()
+        return Update(key, set=attributes, remove=cleared, when=eq(version=before.version), frees=freed(key, before))
 
     def listed(self) -> RowList:
         """The list rows of all batches."""

@@ -76,30 +76,32 @@ class IdempotencyStore:
         Raises: InvalidArgument if a message with an otid was accepted and another message is new.
         """
         now = self._clock.now().timestamp()
-        named = [otid for otid in dict.fromkeys(otids) if otid]
-        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in named}
+        distinct_otids = [otid for otid in dict.fromkeys(otids) if otid]
+        places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in distinct_otids}
         print_key = keys.fingerprint(self._tenant, conversation, digest)
         head_key = keys.head(self._tenant, conversation)
-        beside = [reading for reading in (budgets, events, pause) if reading is not None]
-        found = self._table.get_many([head_key, *places.values(), print_key, *(key for each in beside for key in each.keys)])
-        for reading in beside:
+        readings = [reading for reading in (budgets, events, pause) if reading is not None]
+        found = self._table.get_many([head_key, *places.values(), print_key, *(key for each in readings for key in each.keys)])
+        for reading in readings:
             reading.take(found)
         if head_key not in found:
             return None, KnownRequest(None)
         head = self._conversations.read_head(found[head_key])
-        taken = {otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _expired(found[key], now)}
+        accepted = {
+            otid: str(found[key]["run"]) for otid, key in places.items() if key in found and not _expired(found[key], now)
+        }
         earlier = found.get(print_key)
-        same = earlier if earlier is not None and not _expired(earlier, now) else None
-        exact = same is not None and str(same["run"]) in taken.values()
-        if exact or (taken and not anew and all(otid in taken for otid in otids)):
-            return head, KnownRequest(next(iter(taken.values())), otids=not exact)
-        for otid, run_id in taken.items() if not anew else ():
+        earlier_print = earlier if earlier is not None and not _expired(earlier, now) else None
+        exact = earlier_print is not None and str(earlier_print["run"]) in accepted.values()
+        if exact or (accepted and not anew and all(otid in accepted for otid in otids)):
+            return head, KnownRequest(next(iter(accepted.values())), otids=not exact)
+        for otid, run_id in accepted.items() if not anew else ():
             raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
-        if same is not None and retry > 0:
-            return head, KnownRequest(str(same["run"]))
-        if same is not None and not same["original"]:
+        if earlier_print is not None and retry > 0:
+            return head, KnownRequest(str(earlier_print["run"]))
+        if earlier_print is not None and not earlier_print["original"]:
             return head, KnownRequest(
-                str(same["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False))
+                str(earlier_print["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False))
             )
         marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
         marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))

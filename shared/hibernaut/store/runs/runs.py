@@ -27,7 +27,7 @@ from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 
 OPEN = "OPENRUNS"
-"""The list of the runs that have not ended. A run's item stands in it until the transaction that ends the run."""
+"""The list of the runs that have not ended. A run's item is in it until the transaction that ends the run."""
 ALL = IdRange()
 CHUNK = 200
 """List rows of one read."""
@@ -127,24 +127,24 @@ class RunStore:
         """The changes that create a run and its list row. `due_ms` None: the run is not in the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
-        opened = {} if state.ended else keys.listed(self._tenant, OPEN, state.run.id)
-        run = Put(self._codec.item(key, state.run, **_attributes(state), **due, **opened), ABSENT)
+        open_place = {} if state.ended else keys.listed(self._tenant, OPEN, state.run.id)
+        run = Put(self._codec.item(key, state.run, **_attributes(state), **due, **open_place), ABSENT)
         return [run, Put(self._row(state.run))]
 
-    def change(self, state: RunState, when: Condition, due_ms: int | None) -> Update:
+    def change(self, state: RunState, condition: Condition, due_ms: int | None) -> Update:
         """The change of a run to `state`. `due_ms` None: the run leaves the index DUE."""
         key = keys.run(self._tenant, state.run.id)
-        changed: dict[str, Value] = {**_attributes(replace(state, restarts=0)), **self._codec.body(key, state.run)}
-        left: tuple[str, ...] = ()
+        attributes: dict[str, Value] = {**_attributes(replace(state, restarts=0)), **self._codec.body(key, state.run)}
+        cleared: tuple[str, ...] = ()
         if state.ended:
-            left += ("list_pk", "list_sk")
+            cleared += ("list_pk", "list_sk")
         else:
-            changed |= keys.listed(self._tenant, OPEN, state.run.id)
+            attributes |= keys.listed(self._tenant, OPEN, state.run.id)
         if due_ms is None:
-            left += ("due_pk", "due_sk")
+            cleared += ("due_pk", "due_sk")
         else:
-            changed |= keys.due(state.run.id, due_ms)
-        return Update(key, set=changed, remove=left, when=when, frees=freed(key, state.run))
+            attributes |= keys.due(state.run.id, due_ms)
+        return Update(key, set=attributes, remove=cleared, when=condition, frees=freed(key, state.run))
 
     def take(self, before: RunState, state: RunState) -> Update:
         """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
@@ -152,10 +152,10 @@ class RunStore:
         A commit releases the lease, so an unchanged lease means that no commit happened. The run stays where it is in the index DUE,
         which saves two writes of the index: a sweep that finds it due before its worker is done postpones it.
         """
-        untouched = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
-        died = state.take_ups != before.take_ups
-        told = {"take_ups": _TAKE_UPS.dump_json(state.take_ups, exclude_defaults=True).decode()} if died else {}
-        return self._lease(state, (*running(before.attempt), *untouched), **told)
+        unchanged_terms = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
+        has_died = state.take_ups != before.take_ups
+        extra = {"take_ups": _TAKE_UPS.dump_json(state.take_ups, exclude_defaults=True).decode()} if has_died else {}
+        return self._lease(state, (*running(before.attempt), *unchanged_terms), **extra)
 
     def keep(self, state: RunState, due_ms: int) -> Update:
         """The change by which the lease's holder extends the lease for a later attempt, as an attempt of its own. A lease of 0 releases
@@ -169,8 +169,8 @@ class RunStore:
         """
         return self._lease(state, (*running(before.attempt), Term("lease", Op.EQ, before.lease)))
 
-    def _lease(self, state: RunState, when: Condition, **more: str) -> Update:
-        changed: dict[str, Value] = {
+    def _lease(self, state: RunState, condition: Condition, **more: str) -> Update:
+        attributes: dict[str, Value] = {
             "attempt": state.attempt,
             "lease": state.lease,
             "holder": state.holder,
@@ -179,19 +179,19 @@ class RunStore:
             **more,
             **keys.listed(self._tenant, OPEN, state.run.id),
         }
-        return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
+        return Update(keys.run(self._tenant, state.run.id), set=attributes, when=condition)
 
     def postpone(self, state: RunState, due_ms: int) -> Update:
-        """The change by which a sweep leaves a run to the worker that holds it. Condition: that worker still holds it."""
-        when = (*running(state.attempt), Term("lease", Op.EQ, state.lease))
-        return Update(keys.run(self._tenant, state.run.id), set=keys.due(state.run.id, due_ms), when=when)
+        """The change by which a sweep postpones a run that a worker holds. Condition: that worker still holds it."""
+        condition = (*running(state.attempt), Term("lease", Op.EQ, state.lease))
+        return Update(keys.run(self._tenant, state.run.id), set=keys.due(state.run.id, due_ms), when=condition)
 
     def sweep(self, state: RunState, due_ms: int) -> Update:
         """The change by which a sweep takes a run up. Of two concurrent sweeps one fails its condition."""
-        changed: dict[str, Value] = {"sweeps": state.sweeps, "restarts": state.restarts, "wt": state.token}
-        changed |= keys.due(state.run.id, due_ms)
-        when = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
-        return Update(keys.run(self._tenant, state.run.id), set=changed, when=when)
+        attributes: dict[str, Value] = {"sweeps": state.sweeps, "restarts": state.restarts, "wt": state.token}
+        attributes |= keys.due(state.run.id, due_ms)
+        condition = (*running(state.attempt), Term("sweeps", Op.EQ, state.sweeps - 1))
+        return Update(keys.run(self._tenant, state.run.id), set=attributes, when=condition)
 
     def end_row(self, run: StoredRun) -> Put:
         """The change that writes the list row of a run that has ended or started."""
@@ -309,26 +309,26 @@ class RunStore:
         start = keys.events(self._tenant, run_id, after).sk if aligned else self._batch_before(run_id, after)
         items = self._table.query(keys.run(self._tenant, run_id).pk, prefix="EV#", after=start, limit=batches)
         found: list[tuple[int, RunEvent]] = []
-        wanted = after + 1
+        next_number = after + 1
         for item in items:
             if expired(item, now):
                 continue
             batch = self._codec.record(EventBatch, item)
-            if batch.first_seq > wanted:
+            if batch.first_seq > next_number:
                 break
             for number, event in enumerate(batch.events, batch.first_seq):
-                if number == wanted:
+                if number == next_number:
                     found.append((number, event))
-                    wanted += 1
+                    next_number += 1
         return found
 
     def _batch_before(self, run_id: str, after: int) -> str | None:
         """The exclusive lower bound of the sort key of the batch that holds number after+1. A batch's key is its first number."""
         if after <= 0:
             return None
-        upto = keys.events(self._tenant, run_id, after + 2).sk
+        upper = keys.events(self._tenant, run_id, after + 2).sk
         items = self._table.query(
-            keys.run(self._tenant, run_id).pk, prefix="EV#", before=upto, limit=2, descending=True, names=("sk",)
+            keys.run(self._tenant, run_id).pk, prefix="EV#", before=upper, limit=2, descending=True, names=("sk",)
         )
         return str(items[1]["sk"]) if len(items) > 1 else None
 

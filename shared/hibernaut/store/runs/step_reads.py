@@ -33,7 +33,7 @@ MOST_HANDED_OVER = 200
 
 
 class BatchReading(Protocol):
-    """Records that the batch of a step reads beside its own: their keys, and who takes the items that exist among them."""
+    """Further records that the batch of a step reads: their keys, and the receiver of the existing items."""
 
     keys: list[Key]
 
@@ -112,12 +112,12 @@ class StepReads:
     def parts(
         self, block_ids: Sequence[str], tool_ids: Sequence[str], *further: BatchReading | None
     ) -> tuple[dict[str, StoredBlock], dict[str, StoredTool]]:
-        """The blocks and the tools that exist among these, by id, and what `further` ask for. One read."""
+        """The blocks and the tools that exist among these, by id, and the records of `further`. One read."""
         blocks = [keys.block(self._tenant, block_id) for block_id in block_ids]
         tools = [keys.tool(self._tenant, tool_id) for tool_id in tool_ids]
-        asked = [each for each in further if each is not None]
-        found = self._table.get_many([*blocks, *tools, *(key for each in asked for key in each.keys)])
-        for each in asked:
+        readings = [each for each in further if each is not None]
+        found = self._table.get_many([*blocks, *tools, *(key for each in readings for key in each.keys)])
+        for each in readings:
             each.take(found)
         return (
             {block.id: block for block in (self._blocks.read(found[key]) for key in blocks if key in found)},

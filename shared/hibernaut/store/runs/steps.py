@@ -65,5 +65,5 @@ class StepStore:
 
 
 def bare(step: StoredStep) -> StoredStep:
-    """The step without what its key says, so that most steps stay below a KB."""
+    """The step without the fields of its key, so that most steps stay below a KB."""
     return step.model_copy(update={"run_id": None, "trace_id": None})

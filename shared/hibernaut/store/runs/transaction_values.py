@@ -17,7 +17,7 @@ from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.runs.runs import RunState
 
 INPUT_PAGE = 40
-"""Messages of a run's input that one transaction appends to the log: as many as fit beside its other changes. Further messages of the
+"""Messages of a run's input that one transaction appends to the log: as many as fit with its other changes. Further messages of the
 request are stored on the run. The run's first step appends them page by page before it calls the model."""
 
 

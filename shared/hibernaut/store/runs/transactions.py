@@ -113,36 +113,36 @@ class Transactions:
         ]
 
     def withdraw(
-        self, before: Head, consumed: ApprovalConsumption, succession: Handover, token: str, now: datetime
+        self, before: Head, consumption: ApprovalConsumption, succession: Handover, token: str, now: datetime
     ) -> list[Change]:
         """Consume the pending approval without a new run. The rows hold the returns of its calls; the successor owns the conversation."""
-        rows = [*consumed.rows, *succession.rows]
+        rows = [*consumption.rows, *succession.rows]
         after = grown(before, rows, owner=succession.run.run.id if succession.run else None)
-        after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
+        after = after.model_copy(update={"pending": None, "answered": consumption.record.run_id})
         if succession.run:
             after = after.model_copy(update={"waiting": before.waiting - 1})
-        waiting = Term("waiting", Op.EQ, before.waiting)
+        queue_term = Term("waiting", Op.EQ, before.waiting)
         return [
-            self._conversations.change_head(before, after, token, waiting),
-            self._approvals.consume(consumed.record, token),
+            self._conversations.change_head(before, after, token, queue_term),
+            self._approvals.consume(consumption.record, token),
             *self._conversations.put_rows(before, rows),
             *self._succeed(before, succession, token, now),
         ]
 
-    def enqueue(self, before: Head, state: RunState, prints: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
+    def enqueue(self, before: Head, state: RunState, request_marks: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
         """Create a run in the queue of the conversation and count it in the head.
 
         Condition: the conversation has an owner, or the pending approval that was read.
         """
         key = keys.head(self._tenant, before.id)
-        held = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
+        owner_term = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
         place = keys.queued(self._tenant, before.id, state.run.id)
         return [
-            Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(held, Term("waiting", Op.EQ, before.waiting))),
+            Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(owner_term, Term("waiting", Op.EQ, before.waiting))),
             *self._runs.create(state, None),
             Put({"pk": place.pk, "sk": place.sk}, ABSENT),
             *self._budgets.taken(state.run.budgets),
-            *self._marks(before.id, state, prints, now),
+            *self._marks(before.id, state, request_marks, now),
             *message_sent(self._tenant, state.run, now),
         ]
 
@@ -171,12 +171,12 @@ class Transactions:
         ]
 
     def append_input(
-        self, before: Head, state: RunState, when: Condition, rows: Sequence[Message], now: datetime
+        self, before: Head, state: RunState, condition: Condition, rows: Sequence[Message], now: datetime
     ) -> list[Change]:
         """Append the next page of a run's input to the log. `state`: the run with the remaining input."""
         return [
             self._conversations.change_head(before, grown(before, rows, owner=state.run.id), state.token),
-            self._runs.change(state, when, max(_ms(now), state.lease) + OPEN_FOR_MS),
+            self._runs.change(state, condition, max(_ms(now), state.lease) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, rows),
         ]
 
@@ -185,7 +185,7 @@ class Transactions:
         before: Head,
         after: Head,
         state: RunState,
-        written: StepWrites,
+        writes: StepWrites,
         now: datetime,
     ) -> list[Change]:
         """Commit a step that another step follows: its rows, record and events, and the progress of the run.
@@ -193,18 +193,18 @@ class Transactions:
         `state`: the run after the step, with the number of the committing attempt.
         """
         first_seq = state.next_seq
-        state = replace(state, next_seq=first_seq + len(written.events))
-        unwritten = Term(
+        state = replace(state, next_seq=first_seq + len(writes.events))
+        first_write = Term(
             "wt", Op.NE, state.token
         )  # A step without rows and events would otherwise be counted at each repetition.
         return [
-            self._conversations.change_head(before, grown(after, written.rows, owner=state.run.id), state.token),
-            self._runs.change(state, (*running(state.attempt), unwritten), _ms(now) + OPEN_FOR_MS),
-            *self._conversations.put_rows(before, written.rows),
-            *([self._put_step(written.step)] if written.step else []),
-            *([self._runs.put_events(state.run.id, first_seq, written.events, now)] if written.events else []),
-            *self._budgets.spent(state.run.budgets, state.run.id, written.spent, now),
-            *self._events.put(written.facts, state.run.event_types, state.token, now),
+            self._conversations.change_head(before, grown(after, writes.rows, owner=state.run.id), state.token),
+            self._runs.change(state, (*running(state.attempt), first_write), _ms(now) + OPEN_FOR_MS),
+            *self._conversations.put_rows(before, writes.rows),
+            *([self._put_step(writes.step)] if writes.step else []),
+            *([self._runs.put_events(state.run.id, first_seq, writes.events, now)] if writes.events else []),
+            *self._budgets.spent(state.run.budgets, state.run.id, writes.spent, now),
+            *self._events.put(writes.facts, state.run.event_types, state.token, now),
         ]
 
     def last_step(
@@ -212,7 +212,7 @@ class Transactions:
         before: Head,
         after: Head,
         ending: RunEnding,
-        written: StepWrites,
+        writes: StepWrites,
         now: datetime,
     ) -> list[Change]:
         """Commit the last step of a run, append the closing events, and release the conversation or hand it over.
@@ -221,33 +221,33 @@ class Transactions:
         """
         state, succession = ending.state, ending.succession
         first_seq = state.next_seq
-        log = [*written.events, *closing_events(state.run)]
+        log = [*writes.events, *closing_events(state.run)]
         state = replace(state, next_seq=first_seq + len(log), last_seq=first_seq + len(log) - 1, lease=0, journal="")
-        rows = [*written.rows, *succession.rows]
+        rows = [*writes.rows, *succession.rows]
         last = grown(after, rows, owner=succession.run.run.id if succession.run else None)
         if succession.run and succession.fresh is None:
             last = last.model_copy(update={"waiting": before.waiting - 1})
         if ending.asks:
             last = last.model_copy(update={"pending": ending.asks.run_id})
-        when = unchanged(ending.outside) if ending.outside else running(state.attempt)
+        condition = unchanged(ending.outside) if ending.outside else running(state.attempt)
         # No run leaves the queue here, so it may grow meanwhile: the answer to the approval, or the fresh run, hands over later.
         newcomer = succession.run.run.budgets if succession.run and succession.fresh is not None else None
-        chosen = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
+        queue_terms = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
-            self._conversations.change_head(before, last, state.token, *chosen),
-            self._runs.change(state, when, _told_ms(state.run, now)),
+            self._conversations.change_head(before, last, state.token, *queue_terms),
+            self._runs.change(state, condition, _told_ms(state.run, now)),
             *([self._approvals.create(ending.asks)] if ending.asks else []),
             self._runs.end_row(state.run),
             *self._conversations.put_rows(before, rows),
-            *([self._put_step(written.step)] if written.step else []),
+            *([self._put_step(writes.step)] if writes.step else []),
             self._runs.put_events(state.run.id, first_seq, log, now),
-            *self._budgets.spent(state.run.budgets, state.run.id, written.spent, now),
+            *self._budgets.spent(state.run.budgets, state.run.id, writes.spent, now),
             *self._budgets.exchanged(state.run.budgets, newcomer),
             self._agents.run_ended(
                 state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),
             *run_ended(self._tenant, state.run, now, followed=succession.fresh is not None),
-            *self._told(ending, written.facts, now),
+            *self._end_events(ending, writes.facts, now),
             *self._succeed(before, succession, state.token, now),
         ]
 
@@ -264,20 +264,20 @@ class Transactions:
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
             *self._budgets.given_back(state.run.budgets),
-            *self._told(ending, (), now),
+            *self._end_events(ending, (), now),
         ]
 
     def end_alone(self, ending: RunEnding, now: datetime) -> list[Change]:
         """End a run whose conversation is deleted: write its closing events and no rows."""
         state, log = ending.state, closing_events(ending.state.run)
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
-        when = unchanged(ending.outside) if ending.outside else running(state.attempt)
+        condition = unchanged(ending.outside) if ending.outside else running(state.attempt)
         return [
-            self._runs.change(state, when, _told_ms(state.run, now)),
+            self._runs.change(state, condition, _told_ms(state.run, now)),
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
             *self._budgets.given_back(state.run.budgets),
-            *self._told(ending, (), now),
+            *self._end_events(ending, (), now),
         ]
 
     def mend(self, mended: RepairPlan, token: str, now: datetime) -> list[Change]:
@@ -301,19 +301,19 @@ class Transactions:
             return []
         state = replace(succession.run, token=token)
         if succession.fresh is not None:
-            made = self._runs.create(state, _ms(now) + OPEN_FOR_MS)
-            return [*made, *self._marks(before.id, state, succession.fresh, now)]
+            puts = self._runs.create(state, _ms(now) + OPEN_FOR_MS)
+            return [*puts, *self._marks(before.id, state, succession.fresh, now)]
         return [
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _ms(now) + OPEN_FOR_MS),
             self._runs.end_row(state.run),
         ]
 
-    def _told(self, ending: RunEnding, facts: Sequence[Fact], now: datetime) -> list[Change]:
-        """The change that leaves the events of a run's end, and of what its last step made true."""
+    def _end_events(self, ending: RunEnding, facts: Sequence[Fact], now: datetime) -> list[Change]:
+        """The change that stores the events of a run's end, and the facts of its last step."""
         run = ending.state.run
-        asked = [approval_requested(ending.asks)] if ending.asks else []
-        return self._events.put([*facts, *asked, run_finished(run, now)], run.event_types, ending.state.token, now)
+        requested = [approval_requested(ending.asks)] if ending.asks else []
+        return self._events.put([*facts, *requested, run_finished(run, now)], run.event_types, ending.state.token, now)
 
     def _put_step(self, step: StoredStep) -> Put:
         key = keys.step(self._tenant, step.run_id or "", step.id)
@@ -332,17 +332,17 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`: the runs of
     sleep-time agents.
     """
-    shown = shown_usage(run)
-    usage = shown.usage.model_dump()
+    totals = shown_usage(run)
+    usage = totals.usage.model_dump()
     if not run.options.stream_tokens:
         usage = {name: figure or 0 if name.endswith("_tokens") else figure for name, figure in usage.items()}
     on_aws = {} if run.aws is None else {"aws_cost": cost_of(run.aws), "aws_price_list_date": PRICES_DATE}
     run_ids = run.sleeptime_run_ids or None
-    return LettaUsageStatistics(**usage, **on_aws, step_count=shown.steps, context_tokens=run.context_tokens, run_ids=run_ids)
+    return LettaUsageStatistics(**usage, **on_aws, step_count=totals.steps, context_tokens=run.context_tokens, run_ids=run_ids)
 
 
 def _told_ms(run: StoredRun, now: datetime) -> int | None:
-    """The due time at which the sweep tells of the end of a run; None where nobody waits: no callback URL, no run that called it, and no run that
+    """The due time at which the sweep reports the end of a run; None if no other party waits for it: no callback URL, no run that called it, and no run that
     is to be cancelled with it.
     """
     return _ms(now) + OPEN_FOR_MS if run.callback_url or awaited_by(run) or run.cancelled_step is not None else None

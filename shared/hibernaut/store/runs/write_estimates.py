@@ -22,7 +22,7 @@ ENTRY = 1
 SMALL = 2
 """Units of an item below a KB in a transaction."""
 RUN_BYTES, ROW_BYTES = 380, 200
-"""Bytes of a run's item, and of a row's or step's, beside the body: keys, places in indexes, and what conditions read."""
+"""Bytes of a run's item, and of a row's or step's, in addition to the body: keys, places in indexes, and the items of conditions."""
 BESIDE_ACCEPTANCE = SMALL + (SMALL + ENTRY) + SMALL
 """The head, the run's list row, and the mark of the request."""
 BESIDE_STEP = SMALL + SMALL

@@ -1,4 +1,4 @@
-"""Tells the clock of this process which schedules it has written. On AWS nobody listens."""
+"""Notifies the clock of this process of the schedules that it has written. On AWS there is no such clock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Schedules in the table.
 
-What a schedule does is its record. When it fires next, whether it is paused, and what became of its last occurrences are attributes of their own, so that a firing
+The record of a schedule has its action. The next time, the pause, and the outcomes of the last occurrences are separate attributes, so that a firing
 rewrites no body. Every change has the condition that the version is the one that was read: of two workers that fire one occurrence, one fails.
 """
 
@@ -22,14 +22,14 @@ from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 
 KEPT = timedelta(days=30)
-"""The time for which a schedule that is over is kept, with its outcomes."""
+"""The time for which a schedule that is over is retained, with its outcomes."""
 LOST_MS = 120_000
 """Milliseconds after its time at which an occurrence that a scheduler outside should have fired counts as lost, and the sweep fires it."""
 
 
 @immutable
 class ScheduleState:
-    """A schedule, and its attributes beside the record. `next_ms`: its next nominal time; None: it is paused or over. `outside`: a scheduler outside
+    """A schedule: its record and its other attributes. `next_ms`: its next nominal time; None: it is paused or over. `outside`: a scheduler outside
     the process fires it. `key_id`: the API key that it acts for. `outcomes`: newest first.
     """
 
@@ -93,20 +93,20 @@ class ScheduleStore:
     def change(self, before: ScheduleState, after: ScheduleState, token: str, now: datetime) -> list[Change]:
         """The changes from `before` to `after`, the record included if it differs. Condition: the version is that of `before`."""
         key = schedule_keys.schedule(self._tenant, after.record.id)
-        kept = replace(after, version=before.version + 1)
+        updated = replace(after, version=before.version + 1)
         body = {} if after.record is before.record else self._codec.body(key, after.record)
-        ends = {"ttl": int((now + KEPT).timestamp())} if kept.over else {}
-        stays = [name for name in ("due_pk", "due_sk", "next", "ttl") if name not in {*self._attributes(kept), *ends}]
-        changed: dict[str, Value] = {**body, **self._attributes(kept), **ends, "wt": token}
-        freeing = freed(key, before.record) if body else ""
-        record = Update(key, set=changed, remove=stays, when=eq(version=before.version), frees=freeing)
-        if before.over == kept.over:
+        ends = {"ttl": int((now + KEPT).timestamp())} if updated.over else {}
+        cleared = [name for name in ("due_pk", "due_sk", "next", "ttl") if name not in {*self._attributes(updated), *ends}]
+        attributes: dict[str, Value] = {**body, **self._attributes(updated), **ends, "wt": token}
+        freed_blob = freed(key, before.record) if body else ""
+        record = Update(key, set=attributes, remove=cleared, when=eq(version=before.version), frees=freed_blob)
+        if before.over == updated.over:
             return [record]
         rows = [
             Update(row, set=ends, remove=(schedule_keys.ACTIVE,), when=PRESENT)
-            if kept.over
+            if updated.over
             else Update(row, set={schedule_keys.ACTIVE: True}, remove=("ttl",), when=PRESENT)
-            for row in self._rows(kept)
+            for row in self._rows(updated)
         ]
         return [record, *rows]
 

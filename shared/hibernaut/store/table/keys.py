@@ -14,8 +14,8 @@ its default conversation). Shards are two hex digits.
     t#AGENT#agent      LASTRUN             its newest run (index LISTS)           states, order by last run
     t#AGENTS           agent               list row of an agent                   list, count, filters
     t#AGENTSBY         FACET#text#agent    mark of an agent                       by name, tag, project …; list of tags
-    t#AGENTSBY         BUILD               how far older agents are marked (DUE)  lists of agents; the sweep
-    t#CONVSBY          BUILD               how far older conversations are placed lists of conversations
+    t#AGENTSBY         BUILD               progress of marking agents (DUE)       lists of agents; the sweep
+    t#CONVSBY          BUILD               progress of placing conversations      lists of conversations
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
     t#BLOCKAGENTS      block#agent         link from a block to an agent          agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
@@ -94,7 +94,7 @@ BUILD = "BUILD"
 FILE, RUN = "FILE", "RUN"
 """The sort keys of a file and of a run."""
 LAST_RUN = "LASTRUN"
-"""The sort key of what is known of an agent's newest run."""
+"""The sort key of the item of an agent's newest run."""
 LONGEST_NAME = 100
 """The longest caller's text, in characters, that a key holds verbatim. A key holds the hash of a longer one."""
 
@@ -108,7 +108,7 @@ def last_run(tenant: str, agent_id: str) -> Key:
 
 
 def conversation_last_run(row: Key) -> Key:
-    """The key of what is known of the newest run of the conversation with this list row."""
+    """The key of the item of the newest run of the conversation with this list row."""
     return Key(row.pk, f"{LAST_RUN}#{last_part(row.sk)}")
 
 
@@ -348,11 +348,11 @@ def timed(at: str, identifier: str) -> str:
     return f"{at}#{identifier}"
 
 
-def conversation_place(tenant: str, noun: str, agent_id: str, conversation_id: str, at: str) -> tuple[str, str]:
+def conversation_place(tenant: str, noun: str, agent_id: str, conversation_id: str, time: str) -> tuple[str, str]:
     """The place of a conversation in a list of its agent's in the order of a time. Those without a time ("") have a list of their own."""
-    if not at:
+    if not time:
         return f"{checked(tenant)}#{noun}NEVER#{agent_id}", conversation_id
-    return f"{checked(tenant)}#{noun}#{agent_id}", timed(at, conversation_id)
+    return f"{checked(tenant)}#{noun}#{agent_id}", timed(time, conversation_id)
 
 
 def due_listed_at(tenant: str, noun: str, at: str, identifier: str) -> dict[str, str]:

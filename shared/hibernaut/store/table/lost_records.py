@@ -1,7 +1,7 @@
 """How lists read records of which some are lost: the others are listed.
 
 A record is lost if its item names a blob that is missing. A reader of one record, or one that needs all of them, raises RecordLost. A list
-tolerates lost records: it leaves them out, and says so.
+tolerates lost records: it leaves them out, and logs them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def tolerating() -> Iterator[list[str]]:
-    """Within it, lost records are left out of what is read. Yields the list of their ids, which grows."""
+    """Within it, lost records are left out of the results. Yields the list of their ids, which grows."""
     found = list[str]()
     token = _lost.set(found)
     try:
@@ -33,7 +33,7 @@ def tolerating() -> Iterator[list[str]]:
 
 @contextmanager
 def needing_all() -> Iterator[None]:
-    """Within it, a lost record raises RecordLost even if the caller is a list: what is read here is kept for others."""
+    """Within it, a lost record raises RecordLost even if the caller is a list: the result is cached for other readers."""
     token = _lost.set(None)
     try:
         yield
@@ -41,13 +41,13 @@ def needing_all() -> Iterator[None]:
         _lost.reset(token)
 
 
-def tolerated(lost: RecordLost) -> bool:
+def tolerated(error: RecordLost) -> bool:
     """Whether the caller leaves out lost records. If so, this one is noted and logged."""
     found = _lost.get()
     if found is None:
         return False
-    found.append(lost.record)
-    logger.error("record lost", extra={"record": lost.record})
+    found.append(error.record)
+    logger.error("record lost", extra={"record": error.record})
     return True
 
 

@@ -39,7 +39,7 @@ class RememberedRecord(Generic[T]):
         table: TenantTable,
         key: Key,
         clock: Clock,
-        known: TenantCache[Remembered[T]],
+        cache: TenantCache[Remembered[T]],
         *,
         read: Callable[[Item], T],
         none: T,
@@ -47,7 +47,7 @@ class RememberedRecord(Generic[T]):
         self.key = key
         self._table = table
         self._clock = clock
-        self._known = known
+        self._known = cache
         self._read = read
         self._none = none
 
@@ -65,9 +65,9 @@ class RememberedRecord(Generic[T]):
 
     def reading(self) -> RecordReading[T]:
         """A read of the record, as part of a batch that the caller sends anyway."""
-        known = self._known.get(_ONLY)
-        if known is not None and self._clock.monotonic() - known.at < FRESH_SECONDS:
-            return RecordReading(self, known.value, [])
+        cached = self._known.get(_ONLY)
+        if cached is not None and self._clock.monotonic() - cached.at < FRESH_SECONDS:
+            return RecordReading(self, cached.value, [])
         return RecordReading(self, self._none, [self.key])
 
     def remember(self, item: Item | None) -> T:
@@ -77,12 +77,12 @@ class RememberedRecord(Generic[T]):
         return value
 
     def forget(self) -> None:
-        """Forget what is remembered, because this process has changed the record."""
+        """Drop the record from the cache, because this process has changed it."""
         self._known.forget(_ONLY)
 
 
 class RecordReading(Generic[T]):
-    """One read of a record. The caller reads `keys` and passes what it found to `take`; then `value` is the record's."""
+    """One read of a record. The caller reads `keys` and passes the result to `take`; then `value` is the record's."""
 
     def __init__(self, record: RememberedRecord[T], value: T, keys: list[Key]) -> None:
         self._record = record

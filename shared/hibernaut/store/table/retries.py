@@ -99,13 +99,13 @@ class RetryingTable:
         found: dict[int, list[Item]] = {}
 
         def attempt() -> None:
-            left = [place for place in range(len(queries)) if place not in found]
+            open_places = [place for place in range(len(queries)) if place not in found]
             try:
-                answers = self._table.query_many([queries[place] for place in left])
-            except PartlyRead as part:
-                found.update({left[place]: items for place, items in part.found.items()})
+                answers = self._table.query_many([queries[place] for place in open_places])
+            except PartlyRead as failure:
+                found.update({open_places[place]: items for place, items in failure.found.items()})
                 raise
-            found.update(zip(left, answers, strict=True))
+            found.update(zip(open_places, answers, strict=True))
 
         self._policy.run(attempt)
         return [found[place] for place in range(len(queries))]
@@ -124,7 +124,7 @@ class RetryingTable:
 
 
 def _unavailable(error: Contended | OutcomeUnknown) -> StoreUnavailable:
-    done = "Whether the change was made is not known" if isinstance(error, OutcomeUnknown) else "Nothing was changed"
+    outcome = "Whether the change was made is not known" if isinstance(error, OutcomeUnknown) else "Nothing was changed"
     return StoreUnavailable(
-        f"The store is busy or out of reach. {done}; send the request again in {RETRY_AFTER:.0f} seconds.", RETRY_AFTER
+        f"The store is busy or out of reach. {outcome}; send the request again in {RETRY_AFTER:.0f} seconds.", RETRY_AFTER
     )

@@ -1,6 +1,6 @@
 """Repeating an optimistic change until no other writer comes between its read and its write.
 
-Knows that a change reads, decides and writes on a condition; must not know what it changes. The waits of a busy table are in `retries`.
+Knows that a change reads, decides and writes on a condition; must not know the records. The waits of a busy table are in `retries`.
 """
 
 from __future__ import annotations

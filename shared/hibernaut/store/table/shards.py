@@ -1,4 +1,4 @@
-"""The shards of the lists in the indexes: how many partitions a list has, and in which one an id stands.
+"""The shards of the lists in the indexes: how many partitions a list has, and the partition of an id.
 
 An engine gives a partition 1,000 write units a second and cannot split one whose entries are in the order of time, so a list has as
 many partitions as its writes need (`tests/budgets/test_write_budgets.py` counts them). A read of the whole list queries all of them.
@@ -43,7 +43,7 @@ def shard_of(noun: str, identifier: str) -> str:
 
 
 def known_shards_of(noun: str, identifier: str) -> list[str]:
-    """The shards in which an id may stand: the one in which it is written, and that of older versions if it differs."""
+    """The shards that may contain an id: the one in which it is written, and that of older versions if it differs."""
     return list(dict.fromkeys([shard_of(noun, identifier), _shard(identifier, FIRST)]))
 
 

@@ -2,7 +2,7 @@
 
 A place is the tenant, a purpose, the id of the record and, where a record has several values of a purpose, a name. A sealed value opens at its place
 alone: copied into another record, another field or another tenant it is a broken seal (decision 26). Knows the form of a sealed value and of its place;
-must not know what the plain value says, nor where the master key lies.
+must not know the plain value, nor the place of the master key.
 """
 
 from __future__ import annotations

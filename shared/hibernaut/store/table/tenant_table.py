@@ -40,11 +40,11 @@ class TenantTable:
         self._own(key.pk)
         return self._table.get(key)
 
-    def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, item_keys: Sequence[Key]) -> dict[Key, Item]:
         """As `Table.get_many`. Raises: ForeignTenant."""
-        for key in wanted:
+        for key in item_keys:
             self._own(key.pk)
-        return self._table.get_many(wanted)
+        return self._table.get_many(item_keys)
 
     def query(
         self,

@@ -84,12 +84,12 @@ class ImportStore:
     def mark(self, mark: ImportMark, now: datetime) -> Put:
         """The change that marks a request, in the transaction that makes its import known. The mark expires after `MARK_LIFE`."""
         key = import_keys.mark(self._tenant, mark.digest)
-        named: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             "import": mark.import_id,
             "agents": " ".join(mark.agent_ids),
             "ttl": int((now + MARK_LIFE).timestamp()),
         }
-        return Put({"pk": key.pk, "sk": key.sk, **named})
+        return Put({"pk": key.pk, "sk": key.sk, **attributes})
 
     def marked(self, digest: str, now: datetime) -> ImportMark | None:
         """The import of the request with this digest; None if there was none, or too long ago."""
@@ -100,15 +100,15 @@ class ImportStore:
 
     def take(self, state: ImportState, due_ms: int, token: str) -> tuple[ImportState, Update]:
         """The import as this worker's, and the change that takes it. Condition: no worker has taken it since it was read."""
-        taken = replace(state, attempt=state.attempt + 1)
-        changed: dict[str, Value] = {"attempt": taken.attempt, "wt": token, **keys.due(state.id, due_ms)}
-        return taken, Update(import_keys.import_of(self._tenant, state.id), set=changed, when=eq(attempt=state.attempt))
+        leased = replace(state, attempt=state.attempt + 1)
+        attributes: dict[str, Value] = {"attempt": leased.attempt, "wt": token, **keys.due(state.id, due_ms)}
+        return leased, Update(import_keys.import_of(self._tenant, state.id), set=attributes, when=eq(attempt=state.attempt))
 
     def go_on(self, state: ImportState, rows: int, due_ms: int, token: str) -> Update:
         """The change of each transaction of a worker. Conditions: attempt and `rows` are those of `state`."""
-        changed: dict[str, Value] = {"rows": rows, "wt": token, **keys.due(state.id, due_ms)}
-        when = eq(attempt=state.attempt, rows=state.rows)
-        return Update(import_keys.import_of(self._tenant, state.id), set=changed, when=when)
+        attributes: dict[str, Value] = {"rows": rows, "wt": token, **keys.due(state.id, due_ms)}
+        condition = eq(attempt=state.attempt, rows=state.rows)
+        return Update(import_keys.import_of(self._tenant, state.id), set=attributes, when=condition)
 
     def complete(self, state: ImportState) -> Delete:
         """The change that ends an import. Condition: the attempt is that of `state`."""

@@ -24,8 +24,8 @@ class TemplateStore:
 
     def named(self, name: str) -> StoredTemplate | None:
         """The template with this name, or None."""
-        named = self._table.get(template_keys.template_name(self._tenant, name))
-        return self.get(str(named["template"])) if named else None
+        item = self._table.get(template_keys.template_name(self._tenant, name))
+        return self.get(str(item["template"])) if item else None
 
     def get(self, template_id: str) -> StoredTemplate | None:
         """The template, or None."""
@@ -36,9 +36,9 @@ class TemplateStore:
         """Templates in the order of their names, after one name. One that is deleted meanwhile is left out."""
         pk = template_keys.template_name(self._tenant, "").pk
         rows = self._table.query(pk, after=after or None, limit=limit, names=("template",))
-        wanted = [template_keys.template(self._tenant, str(row["template"])) for row in rows]
-        found = self._table.get_many(wanted)
-        return [self._read(found[key]) for key in wanted if key in found]
+        template_keys_of_page = [template_keys.template(self._tenant, str(row["template"])) for row in rows]
+        found = self._table.get_many(template_keys_of_page)
+        return [self._read(found[key]) for key in template_keys_of_page if key in found]
 
     def _read(self, item: Item) -> StoredTemplate:
         template = self._codec.record(StoredTemplate, item)
@@ -64,15 +64,15 @@ class TemplateStore:
     def change(self, before: StoredTemplate, after: StoredTemplate, token: str) -> Update:
         """The change from `before` to `after`. Condition: the version is that of `before`."""
         key = template_keys.template(self._tenant, after.id)
-        stored = after.model_copy(update={"version": before.version + 1})
-        changed: dict[str, Value] = {**self._codec.body(key, stored), "version": stored.version, "wt": token}
-        return Update(key, set=changed, when=eq(version=before.version), frees=freed(key, before))
+        record = after.model_copy(update={"version": before.version + 1})
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
+        return Update(key, set=attributes, when=eq(version=before.version), frees=freed(key, before))
 
     def set_current(self, template_id: str, before: TemplateDocument | None, document: JsonObject) -> Change:
         """The change that replaces the current document."""
         key = template_keys.template_document(self._tenant, template_id, CURRENT)
-        changed = self._codec.body(key, TemplateDocument(document=document))
-        return Update(key, set=changed, frees=freed(key, before) if before is not None else "")
+        body = self._codec.body(key, TemplateDocument(document=document))
+        return Update(key, set=body, frees=freed(key, before) if before is not None else "")
 
     def add_version(self, template_id: str, number: int, document: JsonObject) -> Change:
         """The change that adds the document of a new version."""
@@ -80,8 +80,8 @@ class TemplateStore:
 
     def _put(self, template_id: str, number: int, document: JsonObject, source: str) -> Put:
         key = template_keys.template_document(self._tenant, template_id, number)
-        made: dict[str, Value] = {"source": source} if source else {}
-        return Put(self._codec.item(key, TemplateDocument(document=document), **made))
+        attributes: dict[str, Value] = {"source": source} if source else {}
+        return Put(self._codec.item(key, TemplateDocument(document=document), **attributes))
 
     def delete(self, template: StoredTemplate) -> list[Change]:
         """The changes that delete a template and its name. Condition: the version is that of `template`. Its documents remain."""
@@ -101,9 +101,9 @@ class TemplateStore:
         sweep continues it; None: it is over, and expires at `ttl`, in seconds since 1970.
         """
         key = template_keys.template_migration(self._tenant, after.template_id)
-        stored = after.model_copy(update={"version": (before.version if before else 0) + 1})
+        record = after.model_copy(update={"version": (before.version if before else 0) + 1})
         due: dict[str, Value] = {**keys.due(after.template_id, due_ms)} if due_ms is not None else {}
-        item = self._codec.item(key, stored, **due, **({"ttl": ttl} if ttl is not None else {}), version=stored.version, wt=token)
+        item = self._codec.item(key, record, **due, **({"ttl": ttl} if ttl is not None else {}), version=record.version, wt=token)
         return Put(item, eq(version=before.version) if before else ABSENT, freed(key, before) if before else "")
 
     def forget_migration(self, migration: StoredMigration) -> Delete:

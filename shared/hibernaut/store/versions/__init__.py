@@ -1,1 +1,1 @@
-"""Versions: what was changed, by whom and when, of blocks, agents and passages."""
+"""Versions of blocks, agents and passages: each change with its author and time."""

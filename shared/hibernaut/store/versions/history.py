@@ -1,6 +1,6 @@
-"""The history of one record: what it was in a version, and which version was in force at a time.
+"""The history of one record: its state in a version, and the version in force at a time.
 
-Knows that a version holds what was before it. Must not know which record it is.
+Knows that a version holds the state before it. Must not know the kind of the record.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class History:
         self._current = current
 
     def state(self, number: int) -> VersionState:
-        """The record in a version. Raises: NotFound if there is no such version yet; VersionExpired if it is not kept any more."""
-        stored, _, left = self._versions.pair(self._place, number)
+        """The record in a version. Raises: NotFound if there is no such version yet; VersionExpired if it is no longer retained."""
+        stored, _, content = self._versions.pair(self._place, number)
         current = self._current
         if current is not None and number == current.number:
             return VersionState(number, current.content, stored)
-        if left is not None:
-            return VersionState(number, {**left, "id": self._place.subject, "version": number}, stored)
+        if content is not None:
+            return VersionState(number, {**content, "id": self._place.subject, "version": number}, stored)
         if stored is not None and stored.change == "deleted":
             return VersionState(number, None, stored)
         raise self._missing(number)
@@ -61,7 +61,7 @@ class History:
         return newest.version
 
     def at(self, moment: datetime) -> VersionState:
-        """The record as it was at a time. Raises: NotFound if it was not there yet; VersionExpired if its version is not kept any more."""
+        """The record as it was at a time. Raises: NotFound if it was not there yet; VersionExpired if its version is no longer retained."""
         head = read_chain(self._current.chain) if self._current else None
         if self._current and head and head.number == self._current.number and head.at and head.at <= moment:
             return self.state(head.number)
@@ -85,7 +85,7 @@ class History:
     def _before(self, oldest: StoredVersion | None, moment: datetime) -> VersionState:
         """The record before its oldest version, which may have been changed last before the moment."""
         if oldest is not None and oldest.change == "created":
-            raise NotFound(f"{self._place.subject} was created at {oldest.at.isoformat()}, after the time that was asked for.")
+            raise NotFound(f"{self._place.subject} was created at {oldest.at.isoformat()}, after the requested time.")
         number = oldest.version - 1 if oldest else self._newest_number()
         state = self.state(number)
         if state.content is None or _changed_at(state.content) > moment:
@@ -102,9 +102,9 @@ class History:
         found = self._versions.page(self._place, after=after, before=before, limit=limit, descending=descending)
         if not found and self._current is None:
             self._newest_number()
-        shown = [recorded(stored) for stored in found]
+        records = [recorded(stored) for stored in found]
         first = self._unrecorded(found, after, before) if descending and len(found) < limit else None
-        return [*shown, first] if first else shown
+        return [*records, first] if first else records
 
     def _unrecorded(self, found: Sequence[StoredVersion], after: int | None, before: int | None) -> RecordVersion | None:
         """The version before the first recorded one, if it is in the page."""
@@ -112,8 +112,8 @@ class History:
             number = found[-1].version - 1 if found[-1].change != "created" else 0
         else:
             number = self._current.number if self._current and not self._current.chain else 0
-        inside = number > (after or 0) and (before is None or number < before)
-        return RecordVersion(version=number, change="unrecorded", at=None) if inside else None
+        is_in_page = number > (after or 0) and (before is None or number < before)
+        return RecordVersion(version=number, change="unrecorded", at=None) if is_in_page else None
 
 
 def recorded(stored: StoredVersion) -> RecordVersion:

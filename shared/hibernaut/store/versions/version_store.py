@@ -1,7 +1,7 @@
 """Versions in the table: one item for each change, written in the transaction that makes it.
 
-A version holds what was before the change; what it left is in the version after it, or in the record itself. So the newest value is stored once, and a
-record that was there before versions were kept has a first version with its value. A version expires `retention` after its change: a value is
+A version holds the state before the change; the state after it is in the next version, or in the record itself. So the newest value is stored once, and a
+record that is older than the recording of versions has a first version with its value. A version expires `retention` after its change: a value is
 readable for that long after it was replaced.
 
 The record's item names its newest version and that version's hash (attribute `chain`). A change has a condition on the record's own version, which
@@ -30,7 +30,7 @@ from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace
 
 RETENTION = timedelta(days=90)
-"""How long a version is kept unless a setting says otherwise: a quarter, so that last month's and last quarter's questions can be answered."""
+"""The default time for which a version is retained: a quarter, so that last month's and last quarter's questions can be answered."""
 PRIVATE = frozenset({"secrets", "last_run_completion", "last_run_duration_ms", "last_stop_reason"})
 """Fields that no version holds: values of secrets, and what another item stores."""
 CHAIN = "chain"
@@ -40,7 +40,7 @@ _NAMES = ("meta", "ttl", "v")
 
 @immutable
 class Edit:
-    """Who makes a change, and of which kind it is. `restored`: the version that a rollback brings back. `at`: when (None: now)."""
+    """The author and the kind of a change. `restored`: the version that a rollback brings back. `at`: when (None: now)."""
 
     by: Author = SERVER
     change: ChangeKind = "updated"
@@ -77,12 +77,12 @@ def content_of(record: BaseModel) -> JsonObject:
 
 
 def chain_of(stored: StoredVersion, ttl: int) -> str:
-    """How a record names its newest version."""
+    """The text by which a record names its newest version."""
     return f"{stored.version}#{stored.hash}#{wire_time(stored.at)}#{ttl}"
 
 
 def read_chain(chain: str) -> ChainHead:
-    """What a record's chain says."""
+    """The head that a record's chain names."""
     if not chain:
         return ChainHead()
     number, found, at, ttl = chain.split("#")
@@ -151,15 +151,15 @@ class VersionStore:
         return (str(item["erasure"]), int(item["version"]), str(item["hash"])) if item else None
 
     def is_expired(self, head: ChainHead) -> bool:
-        """Whether the newest version of a record is not kept any more."""
+        """Whether the newest version of a record is no longer retained."""
         return head.ttl <= self._clock.now().timestamp()
 
     def newest(self, place: VersionPlace) -> StoredVersion | None:
-        """The newest version; None if none is kept."""
+        """The newest version; None if none is retained."""
         return next(iter(self.page(place, limit=1)), None)
 
     def oldest(self, place: VersionPlace) -> StoredVersion | None:
-        """The oldest version that is kept."""
+        """The oldest retained version."""
         return next(iter(self.page(place, limit=1, descending=False)), None)
 
     def _items(
@@ -169,12 +169,12 @@ class VersionStore:
         lower = None if after is None else place.key(after).sk
         upper = None if before is None else place.key(before).sk
         while len(found) < limit:
-            wanted = limit - len(found)
+            limit_now = limit - len(found)
             items = self._table.query(
-                place.pk, prefix=place.prefix, after=lower, before=upper, limit=wanted, descending=descending, names=names
+                place.pk, prefix=place.prefix, after=lower, before=upper, limit=limit_now, descending=descending, names=names
             )
             found += [item for item in items if not expired(item, self._clock.now())]
-            if len(items) < wanted:
+            if len(items) < limit_now:
                 break
             if descending:
                 upper = str(items[-1]["sk"])
@@ -196,7 +196,7 @@ class VersionStore:
         return versions.ChainLink(json.loads(str(item["meta"])), self._prior(item))
 
     def pair(self, place: VersionPlace, number: int) -> tuple[StoredVersion | None, JsonObject | None, JsonObject | None]:
-        """A version (None: not kept), the record before it, and the record that it left by the version after it (each None if unknown, and without the
+        """A version (None: not retained), the record before it, and the record after it, from the next version (each None if unknown, and without the
         fields that `domain.memory.versions.KNOWN` names).
         """
         one, two = place.key(number), place.key(number + 1)

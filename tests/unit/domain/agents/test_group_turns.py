@@ -20,7 +20,7 @@ from hibernaut.domain.agents.group_turns import (
     next_reply,
     return_of,
     said_in,
-    told,
+    turn_messages,
     turn_of,
 )
 from hibernaut.domain.tools.tool_returns import pack
@@ -62,7 +62,7 @@ def played(
     taken: list[tuple[GroupTurn, list[str]]] = []
     while calls := next_reply(of, names, rows, run_id).tool_calls:
         turn = turn_of(json.loads(calls[0].arguments))
-        taken.append((turn, [text_of(one.content) for one in told(of.id, turn, rows)]))
+        taken.append((turn, [text_of(one.content) for one in turn_messages(of.id, turn, rows)]))
         said = [Saying(turn.agent_id, names.get(turn.agent_id), says(turn, len(taken)))]
         call = ToolCall(id=calls[0].id, function=FunctionCall(name=calls[0].name, arguments=calls[0].arguments))
         packed = pack("success", return_of(said), AT, "UTC")
@@ -112,7 +112,7 @@ def test_a_dynamic_group_ends_within_its_steps_whatever_its_manager_says(answers
 
 def test_an_agent_that_has_missed_much_is_told_the_older_part_in_one_message() -> None:
     of, rows = group(1), [SYSTEM, *(row("user", f"message {number}", "run-0") for number in range(MOST_TURNS))]
-    texts = [text_of(one.content) for one in told(of.id, GroupTurn("agent-0"), rows)]
+    texts = [text_of(one.content) for one in turn_messages(of.id, GroupTurn("agent-0"), rows)]
     assert len(texts) == MOST_APART + 1
     assert texts[0].startswith("Earlier in the group:\nuser: message 0\nuser: message 1\n")
     assert texts[-1] == f"message {MOST_TURNS - 1}"
@@ -141,7 +141,7 @@ def test_a_turn_whose_text_was_erased_shows_that_and_its_agent() -> None:
     played(of, "run-1", rows, lambda *_: "secret")
     gone = erased(rows[-1])
     assert [(one.agent_id, one.text, one.failed) for one in said_in(gone)] == [("agent-0", ERASED, False)]
-    assert [text_of(one.content) for one in told(of.id, GroupTurn("agent-1"), [*rows[:-1], gone])] == [
+    assert [text_of(one.content) for one in turn_messages(of.id, GroupTurn("agent-1"), [*rows[:-1], gone])] == [
         "hello",
         f"agent-0: {ERASED}",
     ]

@@ -43,7 +43,7 @@ def test_an_empty_file_has_an_empty_view() -> None:
 
 def test_the_file_that_was_looked_at_longest_ago_is_closed() -> None:
     desk = Desk(open={"a": opened_at(1), "b": opened_at(0), "c": opened_at(2)})
-    cleared = file_views.opened(desk, {"d": opened_at(5)}, most=3, there="abcd")
+    cleared = file_views.opened(desk, {"d": opened_at(5)}, most=3, attached="abcd")
     assert cleared.evicted == ("b",)
     assert set(cleared.desk.open) == {"a", "c", "d"}
     assert cleared.desk.seen == {"b": NOW}
@@ -51,32 +51,32 @@ def test_the_file_that_was_looked_at_longest_ago_is_closed() -> None:
 
 def test_what_is_open_already_takes_no_room() -> None:
     desk = Desk(open={"a": opened_at(1), "b": opened_at(0)})
-    cleared = file_views.opened(desk, {"b": OpenFile(start=7, accessed=NOW)}, most=2, there="ab")
+    cleared = file_views.opened(desk, {"b": OpenFile(start=7, accessed=NOW)}, most=2, attached="ab")
     assert (cleared.evicted, cleared.desk.open["b"].start) == ((), 7)
 
 
 def test_others_are_closed_where_that_is_asked_for() -> None:
     desk = Desk(open={"a": opened_at(1), "b": opened_at(0)})
-    cleared = file_views.opened(desk, {"c": opened_at(2)}, most=5, there="abc", alone=True)
-    assert (set(cleared.asked), cleared.evicted, set(cleared.desk.open)) == ({"a", "b"}, (), {"c"})
+    cleared = file_views.opened(desk, {"c": opened_at(2)}, most=5, attached="abc", close_others=True)
+    assert (set(cleared.requested), cleared.evicted, set(cleared.desk.open)) == ({"a", "b"}, (), {"c"})
 
 
 def test_a_lowered_limit_is_kept_at_the_next_opening() -> None:
     desk = Desk(open={name: opened_at(place) for place, name in enumerate("abcd")})
-    cleared = file_views.opened(desk, {"e": opened_at(9)}, most=2, there="abcde")
+    cleared = file_views.opened(desk, {"e": opened_at(9)}, most=2, attached="abcde")
     assert (cleared.evicted, set(cleared.desk.open)) == (("a", "b", "c"), {"d", "e"})
 
 
 def test_filling_opens_what_fits_and_closes_nothing() -> None:
     desk = Desk(open={"a": opened_at(0), "gone": opened_at(1)})
-    full = file_views.filled(desk, ["b", "c", "d"], most=3, there="abcd", now=NOW)
+    full = file_views.filled(desk, ["b", "c", "d"], most=3, attached="abcd", now=NOW)
     assert set(full.open) == {"a", "b", "c"}
 
 
 def test_what_was_found_is_closed_last() -> None:
     desk = Desk(open={"a": opened_at(0), "b": opened_at(1)})
     touched = file_views.looked_at(desk, {"a", "c"}, NOW + timedelta(hours=1))
-    assert file_views.opened(touched, {"d": opened_at(99)}, most=2, there="abcd").evicted == ("b",)
+    assert file_views.opened(touched, {"d": opened_at(99)}, most=2, attached="abcd").evicted == ("b",)
     assert set(touched.seen) == {"c"}
 
 
@@ -84,7 +84,7 @@ def test_what_was_found_is_closed_last() -> None:
 def test_no_more_files_are_open_than_may_be_and_those_that_were_wanted_are(openings: list[list[str]], most: int) -> None:
     desk = Desk()
     for minute, names in enumerate(openings):
-        cleared = file_views.opened(desk, {name: opened_at(minute) for name in names}, most=most, there="abcdef")
+        cleared = file_views.opened(desk, {name: opened_at(minute) for name in names}, most=most, attached="abcdef")
         assert len(cleared.desk.open) <= most
         assert set(names) <= set(cleared.desk.open)
         assert set(cleared.evicted) == set(desk.open) - set(cleared.desk.open)

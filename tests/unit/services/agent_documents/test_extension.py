@@ -55,7 +55,7 @@ def test_archives_conversations_and_identities_are_imported(world: World) -> Non
     assert ([own.name, shared.name], stores.archives.of_agent(second)) == (["own", "shared"], [shared.id])
     told = stores.passages.page(shared.id, IdRange(), limit=10)
     assert [(one.text, one.tags, one.created_at.day) for one in told] == [("one", ["a"], 1), ("two", None, 1), ("three", None, 3)]
-    assert (stores.archives.counted(first).count, stores.archives.counted(first).tags) == (3, ("a",))
+    assert (stores.archives.totals(first).count, stores.archives.totals(first).tags) == (3, ("a",))
     (identity,) = stores.identities.get_many(stores.identities.with_keys(["ann"])).values()
     found = stores.agents.get(first)
     assert found is not None
@@ -114,7 +114,7 @@ def test_a_known_identity_stays_and_is_told(world: World) -> None:
 def test_without_messages_no_conversation_is_imported(world: World) -> None:
     (first, _) = imported(world, document(), strip_messages=True).agent_ids
     assert world.stores.conversation_records.ids(first) == []
-    assert world.stores.archives.counted(first).count == 3
+    assert world.stores.archives.totals(first).count == 3
 
 
 @pytest.mark.parametrize(
@@ -143,4 +143,4 @@ def test_passages_that_cannot_be_stored_are_told_and_references_to_nothing_left_
     given["hibernaut"]["agents"]["agent-9"] = {"identity_ids": ["identity-0"]}
     result = imported(world, given)
     assert [(note.code, note.count) for note in result.notes if note.code == "passage"] == [("passage", 2)]
-    assert world.stores.archives.counted(result.agent_ids[0]).count == 3
+    assert world.stores.archives.totals(result.agent_ids[0]).count == 3

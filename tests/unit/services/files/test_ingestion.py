@@ -272,9 +272,9 @@ def test_a_file_whose_last_piece_is_embedded_is_completed_whether_or_not_that_wa
     embedding = taken.file.model_copy(update={"status": FileStatus.EMBEDDING, "embedded": 0})
     bench.stores.writer.write(*stored.work(type(taken)(embedding, taken.token, "", 0), taken.token))
     total = taken.file.total or 0
-    bench.stores.writer.write(stored.counted(sent.id, total - 1))
+    bench.stores.writer.write(stored.count_embedded(sent.id, total - 1))
     assert (bench.shown(sent.id).processing_status, bench.shown(sent.id).chunks_embedded) == (FileStatus.EMBEDDING, total - 1)
-    bench.stores.writer.write(stored.counted(sent.id, 1))
+    bench.stores.writer.write(stored.count_embedded(sent.id, 1))
     assert bench.shown(sent.id).processing_status is FileStatus.COMPLETED
     stored.complete(sent.id)
     written = stored.taken(sent.id)

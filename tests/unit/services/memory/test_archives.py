@@ -212,7 +212,7 @@ def test_a_step_whose_archive_is_deleted_meanwhile_puts_its_passage_into_another
     world.send(agent_id, "I do like tea")
     (another,) = archives.open_of_agent(agent_id)
     assert another.id != own
-    assert archives.counted(agent_id).count == 1
+    assert archives.totals(agent_id).count == 1
     assert len(world.stores.passages.ids(own)) == 1
     check_settled(world, agent_id)
 
@@ -242,15 +242,15 @@ def test_passages_and_tags_are_counted_as_they_come_and_go(house: House) -> None
     house.services.archives.attach(agent.id, shelf)
     given = [CreatePassage(text=f"fact {number}", tags=[f"t{number % 3}", f"#{number}"]) for number in range(100)]
     passages = house.services.passages.create(shelf, given)
-    counted = house.stores.archives.counted(agent.id)
+    counted = house.stores.archives.totals(agent.id)
     assert (counted.count, len(counted.tags)) == (100, 103)
     assert len(pointers(house, shelf)) == 3, "a page holds its passages and their tags"
     for passage in passages[1:]:
         house.services.passages.delete(shelf, passage.id)
-    assert house.stores.archives.counted(agent.id) == ArchiveTotals(1, ("#0", "t0"))
+    assert house.stores.archives.totals(agent.id) == ArchiveTotals(1, ("#0", "t0"))
     house.services.archives.delete(shelf)
     assert house.stores.archives.tags(shelf) == []
-    assert house.stores.archives.counted(agent.id) == ArchiveTotals(0, ())
+    assert house.stores.archives.totals(agent.id) == ArchiveTotals(0, ())
 
 
 def test_an_agents_first_passage_is_counted_with_its_tags(house: House) -> None:
@@ -258,4 +258,4 @@ def test_an_agents_first_passage_is_counted_with_its_tags(house: House) -> None:
     tags = [str(number).zfill(2) for number in range(MOST_TAGS)]
     house.services.passages.create_for(agent.id, CreatePassage(text="one", tags=tags))
     house.services.passages.create_for(agent.id, CreatePassage(text="two", tags=tags))
-    assert house.stores.archives.counted(agent.id) == ArchiveTotals(2, tuple(tags))
+    assert house.stores.archives.totals(agent.id) == ArchiveTotals(2, tuple(tags))

@@ -41,7 +41,7 @@ def put(house: House, *numbers: int) -> list[Passage]:
 def count(house: House) -> int:
     agent = house.agent(name="reader", memory_blocks=[])
     house.services.archives.attach(agent.id, ARCHIVE)
-    return house.stores.archives.counted(agent.id).count
+    return house.stores.archives.totals(agent.id).count
 
 
 def test_a_passage_gets_the_chosen_id_once(house: House) -> None:

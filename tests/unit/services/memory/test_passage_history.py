@@ -43,7 +43,7 @@ def test_a_deleted_passage_is_read_and_brought_back_with_its_tags(house: House) 
     back = history.rollback(archive, passage.id, Rollback(version=1, current_version=2), key_id="key-3")
     assert (back.version, back.change, back.restored_version, back.passage) == (3, "rolled_back", 1, passage)
     assert back.previous_hash == told[0].hash
-    assert house.stores.archives.counted(house.stores.archives.agents_of(archive)[0]).tags == ("house", "keys")
+    assert house.stores.archives.totals(house.stores.archives.agents_of(archive)[0]).tags == ("house", "keys")
     house.services.passages.delete(archive, passage.id)
     assert [each.version for each in history.versions(archive, passage.id)] == [4, 3, 2, 1]
     assert faults(house) == {None}

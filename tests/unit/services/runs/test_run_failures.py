@@ -46,7 +46,7 @@ def test_as_many_passages_as_fit_are_put_away_in_one_step(tmp_path: Path) -> Non
     world.send(agent_id, "hello")
     agent = world.stores.agents.get(agent_id)
     assert agent is not None
-    assert world.stores.archives.counted(agent_id).count == 60
+    assert world.stores.archives.totals(agent_id).count == 60
     check_settled(world, agent_id)
 
 

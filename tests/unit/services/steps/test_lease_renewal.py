@@ -60,7 +60,7 @@ def test_a_worker_on_a_host_with_short_leases_holds_its_step_by_renewals(tmp_pat
 def test_the_sweep_leaves_a_renewed_lease_alone_and_takes_the_run_up_soon_after_the_last_renewal(tmp_path: Path) -> None:
     world = World(data_in(tmp_path, in_turn(says("Hello."))), alone=False)
     run_id = world.accept(world.make_agent(), "hello").run_id
-    with StepLease(world.stores, world.host).taken(world.run(run_id), LEASE) as taken:
+    with StepLease(world.stores, world.host).acquire(world.run(run_id), LEASE) as taken:
         held = renewal(world, taken)
         for _ in range(3):
             world.clock.sleep(21)
@@ -115,19 +115,19 @@ def test_whoever_judged_a_lease_before_its_renewal_does_not_get_the_step(tmp_pat
     world = World(data_in(tmp_path, in_turn(says("Hello."))), alone=False)
     run_id = world.accept(world.make_agent(), "hello").run_id
     lease = StepLease(world.stores, world.host)
-    with lease.taken(world.run(run_id), LEASE) as taken:
+    with lease.acquire(world.run(run_id), LEASE) as taken:
         seen = world.run(run_id)
         world.clock.sleep(LEASE + 1)
         assert not lease.held_by_another(seen)
         assert renewal(world, taken).renew(LEASE)
-        with pytest.raises(LeaseLost), lease.taken(seen, LEASE):
+        with pytest.raises(LeaseLost), lease.acquire(seen, LEASE):
             pytest.fail("the step is taken twice")
 
 
 def test_a_lease_that_its_own_worker_has_rewritten_is_renewed_the_next_time(tmp_path: Path) -> None:
     world = World(data_in(tmp_path, in_turn(says("Hello."))), alone=False)
     run_id = world.accept(world.make_agent(), "hello").run_id
-    with StepLease(world.stores, world.host).taken(world.run(run_id), LEASE) as taken:
+    with StepLease(world.stores, world.host).acquire(world.run(run_id), LEASE) as taken:
         held = renewal(world, replace(taken, lease=taken.lease - 1))
         assert held.renew(LEASE)
         world.clock.sleep(10)
@@ -154,7 +154,10 @@ def test_the_lease_is_renewed_on_a_thread_of_its_own_while_the_worker_waits(tmp_
     watched = Busy(data.table)
     world = World(data, alone=False, wrap=lambda _: watched)
     run_id = world.accept(world.make_agent(), "hello").run_id
-    with StepLease(world.stores, world.host).taken(world.run(run_id), LEASE) as taken, renewal(world, taken).every(0.003, LEASE):
+    with (
+        StepLease(world.stores, world.host).acquire(world.run(run_id), LEASE) as taken,
+        renewal(world, taken).every(0.003, LEASE),
+    ):
         assert watched.passed.wait(PATIENCE)
     assert world.run(run_id).attempt == taken.attempt
 

@@ -81,7 +81,7 @@ def test_a_search_finds_what_the_same_step_puts_away(tmp_path: Path) -> None:
     (returns,) = [row.tool_returns for row in world.log(agent_id) if row.role == "tool"]
     assert "Rex is a dog." in (returns[1].func_response or "")
     assert "Rex is a dog." not in (returns[2].func_response or "")
-    assert world.stores.archives.counted(agent_id).tags == ("pets",)
+    assert world.stores.archives.totals(agent_id).tags == ("pets",)
 
 
 def test_recall_without_a_query_is_the_newest_and_never_its_own_calls(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_an_end_is_not_kept_up_by_more_changes_than_it_has_room_for(tmp_path: Pa
     monkeypatch.setattr(f"{RunTermination.__module__}.MOST_EDITS", 0)
     world, agent_id, run_id = recorded(tmp_path)
     world.chain.termination.end(run_id, StopReason.CANCELLED)
-    assert "too much to be kept" in returns(world, agent_id)[-1]
+    assert "too many for one transaction" in returns(world, agent_id)[-1]
     assert '"status": "Failed"' in returns(world, agent_id)[-1]
     assert memory(world, agent_id) == {"human": "Ann"}
     check_settled(world, agent_id)

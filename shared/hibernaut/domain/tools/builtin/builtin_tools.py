@@ -37,8 +37,8 @@ def builtin_by_id(tool_id: str) -> Tool | None:
 def builtin_id(name: str) -> str:
     """The permanent id of a built-in tool: a fixed time, and a hash of the name in all other bits."""
     hashed = hashlib.sha256(f"tool:{name}".encode()).digest()
-    counter, rest = int.from_bytes(hashed[:2]) >> 4, int.from_bytes(hashed[2:10]) >> 9
-    return compose("tool", int(CREATED_AT.timestamp() * 1000), counter, rest)
+    counter, node_bits = int.from_bytes(hashed[:2]) >> 4, int.from_bytes(hashed[2:10]) >> 9
+    return compose("tool", int(CREATED_AT.timestamp() * 1000), counter, node_bits)
 
 
 def _tool(definition: Definition) -> Tool:

@@ -86,7 +86,7 @@ class ShownMcpResult:
 
 
 def shown(result: McpResult) -> ShownMcpResult:
-    """The result as a model gets it; without parts, the structured result. Whatever a server says of an image, its bytes decide what it is."""
+    """The result as a model gets it; without parts, the structured result. The type of an image follows from its bytes, not from the server's declaration."""
     lines, images = list[str](), _Images()
     for part in result.parts:
         lines.append(images.line(part) if isinstance(part, McpBinary) else _line(part))
@@ -104,22 +104,22 @@ class _Images:
         self._left = MOST_IMAGE_BYTES
 
     def line(self, part: McpBinary) -> str:
-        """What stands for a part in the text. Its image, if it is one, is found."""
+        """The placeholder of a part in the text. If the part is an image, it is added to `found`."""
         data = _decoded(part.data)
         facts = image_facts(data) if data else None
-        named = f" {part.uri}" if part.uri else ""
+        uri_text = f" {part.uri}" if part.uri else ""
         if facts is None:
             return (
                 _written(part, data)
-                or f"[{part.kind}{named} of the type {part.media_type or 'unknown'}, {part.size} bytes, which cannot be shown]"
+                or f"[{part.kind}{uri_text} of the type {part.media_type or 'unknown'}, {part.size} bytes, which cannot be shown]"
             )
-        told = f"image{named} of the type {facts.media_type}, {facts.width} by {facts.height} pixels, {len(data)} bytes"
+        description = f"image{uri_text} of the type {facts.media_type}, {facts.width} by {facts.height} pixels, {len(data)} bytes"
         if len(self.found) == MOST_IMAGES or len(data) > self._left:
-            return f"[{told}, which is left out: {MOST_IMAGES} images with {MOST_IMAGE_BYTES} bytes are shown]"
+            return f"[{description}, which is left out: {MOST_IMAGES} images with {MOST_IMAGE_BYTES} bytes are shown]"
         self._left -= len(data)
         source = Base64Image(media_type=facts.media_type, data=b64encode(data).decode())
         self.found.append(ImageContent(source=source))
-        return f"[image {len(self.found)}: {told}]"
+        return f"[image {len(self.found)}: {description}]"
 
 
 def _decoded(data: str) -> bytes:

@@ -36,17 +36,17 @@ def offered(name: str, description: str | None, schema: Json) -> JsonObject:
     """The `json_schema` of a tool with this name. Raises: NoModelTakes."""
     parameters = _parameters(schema)
     strict = _is_strict(parameters)
-    made: JsonObject = {
+    json_schema: JsonObject = {
         "name": name,
         "description": (description or "")[:LONGEST_DESCRIPTION],
         "parameters": parameters,
         STATUS: "STRICT_COMPLIANT" if strict else "NON_STRICT_ONLY",
     }
     if not strict:
-        made[WARNINGS] = ["an object of it allows properties that it does not name"]
-    if problem := size_problem_of(made):
+        json_schema[WARNINGS] = ["an object of it allows properties that it does not name"]
+    if problem := size_problem_of(json_schema):
         raise NoModelTakes(problem)
-    return made
+    return json_schema
 
 
 def _parameters(schema: Json) -> JsonObject:
@@ -77,7 +77,7 @@ def _inlined(schema: JsonObject) -> JsonObject:
 
 
 class _Inlining:
-    """Replaces references by what they name. What is nested more than `deepest` references deep, as in a recursive schema, allows any value."""
+    """Replaces references by their targets. A schema that is nested more than `deepest` references deep, as in a recursive schema, allows any value."""
 
     def __init__(self, root: JsonObject, deepest: int) -> None:
         self._root = root
@@ -88,19 +88,19 @@ class _Inlining:
         self._budget.spend(sum(len(str(key)) + 4 for key in schema))
         if isinstance(reference := schema.get("$ref"), str):
             found = target(reference, self._root)
-            beside = {key: value for key, value in schema.items() if key not in ("$ref", *_DEFINITIONS)}
+            siblings = {key: value for key, value in schema.items() if key not in ("$ref", *_DEFINITIONS)}
             if depth == self._deepest or not isinstance(found, dict):
-                return self._closed(beside, depth)
-            return self.of({**found, **beside}, depth + 1)
+                return self._closed(siblings, depth)
+            return self.of({**found, **siblings}, depth + 1)
         return self._closed({key: value for key, value in schema.items() if key not in _DEFINITIONS}, depth)
 
     def _closed(self, schema: JsonObject, depth: int) -> JsonObject:
-        made = {key: self._value(key, value, depth) for key, value in schema.items()}
-        if isinstance(choices := made.get("anyOf"), list):
-            made["anyOf"] = _distinct(choices)
-        if made.get("type") == "array":
-            made.setdefault("items", {"type": "string"})
-        return {"additionalProperties": False, **made} if made.get("type") == "object" and "properties" in made else made
+        closed = {key: self._value(key, value, depth) for key, value in schema.items()}
+        if isinstance(choices := closed.get("anyOf"), list):
+            closed["anyOf"] = _distinct(choices)
+        if closed.get("type") == "array":
+            closed.setdefault("items", {"type": "string"})
+        return {"additionalProperties": False, **closed} if closed.get("type") == "object" and "properties" in closed else closed
 
     def _value(self, key: str, value: Json, depth: int) -> Json:
         if key in _VALUES:
@@ -126,10 +126,10 @@ class _Inlining:
 
 def _distinct(choices: list[Json]) -> list[Json]:
     """The choices without repeated ones."""
-    seen: dict[str, Json] = {}
+    by_json: dict[str, Json] = {}
     for choice in choices:
-        seen.setdefault(json.dumps(choice, sort_keys=True, default=str), choice)
-    return list(seen.values())
+        by_json.setdefault(json.dumps(choice, sort_keys=True, default=str), choice)
+    return list(by_json.values())
 
 
 def _is_strict(schema: Json) -> bool:

@@ -36,14 +36,14 @@ class McpFacts:
 
     def metadata(self) -> JsonObject:
         """As `metadata_` of the tool holds it."""
-        named = {"server_id": self.server_id, "server_name": self.server_name, "tool_name": self.tool_name}
-        return {_FACTS: {**named, "fingerprint": self.fingerprint, "state": self.state}}
+        names = {"server_id": self.server_id, "server_name": self.server_name, "tool_name": self.tool_name}
+        return {_FACTS: {**names, "fingerprint": self.fingerprint, "state": self.state}}
 
 
 def facts_of(tool: Tool) -> McpFacts:
     """The facts of a tool of the type external_mcp. A tool of an agent file may have none but the tag, or those of V1."""
-    held = (tool.metadata_ or {}).get(_FACTS)
-    facts = held if isinstance(held, dict) else {}
+    stored = (tool.metadata_ or {}).get(_FACTS)
+    facts = stored if isinstance(stored, dict) else {}
     tagged = next((tag.removeprefix(TAG) for tag in tool.tags if tag.startswith(TAG)), "")
     state = facts.get("state")
     return McpFacts(
@@ -68,20 +68,23 @@ def is_of(tool: Tool, server_id: str, server_name: str) -> bool:
     return facts.server_id == server_id or (not facts.fingerprint and facts.server_name == server_name)
 
 
-def is_same(there: Tool, imported: Tool) -> bool:
-    """Whether a tool of an agent file is one that a server has described here: what the server said stays then."""
-    if not there.tool_type == imported.tool_type == ToolType.EXTERNAL_MCP:
+def is_same(existing: Tool, imported: Tool) -> bool:
+    """Whether a tool of an agent file is one that a server has described here: the description of the server is then retained."""
+    if not existing.tool_type == imported.tool_type == ToolType.EXTERNAL_MCP:
         return False
-    known, named = facts_of(there), facts_of(imported)
-    return bool(known.fingerprint) and (known.server_name, known.tool_name) == (named.server_name, named.tool_name)
+    existing_facts, imported_facts = facts_of(existing), facts_of(imported)
+    return bool(existing_facts.fingerprint) and (existing_facts.server_name, existing_facts.tool_name) == (
+        imported_facts.server_name,
+        imported_facts.tool_name,
+    )
 
 
 def names_for(tool_name: str, server_name: str) -> tuple[str, ...]:
     """The names that a tool may have here, the best first: its own, then one with the name of its server, then one with a hash."""
     plain, server = _fit(tool_name), _fit(server_name)
     digest = hashlib.sha256(f"{server_name}/{tool_name}".encode("utf-8", "replace")).hexdigest()[:8]
-    wanted = dict.fromkeys((_short(plain, digest), _short(f"{server}_{plain}", digest), _short(f"{plain}-{digest}", digest)))
-    return tuple(name for name in wanted if name and name not in builtin_tools())
+    candidates = dict.fromkeys((_short(plain, digest), _short(f"{server}_{plain}", digest), _short(f"{plain}-{digest}", digest)))
+    return tuple(name for name in candidates if name and name not in builtin_tools())
 
 
 def _fit(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What OAuth 2.1 asks of a client of a protected server: where metadata is found, what in it must agree, and the messages that are sent.
+"""The obligations of an OAuth 2.1 client of a protected server: the places of metadata, its checks, and the messages that are sent.
 
 Sources: RFC 9728 (metadata of protected resources), RFC 8414 (of authorization servers), RFC 7591 (registration of clients), RFC 7636 (PKCE), RFC 8707 (the
 parameter `resource`), RFC 9207 (`iss`), and the page "Authorization" of the MCP specification of 2025-11-25.
@@ -31,12 +31,12 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class OAuthFault(Exception):
-    """The server or its authorization server does not do what the standards ask. The message is a clause for whoever connects; it quotes no secret."""
+    """The server or its authorization server does not conform to the standards. The message is a clause for the caller; it quotes no secret."""
 
 
 @immutable
 class ProtectedResource:
-    """What a server says of itself. `servers`: issuers, of which the first is used."""
+    """The metadata of a protected server. `servers`: issuers, of which the first is used."""
 
     resource: str
     servers: tuple[str, ...]
@@ -45,7 +45,7 @@ class ProtectedResource:
 
 @immutable
 class AuthorizationServer:
-    """What an authorization server says of itself. `names_itself`: its answers to browsers carry `iss` (RFC 9207)."""
+    """The metadata of an authorization server. `names_itself`: its answers to browsers carry `iss` (RFC 9207)."""
 
     issuer: str
     authorization_endpoint: str
@@ -81,15 +81,15 @@ def challenged(header: str) -> dict[str, str]:
 
 
 def resource_addresses(server_url: str, header: str) -> list[str]:
-    """Where the metadata of a protected server may be, the best place first (RFC 9728, 5.1 and 3.1). Raises: OAuthFault."""
-    named = challenged(header).get("resource_metadata")
-    if named:
-        return [_safe(named, "resource_metadata")]
+    """The possible addresses of the metadata of a protected server, the best first (RFC 9728, 5.1 and 3.1). Raises: OAuthFault."""
+    metadata_url = challenged(header).get("resource_metadata")
+    if metadata_url:
+        return [_safe(metadata_url, "resource_metadata")]
     return list(dict.fromkeys(_well_known(urlsplit(server_url), RESOURCE_PATH)))
 
 
 def resource_in(metadata: Json, server_url: str) -> ProtectedResource:
-    """What the metadata of a protected server says. Raises: OAuthFault, also if it speaks of another server (RFC 9728, 3.3)."""
+    """The parsed metadata of a protected server. Raises: OAuthFault, also if it describes another server (RFC 9728, 3.3)."""
     found = _object(metadata, "The metadata of the server")
     resource = _text(found, "resource")
     if not _covers(resource, server_url):
@@ -109,7 +109,7 @@ def server_addresses(issuer: str) -> list[str]:
 
 
 def server_in(metadata: Json, issuer: str) -> AuthorizationServer:
-    """What the metadata of an authorization server says. Raises: OAuthFault, also for those of another issuer (RFC 8414, 3.3), and without PKCE
+    """The parsed metadata of an authorization server. Raises: OAuthFault, also for those of another issuer (RFC 8414, 3.3), and without PKCE
     by S256, which the MCP specification demands.
     """
     found = _object(metadata, "The metadata of the authorization server")
@@ -190,27 +190,27 @@ def tokens_in(answer: Json) -> Tokens:
     seconds = found.get("expires_in", USUAL_LIFE)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= LEAST_LIFE:
         seconds = USUAL_LIFE
-    kept = refresh if isinstance(refresh, str) and _TOKEN.fullmatch(refresh) else None
-    return Tokens(access, kept, int(min(seconds, MOST_LIFE)), scope if isinstance(scope, str) else None)
+    refresh_token = refresh if isinstance(refresh, str) and _TOKEN.fullmatch(refresh) else None
+    return Tokens(access, refresh_token, int(min(seconds, MOST_LIFE)), scope if isinstance(scope, str) else None)
 
 
 def error_in(answer: Json, status: int) -> str:
     """The error of an answer, in words (RFC 6749, 5.2)."""
     found = answer if isinstance(answer, dict) else {}
-    named = [str(found[name])[:LONGEST_QUOTE] for name in ("error", "error_description") if isinstance(found.get(name), str)]
-    return f"HTTP {status}" + (f", {': '.join(named)}" if named else "")
+    texts = [str(found[name])[:LONGEST_QUOTE] for name in ("error", "error_description") if isinstance(found.get(name), str)]
+    return f"HTTP {status}" + (f", {': '.join(texts)}" if texts else "")
 
 
 def _covers(resource: str, server_url: str) -> bool:
     """Whether a resource is the server's address, or one above it on the same origin (MCP specification, "Canonical Server URI")."""
-    mine, theirs = urlsplit(server_url), urlsplit(resource)
-    if (mine.scheme, mine.netloc.lower()) != (theirs.scheme.lower(), theirs.netloc.lower()) or theirs.query not in (
+    own, other = urlsplit(server_url), urlsplit(resource)
+    if (own.scheme, own.netloc.lower()) != (other.scheme.lower(), other.netloc.lower()) or other.query not in (
         "",
-        mine.query,
+        own.query,
     ):
         return False
-    above, path = theirs.path.rstrip("/"), mine.path.rstrip("/")
-    return path == above or path.startswith(f"{above}/")
+    parent_path, path = other.path.rstrip("/"), own.path.rstrip("/")
+    return path == parent_path or path.startswith(f"{parent_path}/")
 
 
 def _well_known(parts: SplitResult, place: str) -> list[str]:
@@ -221,21 +221,21 @@ def _at(parts: SplitResult, path: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _safe(url: str, what: str) -> str:
+def _safe(url: str, label: str) -> str:
     """An address that secrets may be sent to: by TLS, or on the own machine (OAuth 2.1, 1.5). Raises: OAuthFault."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
-        raise OAuthFault(f"{what} is no address") from None
+        raise OAuthFault(f"{label} is no address") from None
     if not host or parts.fragment or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)):
-        raise OAuthFault(f"{what} is no https address: {url[:LONGEST_QUOTE]}")
+        raise OAuthFault(f"{label} is no https address: {url[:LONGEST_QUOTE]}")
     return url
 
 
-def _object(found: Json, what: str) -> JsonObject:
+def _object(found: Json, label: str) -> JsonObject:
     if not isinstance(found, dict):
-        raise OAuthFault(f"{what[0].lower()}{what[1:]} is no JSON object")
+        raise OAuthFault(f"{label[0].lower()}{label[1:]} is no JSON object")
     return found
 
 

@@ -1,7 +1,7 @@
 """Converts Python annotations to JSON schema by reading the syntax tree; the source is never executed.
 
 Knows the usual forms of `typing` and Pydantic models in the same source (run-time digest 10.2, the table). Any other annotation
-is refused with its line, so that no stored schema says less than the signature. Each class is read once and the output is
+is refused with its line, so that no stored schema is weaker than the signature. Each class is read once and the output is
 measured, because models that refer to one another grow exponentially when written inline.
 """
 
@@ -65,10 +65,10 @@ class AnnotationReader:
         """The models converted so far, each with its size in characters."""
         self.budget = budget or StepBudget(LARGEST_SCHEMA)
 
-    def schema_of(self, annotation: ast.expr, inside: tuple[str, ...] = ()) -> JsonObject:
+    def schema_of(self, annotation: ast.expr, enclosing: tuple[str, ...] = ()) -> JsonObject:
         """The JSON schema for values of this annotation; for an optional value, the schema of the value itself.
 
-        `inside` names the enclosing models. Raises: InvalidToolSource with the line.
+        `enclosing` names the enclosing models. Raises: InvalidToolSource with the line.
         """
         annotation = _unwrapped(annotation)
         members = [member for member in _members(annotation) if not _is_none(member)]
@@ -77,54 +77,54 @@ class AnnotationReader:
         if not members:
             raise _refused(annotation, "None alone is no type for a parameter")
         if members[0] is not annotation:
-            return self.schema_of(members[0], inside)
+            return self.schema_of(members[0], enclosing)
         if isinstance(annotation, ast.Subscript):
-            return self._generic(annotation, inside)
-        return self._plain(annotation, inside)
+            return self._generic(annotation, enclosing)
+        return self._plain(annotation, enclosing)
 
     def write(self, text: str, line: int) -> None:
         """Count a text that becomes part of the schema. Raises: InvalidToolSource if the schema becomes too large."""
         self._spend(len(text), line)
 
-    def _plain(self, annotation: ast.expr, inside: tuple[str, ...]) -> JsonObject:
+    def _plain(self, annotation: ast.expr, enclosing: tuple[str, ...]) -> JsonObject:
         name = _name(annotation)
         if name in _SCALARS:
-            return self._counted({"type": _SCALARS[name]}, annotation)
+            return self._charged({"type": _SCALARS[name]}, annotation)
         if name in _LISTS:
-            return self._counted({"type": "array", "items": {"type": "string"}}, annotation)
+            return self._charged({"type": "array", "items": {"type": "string"}}, annotation)
         if name in self._models:
-            return self._model(self._models[name], inside)
+            return self._model(self._models[name], enclosing)
         hint = "a Pydantic model must be defined in the source itself" if name else "it is not a type"
         raise _refused(annotation, hint)
 
-    def _generic(self, annotation: ast.Subscript, inside: tuple[str, ...]) -> JsonObject:
+    def _generic(self, annotation: ast.Subscript, enclosing: tuple[str, ...]) -> JsonObject:
         name = _name(annotation.value)
         arguments = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
         if name in _LISTS:
             if len(arguments) != 1:
                 raise _refused(annotation, "a list has one type of items")
-            frame = self._counted({"type": "array", "items": None}, annotation)
-            return frame | {"items": self.schema_of(arguments[0], inside)}
+            frame = self._charged({"type": "array", "items": None}, annotation)
+            return frame | {"items": self.schema_of(arguments[0], enclosing)}
         if name == "Literal":
-            return self._counted(_literal(annotation, arguments), annotation)
+            return self._charged(_literal(annotation, arguments), annotation)
         if name in _TUPLES:
             if not arguments or any(isinstance(argument, ast.Constant) and argument.value is ... for argument in arguments):
                 raise _refused(annotation, "a tuple needs a fixed length: use a list")
             size = len(arguments)
-            frame = self._counted({"type": "array", "prefixItems": [], "minItems": size, "maxItems": size}, annotation)
-            return frame | {"prefixItems": [self.schema_of(argument, inside) for argument in arguments]}
+            frame = self._charged({"type": "array", "prefixItems": [], "minItems": size, "maxItems": size}, annotation)
+            return frame | {"prefixItems": [self.schema_of(argument, enclosing) for argument in arguments]}
         if name in {"dict", "Dict"}:
             raise _refused(annotation, "use a bare dict, or a Pydantic model that names its fields")
         raise _refused(annotation, "this generic type is not known")
 
-    def _model(self, model: ast.ClassDef, inside: tuple[str, ...]) -> JsonObject:
-        if model.name in inside:
+    def _model(self, model: ast.ClassDef, enclosing: tuple[str, ...]) -> JsonObject:
+        if model.name in enclosing:
             raise InvalidToolSource(f"The model {model.name} contains itself, which cannot be written inline", model.lineno)
-        if len(inside) >= DEEPEST_SCHEMA:
+        if len(enclosing) >= DEEPEST_SCHEMA:
             raise InvalidToolSource(f"The models around {model.name} are nested too deeply to be written inline", model.lineno)
-        if known := self._known.get(model.name):
-            self._spend(known[1], model.lineno)
-            return known[0]
+        if cached := self._known.get(model.name):
+            self._spend(cached[1], model.lineno)
+            return cached[0]
         before = self.budget.spent
         properties: JsonObject = {}
         required: list[str] = []
@@ -133,10 +133,10 @@ class AnnotationReader:
             if not description:
                 raise InvalidToolSource(f"Field {name} of {model.name} needs Field(description=...)", field.lineno)
             self.write(name + description, field.lineno)
-            properties[name] = self.schema_of(field.annotation, (*inside, model.name)) | {"description": description}
+            properties[name] = self.schema_of(field.annotation, (*enclosing, model.name)) | {"description": description}
             if not has_default and not is_optional(field.annotation):
                 required.append(name)
-        frame = self._counted({"type": "object", "properties": None, "required": required}, model)
+        frame = self._charged({"type": "object", "properties": None, "required": required}, model)
         schema = frame | {"properties": properties}
         self._known[model.name] = schema, self.budget.spent - before
         return schema
@@ -153,7 +153,7 @@ class AnnotationReader:
                         fields[node.target.id] = node
         return fields
 
-    def _counted(self, schema: JsonObject, node: ast.expr | ast.ClassDef) -> JsonObject:
+    def _charged(self, schema: JsonObject, node: ast.expr | ast.ClassDef) -> JsonObject:
         self._spend(len(json.dumps(schema)), node.lineno)
         return schema
 
@@ -181,21 +181,21 @@ def _literal(annotation: ast.expr, arguments: list[ast.expr]) -> JsonObject:
 
 def _lineage(model: ast.ClassDef, models: Models) -> Iterator[ast.ClassDef]:
     """The model and all its base classes, each once; base classes come first."""
-    seen: set[str] = set()
+    names: set[str] = set()
     pending: list[tuple[ast.ClassDef, bool]] = [(model, False)]
     while pending:
         heir, parents_done = pending.pop()
         if parents_done:
             yield heir
-        elif heir.name not in seen:
-            seen.add(heir.name)
+        elif heir.name not in names:
+            names.add(heir.name)
             pending.append((heir, True))
             parents = (models.get(_name(base)) for base in reversed(heir.bases))
             pending += [(parent, False) for parent in parents if parent is not None]
 
 
 def _described(field: ast.AnnAssign) -> tuple[str, bool]:
-    """(description, has a default) of a field; `Field` may be its value or stand inside Annotated."""
+    """(description, has a default) of a field; `Field` may be its value or be inside Annotated."""
     description, has_default = "", field.value is not None
     for call in (field.value, *_metadata(field.annotation)):
         if not isinstance(call, ast.Call) or _name(call.func) != "Field":
@@ -203,10 +203,10 @@ def _described(field: ast.AnnAssign) -> tuple[str, bool]:
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         description = _text(keywords.get("description")) or description
         first = call.args[0] if call.args else keywords.get("default")
-        given = (
+        has_default_argument = (
             first is not None and not (isinstance(first, ast.Constant) and first.value is ...)
         ) or "default_factory" in keywords
-        has_default = given if call is field.value else has_default or given
+        has_default = has_default_argument if call is field.value else has_default or has_default_argument
     return description, has_default
 
 
@@ -269,9 +269,9 @@ def _name(node: ast.expr) -> str:
 
 def _refused(annotation: ast.expr, hint: str) -> InvalidToolSource:
     try:
-        shown = ast.unparse(annotation)
+        text = ast.unparse(annotation)
     except (ValueError, RecursionError):
-        shown = "here"  # an f-string, or a number, without a short text
-    if len(shown) > _LONGEST_SHOWN:
-        shown = f"{shown[:_LONGEST_SHOWN]}…"
-    return InvalidToolSource(f"The annotation {shown} cannot be described to a model: {hint}", annotation.lineno)
+        text = "here"  # an f-string, or a number, without a short text
+    if len(text) > _LONGEST_SHOWN:
+        text = f"{text[:_LONGEST_SHOWN]}…"
+    return InvalidToolSource(f"The annotation {text} cannot be described to a model: {hint}", annotation.lineno)

@@ -41,16 +41,16 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
     docstring = storable(ast.get_docstring(function) or "")
     if not docstring:
         raise InvalidToolSource(f"Function {function.name} needs a docstring that says what it does", function.lineno)
-    read = google_docstring.read(docstring)
-    if not read.description:
+    parsed = google_docstring.read(docstring)
+    if not parsed.description:
         raise InvalidToolSource(f"The docstring of {function.name} does not say what the function does", function.lineno)
     try:
-        parameters = _parameters(function, AnnotationReader(models_of(tree)), read)
+        parameters = _parameters(function, AnnotationReader(models_of(tree)), parsed)
     except RecursionError as error:
         raise InvalidToolSource(f"The annotations of {function.name} are nested too deeply", function.lineno) from error
-    schema = {"name": function.name, "description": read.description, "parameters": parameters}
-    if why := problem_of(parameters) or size_problem_of(schema):
-        raise InvalidToolSource(f"The schema of {function.name} cannot be offered to a model: {why}", function.lineno)
+    schema = {"name": function.name, "description": parsed.description, "parameters": parameters}
+    if problem := problem_of(parameters) or size_problem_of(schema):
+        raise InvalidToolSource(f"The schema of {function.name} cannot be offered to a model: {problem}", function.lineno)
     return schema
 
 
@@ -67,8 +67,8 @@ def schema_with(name: str, description: str, args_json_schema: JsonObject) -> Js
     """The schema of a function with the caller's description of its parameters. Raises: InvalidArgument if that does not describe an object."""
     if args_json_schema.get("type", "object") != "object":
         raise InvalidArgument("args_json_schema must describe an object: its properties and which of them are required")
-    if why := problem_of(args_json_schema):
-        raise InvalidArgument(f"args_json_schema is not a JSON schema: {why}")
+    if problem := problem_of(args_json_schema):
+        raise InvalidArgument(f"args_json_schema is not a JSON schema: {problem}")
     properties = Inliner(args_json_schema).inlined(args_json_schema.get("properties", {}))
     return {
         "name": name,
@@ -94,19 +94,19 @@ def _function(tree: ast.Module, name: str | None) -> Function:
     return functions[-1]
 
 
-def _parameters(function: Function, annotations: AnnotationReader, read: Docstring) -> JsonObject:
+def _parameters(function: Function, annotations: AnnotationReader, docstring: Docstring) -> JsonObject:
     properties: JsonObject = {}
     required = []
     for parameter, has_default in _signature(function):
         name = parameter.arg
         if parameter.annotation is None:
             raise InvalidToolSource(f"Parameter {name} of {function.name} needs a type annotation", parameter.lineno)
-        if not read.parameters.get(name):
-            why = f": {read.problem}" if read.problem else ""
+        if not docstring.parameters.get(name):
+            cause = f": {docstring.problem}" if docstring.problem else ""
             raise InvalidToolSource(
-                f"Parameter {name} of {function.name} is not described in its docstring's Args{why}", parameter.lineno
+                f"Parameter {name} of {function.name} is not described in its docstring's Args{cause}", parameter.lineno
             )
-        properties[name] = annotations.schema_of(parameter.annotation) | {"description": read.parameters[name]}
+        properties[name] = annotations.schema_of(parameter.annotation) | {"description": docstring.parameters[name]}
         if not has_default and not is_optional(parameter.annotation):
             required.append(name)
     return {"type": "object", "properties": properties, "required": required}

@@ -39,13 +39,13 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
     except BudgetSpent:
         raise InvalidToolSource(f"The types of {function.name} are too large to be written inline", line, column) from None
     schema = {"name": function.name, "description": function.comment.description, "parameters": parameters}
-    if why := problem_of(parameters) or size_problem_of(schema):
-        raise InvalidToolSource(f"The schema of {function.name} cannot be offered to a model: {why}", line, column)
+    if problem := problem_of(parameters) or size_problem_of(schema):
+        raise InvalidToolSource(f"The schema of {function.name} cannot be offered to a model: {problem}", line, column)
     return schema
 
 
 def described(source_code: str) -> tuple[str, str]:
-    """The name of the function that a source is called by, and what its comment says. Raises: InvalidToolSource."""
+    """The name of the function that a source is called by, and the text of its comment. Raises: InvalidToolSource."""
     function = typescript_source.read(source_code).function(None)
     return function.name, function.comment.description
 
@@ -60,8 +60,10 @@ class _Reader:
     def parameters(self, function: Node, comment: Comment) -> JsonObject:
         properties: JsonObject = {}
         required: list[str] = []
-        listed = function.child_by_field_name("parameters") or function.child_by_field_name("parameter")
-        for parameter in listed.named_children if listed is not None and listed.type == "formal_parameters" else ():
+        parameter_list = function.child_by_field_name("parameters") or function.child_by_field_name("parameter")
+        for parameter in (
+            parameter_list.named_children if parameter_list is not None and parameter_list.type == "formal_parameters" else ()
+        ):
             if parameter.type == "comment" or text_of(parameter.child_by_field_name("pattern")) == "this":
                 continue
             name, optional = self._parameter(parameter, properties, comment)
@@ -74,7 +76,7 @@ class _Reader:
         return {"type": "object", "properties": properties, "required": required}
 
     def _parameter(self, parameter: Node, properties: JsonObject, comment: Comment) -> tuple[str, bool]:
-        """Describe a parameter; its name, and whether it may be left out."""
+        """Add a parameter to the properties. Returns its name, and whether it may be left out."""
         pattern = parameter.child_by_field_name("pattern")
         if pattern is None or pattern.type != "identifier":
             raise _refused(parameter, "it cannot be described to a model: name each parameter")
@@ -82,11 +84,11 @@ class _Reader:
         annotation = parameter.child_by_field_name("type")
         if annotation is None:
             raise _refused(parameter, f"parameter {name} needs a type")
-        described, nullable = self._of(_inside(annotation), 0)
-        said = comment.parameters.get(name)
-        properties[name] = described | ({"description": said} if said else {})
-        given = parameter.child_by_field_name("value") is not None
-        return name, nullable or given or parameter.type == "optional_parameter"
+        schema, nullable = self._of(_inside(annotation), 0)
+        text = comment.parameters.get(name)
+        properties[name] = schema | ({"description": text} if text else {})
+        has_default = parameter.child_by_field_name("value") is not None
+        return name, nullable or has_default or parameter.type == "optional_parameter"
 
     def _of(self, node: Node, depth: int) -> tuple[JsonObject, bool]:
         """The schema of a type, and whether it includes null or undefined."""
@@ -120,28 +122,28 @@ class _Reader:
     def _generic(self, node: Node, depth: int) -> JsonObject:
         name = text_of(node.child_by_field_name("name"))
         arguments = next((child for child in node.named_children if child.type == "type_arguments"), None)
-        of = arguments.named_children if arguments is not None else []
-        if name in _LISTS and len(of) == 1:
-            return self._list(of[0], depth)
+        items = arguments.named_children if arguments is not None else []
+        if name in _LISTS and len(items) == 1:
+            return self._list(items[0], depth)
         if name == "Record":
             return {"type": "object"}
         raise _refused(node, "JSON has no such type; use a list, Record, an interface or an object")
 
     def _union(self, node: Node, depth: int) -> tuple[JsonObject, bool]:
-        """Literals become an enum; of other alternatives there may be one, beside null and undefined."""
+        """Literals become an enum; of other alternatives there may be one, in addition to null and undefined."""
         parts = list(_alternatives(node))
-        kept = [part for part in parts if text_of(part) not in _NOTHING]
-        nullable = len(kept) < len(parts)
-        values = [_literal(part) for part in kept if part.type == "literal_type"]
-        if values and len(values) == len(kept):
+        alternatives = [part for part in parts if text_of(part) not in _NOTHING]
+        nullable = len(alternatives) < len(parts)
+        values = [_literal(part) for part in alternatives if part.type == "literal_type"]
+        if values and len(values) == len(alternatives):
             kinds = {
                 "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number" for value in values
             }
             if len(kinds) == 1:
                 self._budget.spend(sum(len(str(value)) for value in values))
                 return {"type": kinds.pop(), "enum": values}, nullable
-        if len(kept) == 1 and kept[0].type != "literal_type":
-            schema, inner = self._of(kept[0], depth + 1)
+        if len(alternatives) == 1 and alternatives[0].type != "literal_type":
+            schema, inner = self._of(alternatives[0], depth + 1)
             return schema, nullable or inner
         raise _refused(node, "a value is described to a model by one type, beside null and undefined")
 
@@ -156,9 +158,9 @@ class _Reader:
                 raise _refused(member, "an object has named properties with types")
             name = text_of(member.child_by_field_name("name")).strip("\"'")
             schema, nullable = self._of(_inside(annotation), depth + 1)
-            said = comment_on(member).description
-            properties[name] = schema | ({"description": said} if said else {})
-            self._budget.spend(len(name) + len(said))
+            text = comment_on(member).description
+            properties[name] = schema | ({"description": text} if text else {})
+            self._budget.spend(len(name) + len(text))
             if not nullable and not any(child.type == "?" for child in member.children):
                 required.append(name)
         return {"type": "object", "properties": properties, "required": required}
@@ -194,11 +196,11 @@ def _inside(node: Node) -> Node:
 
 def _alternatives(node: Node) -> list[Node]:
     """The alternatives of a union, which the grammar nests to the left."""
-    found, rest = list["Node"](), [node]
-    while rest:
-        part = rest.pop()
+    found, remaining = list["Node"](), [node]
+    while remaining:
+        part = remaining.pop()
         if part.type == "union_type":
-            rest += reversed(part.named_children)
+            remaining += reversed(part.named_children)
         else:
             found.append(part)
     return found
@@ -221,5 +223,5 @@ def _value(text: str) -> Json:
 
 
 def _refused(node: Node, hint: str) -> InvalidToolSource:
-    shown = " ".join(text_of(node).split())
-    return InvalidToolSource(f"{shown[:80]!r}: {hint}", *place_of(node))
+    text = " ".join(text_of(node).split())
+    return InvalidToolSource(f"{text[:80]!r}: {hint}", *place_of(node))

@@ -28,7 +28,7 @@ _SHOWN = 60
 
 @immutable
 class Comment:
-    """What a comment `/** … */` says: the description, and that of each parameter."""
+    """The contents of a comment `/** … */`: the description, and that of each parameter."""
 
     description: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
@@ -54,14 +54,14 @@ class TypescriptSource:
     def function(self, name: str | None) -> TypedFunction:
         """The function called `name`; without a name, the last exported one, else the last one. Raises: InvalidToolSource, InvalidArgument for its name."""
         found = [one for one in self.functions if name in (None, one.name)]
-        chosen = next((one for one in reversed(found) if one.exported), found[-1] if found else None)
-        if chosen is None:
+        selected = next((one for one in reversed(found) if one.exported), found[-1] if found else None)
+        if selected is None:
             raise InvalidToolSource(
                 f"The tool's source defines no function called {name}" if name else "The tool's source defines no function"
             )
-        if len(chosen.name) > MAX_NAME:
-            raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {chosen.name[: 2 * MAX_NAME]}")
-        return chosen
+        if len(selected.name) > MAX_NAME:
+            raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {selected.name[: 2 * MAX_NAME]}")
+        return selected
 
 
 def read(source: str) -> TypescriptSource:
@@ -104,7 +104,7 @@ def place_of(node: Node) -> tuple[int, int]:
 
 
 def comment_on(node: Node) -> Comment:
-    """The comment `/** … */` that stands directly before a part of the source."""
+    """The comment `/** … */` directly before a part of the source."""
     before = node.prev_named_sibling
     text = text_of(before) if before is not None and before.type == "comment" else ""
     return _comment(text) if text.startswith("/**") else Comment()
@@ -125,8 +125,8 @@ def _unreadable(root: Node) -> InvalidToolSource:
         node = inner
         if node.is_error or node.is_missing:
             break
-    shown = f"{node.type} is missing" if node.is_missing else f"near {text_of(node).strip()[:_SHOWN]!r}"
-    return InvalidToolSource(f"The tool's source is not valid TypeScript: {shown}", *place_of(node))
+    location = f"{node.type} is missing" if node.is_missing else f"near {text_of(node).strip()[:_SHOWN]!r}"
+    return InvalidToolSource(f"The tool's source is not valid TypeScript: {location}", *place_of(node))
 
 
 def _named(node: Node) -> Node | None:
@@ -148,7 +148,7 @@ def _comment(text: str) -> Comment:
     description, *tags = re.split(r"^\s*@", body, flags=re.MULTILINE)
     parameters = {}
     for tag in tags:
-        kind, _, rest = tag.partition(" ")
-        if kind in ("param", "arg", "argument") and (said := _PARAMETER.match(rest.strip())):
-            parameters[said[1]] = storable(" ".join(said[2].split()))
+        kind, _, text_of_tag = tag.partition(" ")
+        if kind in ("param", "arg", "argument") and (match := _PARAMETER.match(text_of_tag.strip())):
+            parameters[match[1]] = storable(" ".join(match[2].split()))
     return Comment(storable(description.strip()), parameters)

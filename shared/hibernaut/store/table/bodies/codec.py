@@ -32,7 +32,7 @@ Record = TypeVar("Record", bound=BaseModel)
 _Excluded = dict[Any, Any]
 """The `exclude` of pydantic: by names, or by places in a list."""
 INLINE_BYTES = 64_000
-"""The largest body in bytes that an item holds. A larger one goes to a blob, so that a step stays below a transaction's limit."""
+"""The largest body in bytes that an item holds. A larger one is stored in a blob, so that a step stays below a transaction's limit."""
 
 
 class Codec:

@@ -23,7 +23,7 @@ from hibernaut.schemas.errors import NewerFormat
 WRITTEN = 1
 """The format that this release writes. Items of the release 0.1 that hold no record have no version, and are read as this one."""
 READ = 2
-"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.bodies.packs`): they are written only where a setting says so."""
+"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.bodies.packs`): they are written only if a setting enables it."""
 ATTRIBUTE = "v"
 
 
@@ -40,9 +40,9 @@ class VersionedTable:
             _check(item)
         return item
 
-    def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
+    def get_many(self, item_keys: Sequence[Key]) -> dict[Key, Item]:
         """As `Table.get_many`. Raises: NewerFormat."""
-        found = self._table.get_many(wanted)
+        found = self._table.get_many(item_keys)
         _check_all(found.values())
         return found
 

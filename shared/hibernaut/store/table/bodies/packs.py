@@ -27,7 +27,7 @@ from hibernaut.store.table.tenant_table import TenantBlobs
 PACKED = "pack"
 """The attribute of an item without a body: where its body is (`place_of`)."""
 COPIED = "copied"
-"""The attribute of an item whose body was brought back: where the pack still holds it; or, after `GONE_FROM`, the pack that is gone."""
+"""The attribute of an item whose body was brought back: its place in the pack that still holds it; or, after `GONE_FROM`, the deleted pack."""
 GONE_FROM = "-"
 RESTING, PACKED_TO, RUNS_PACKED_TO = "resting", "packed_to", "runs_packed_to"
 """Attributes of a head: the conversation is at rest; the id up to which the bodies of its rows are in packs; of a default conversation also that
@@ -67,12 +67,12 @@ class PackReader:
         self._cache = cache
 
     def body(self, item: Item) -> str:
-        """The body of an item that is in a pack. Raises: KeyError if the pack is gone, OSError."""
+        """The body of an item that is in a pack. Raises: KeyError if the pack is deleted, OSError."""
         pack, number = read_place(str(item["pk"]), str(item[PACKED]))
         return self.entries(pack)[number].body
 
     def entries(self, pack: Key) -> Entries:
-        """All records of a pack. Raises: KeyError if it is gone, OSError."""
+        """All records of a pack. Raises: KeyError if it is deleted, OSError."""
         blob = blob_of(pack)
         tenant = pack.pk.split("#", 1)[0]
         found = self._cache.get(tenant, blob)
@@ -82,7 +82,7 @@ class PackReader:
         return found
 
     def forget(self, pack: Key) -> None:
-        """Drop a pack that is gone from the cache."""
+        """Drop a deleted pack from the cache."""
         self._cache.forget(pack.pk.split("#", 1)[0], blob_of(pack))
 
 
@@ -118,12 +118,12 @@ def blob_of(pack: Key) -> str:
 
 def place_of(record: Key, pack: Key, number: int) -> str:
     """The place of a record, which has this number in a pack. It names the pack's partition if that is not the record's own."""
-    other = "" if record.pk == pack.pk else f"{pack.pk.partition('#')[2]}!"
-    return f"{other}{pack.sk.removeprefix(PACK)}/{number}"
+    partition = "" if record.pk == pack.pk else f"{pack.pk.partition('#')[2]}!"
+    return f"{partition}{pack.sk.removeprefix(PACK)}/{number}"
 
 
 def read_place(pk: str, place: str) -> tuple[Key, int]:
     """The pack and the number of a place that an item of the partition `pk` names."""
-    other, _, within = place.rpartition("!")
-    pack_id, _, number = within.partition("/")
-    return Key(f"{pk.partition('#')[0]}#{other}" if other else pk, PACK + pack_id), int(number)
+    partition, _, name = place.rpartition("!")
+    pack_id, _, number = name.partition("/")
+    return Key(f"{pk.partition('#')[0]}#{partition}" if partition else pk, PACK + pack_id), int(number)

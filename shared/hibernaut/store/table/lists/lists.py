@@ -34,33 +34,37 @@ class IndexList:
         return str(entry[f"{self.index}_sk"])
 
 
-def entries(table: TenantTable, of: IndexList, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
+def entries(table: TenantTable, index_list: IndexList, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Item]:
     """The entries with after < sort key < before, in the order of their sort keys, read lazily. `first`: how many are expected to
     be needed. An entry holds only keys.
     """
-    share = first / len(of.partitions)
+    share = first / len(index_list.partitions)
     # Three deviations above a shard's share: with so many of each shard, a second read is rare.
-    size = min(ceil(share + 3 * sqrt(share)) + 1 if len(of.partitions) > 1 else first, MOST_AT_ONCE)
-    asked = [
-        Query(pk, index=of.index, after=span.after, before=span.before, limit=size, descending=descending) for pk in of.partitions
+    size = min(ceil(share + 3 * sqrt(share)) + 1 if len(index_list.partitions) > 1 else first, MOST_AT_ONCE)
+    queries = [
+        Query(pk, index=index_list.index, after=span.after, before=span.before, limit=size, descending=descending)
+        for pk in index_list.partitions
     ]
-    walks = [continued(table, one, found, f"{of.index}_sk") for one, found in zip(asked, table.query_many(asked), strict=True)]
-    yield from heapq.merge(*walks, key=of.sk, reverse=descending)
+    walks = [
+        continued(table, one, found, f"{index_list.index}_sk")
+        for one, found in zip(queries, table.query_many(queries), strict=True)
+    ]
+    yield from heapq.merge(*walks, key=index_list.sk, reverse=descending)
 
 
-def continued(table: TenantTable, asked: Query, found: Sequence[Item], sort_key: str) -> Iterator[Item]:
+def continued(table: TenantTable, query: Query, found: Sequence[Item], sort_key: str) -> Iterator[Item]:
     """All results of a query, of which the first ones, `found`, are read already; the others are read lazily. `sort_key`: the attribute
     that orders them.
     """
-    size = asked.limit or MOST_AT_ONCE
+    size = query.limit or MOST_AT_ONCE
     while True:
         yield from found
         if len(found) < size:
             return
         last = str(found[-1][sort_key])
         size = min(2 * size, MOST_AT_ONCE)
-        asked = replace(asked, before=last, limit=size) if asked.descending else replace(asked, after=last, limit=size)
-        found = asked.run(table.query)
+        query = replace(query, before=last, limit=size) if query.descending else replace(query, after=last, limit=size)
+        found = query.run(table.query)
 
 
 def tenant_list(table: TenantTable, noun: str) -> IndexList:
@@ -75,9 +79,9 @@ def walked(table: TenantTable, noun: str, span: IdRange, *, first: int, descendi
     """
     size = min(max(first, 1), MOST_AT_ONCE)
     found = entries(table, tenant_list(table, noun), span, first=size, descending=descending)
-    while some := [Key(str(entry["pk"]), str(entry["sk"])) for entry in islice(found, size)]:
-        items = table.get_many(some)
-        yield from (items[key] for key in some if key in items)
+    while batch := [Key(str(entry["pk"]), str(entry["sk"])) for entry in islice(found, size)]:
+        items = table.get_many(batch)
+        yield from (items[key] for key in batch if key in items)
         size = min(2 * size, MOST_AT_ONCE)
 
 
@@ -85,5 +89,5 @@ def find(table: TenantTable, noun: str, identifier: str) -> Key | None:
     """The key of the entry with this id; None if the index has no such entry."""
     places = keys.list_partitions_of(table.tenant, noun, identifier)
     found = table.query_many([Query(pk, index=Index.LISTS, prefix=identifier, limit=1) for pk in places])
-    entries = (entry for some in found for entry in some if entry["list_sk"] == identifier)
+    entries = (entry for batch in found for entry in batch if entry["list_sk"] == identifier)
     return next((Key(str(entry["pk"]), str(entry["sk"])) for entry in entries), None)

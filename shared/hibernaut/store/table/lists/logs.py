@@ -78,19 +78,23 @@ class LogReader:
         self, conversations: Sequence[str], span: IdRange, *, limit: int | None = None, descending: bool = False
     ) -> list[Message]:
         """The rows of several logs without segments, at most `limit` of each. All logs are read together."""
-        asked = [self.asked(conversation, span, limit=limit, descending=descending) for conversation in conversations]
-        return [self.row(item) for items in self._table.query_many(asked) for item in items]
+        queries = [self.query(conversation, span, limit=limit, descending=descending) for conversation in conversations]
+        return [self.row(item) for items in self._table.query_many(queries) for item in items]
 
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
         """The ids of the rows among `items` that forks share by one of these segments. `items`: a part of one log, with roles."""
         roles = {keys.last_part(str(item["sk"])): str(item["role"]) for item in items if "role" in item}
         pinned = {message_id for one in segments for message_id in one.also}.intersection(roles)
         ranges = [(one.after or "", one.upto) for one in segments]
-        within = {one for one, role in roles.items() if role != "summary" and any(after < one <= upto for after, upto in ranges)}
-        prompts = [item for item in items if item.get("role") == "system" and keys.last_part(str(item["sk"])) in within - pinned]
+        in_range = {
+            one for one, role in roles.items() if role != "summary" and any(after < one <= upto for after, upto in ranges)
+        }
+        prompts = [
+            item for item in items if item.get("role") == "system" and keys.last_part(str(item["sk"])) in in_range - pinned
+        ]
         places = [Key(str(item["pk"]), str(item["sk"])) for item in prompts]
-        read = self._table.get_many(places) if places else {}
-        return pinned | (within - {row.id for row in map(self.row, read.values()) if not is_said(row)})
+        prompt_items = self._table.get_many(places) if places else {}
+        return pinned | (in_range - {row.id for row in map(self.row, prompt_items.values()) if not is_said(row)})
 
     def _shared(self, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
         """The conversational rows in a segment's range, without the rows in `also`."""
@@ -111,7 +115,7 @@ class LogReader:
             for place, log in enumerate(logs)
             for part in [(log.conversation, IdRange(log.after)), *_shared_parts(log)]
         ]
-        read = self._table.query_many([self.asked(*part, names=("role",)) for _, part in parts])
+        read = self._table.query_many([self.query(*part, names=("role",)) for _, part in parts])
         found: list[set[tuple[str, str]]] = [set() for _ in logs]
         for (place, _), items in zip(parts, read, strict=True):
             found[place].update(map(_role, items))
@@ -129,9 +133,9 @@ class LogReader:
         parts = segments() if missing else ()
         homes = {message_id: place for message_id in missing if (place := home(parts, message_id)) is not None}
         if homes:
-            there = [keys.message(self._tenant, place.conversation, message_id) for message_id, place in homes.items()]
-            others = map(self.row, self._table.get_many(there).values())
-            rows |= {row.id: row for row in others if row.id in homes[row.id].also or is_said(row)}
+            places = [keys.message(self._tenant, place.conversation, message_id) for message_id, place in homes.items()]
+            other_rows = map(self.row, self._table.get_many(places).values())
+            rows |= {row.id: row for row in other_rows if row.id in homes[row.id].also or is_said(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
     def there(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
@@ -141,7 +145,7 @@ class LogReader:
 
     def ids(self, conversation: str, after: str, size: int) -> Iterator[list[str]]:
         """The ids of a conversation's own rows after an id, oldest first, in pages of at most `size`."""
-        while items := self.asked(conversation, IdRange(after), limit=size, names=("role",)).run(self._table.query):
+        while items := self.query(conversation, IdRange(after), limit=size, names=("role",)).run(self._table.query):
             yield (found := [keys.last_part(str(item["sk"])) for item in items])
             after = found[-1]
 
@@ -158,9 +162,9 @@ class LogReader:
         limit: int | None = None,
         descending: bool = False,
     ) -> list[Item]:
-        return self.asked(conversation, span, limit=limit, descending=descending).run(self._table.query)
+        return self.query(conversation, span, limit=limit, descending=descending).run(self._table.query)
 
-    def asked(
+    def query(
         self,
         conversation: str,
         span: IdRange,
@@ -192,9 +196,9 @@ class LogReader:
             span = IdRange(span.after, last) if descending else IdRange(last, span.before)
 
     def _also(self, one: Segment, span: IdRange, descending: bool = False) -> Iterator[Item]:
-        wanted = [message_id for message_id in one.also if (span.after or "") < message_id]
-        wanted = sorted((one for one in wanted if span.before is None or one < span.before), reverse=descending)
-        places = [keys.message(self._tenant, one.conversation, message_id) for message_id in wanted]
+        row_ids = [message_id for message_id in one.also if (span.after or "") < message_id]
+        row_ids = sorted((one for one in row_ids if span.before is None or one < span.before), reverse=descending)
+        places = [keys.message(self._tenant, one.conversation, message_id) for message_id in row_ids]
         found = self._table.get_many(places) if places else {}
         return (found[key] for key in places if key in found)
 
@@ -204,7 +208,7 @@ class LogReader:
 
 
 def read_row(codec: Codec, item: Item) -> Message:
-    """The row of an item. Within `tolerating`, a lost row is told in its place. Raises: RecordLost outside of it."""
+    """The row of an item. Within `tolerating`, a placeholder replaces a lost row. Raises: RecordLost outside of it."""
     try:
         return codec.record(Message, item)
     except RecordLost as lost:
@@ -238,7 +242,7 @@ def _within(one: Segment, span: IdRange) -> IdRange:
 
 
 def _shared_parts(log: LogEnd) -> list[tuple[str, IdRange]]:
-    """The parts of other logs in which shared rows after the id may stand."""
+    """The parts of other logs that may contain shared rows after the id."""
     return [(one.conversation, _within(one, IdRange(log.after))) for one in log.segments if one.upto > (log.after or "")]
 
 

@@ -30,11 +30,11 @@ class RowList:
     of their ids, which come from the code and are not in the table.
     """
 
-    def __init__(self, table: TenantTable, pk: str, *prefixes: str, mark: str = "pk", beside: Sequence[Item] = ()) -> None:
+    def __init__(self, table: TenantTable, pk: str, *prefixes: str, mark: str = "pk", extra_rows: Sequence[Item] = ()) -> None:
         self._table = table
         self._pk, self._mark = pk, mark
         self._prefixes = prefixes or ("",)
-        self._beside = beside
+        self._beside = extra_rows
 
     def id_of(self, row: Item) -> str:
         """The id in a row's sort key."""
@@ -46,8 +46,8 @@ class RowList:
 
     def count(self) -> int:
         """The number of rows. The engine counts them. In a union, an id counts once for each prefix that it is under."""
-        stored = sum(self._table.count(self._pk, prefix=prefix, having=self._mark) for prefix in self._prefixes)
-        return stored + len(self._beside)
+        count = sum(self._table.count(self._pk, prefix=prefix, having=self._mark) for prefix in self._prefixes)
+        return count + len(self._beside)
 
     def page(self, request: Page, select: Select = lambda rows: rows) -> list[Item]:
         """The same page as `domain.wire.listing.page` over the selected rows by creation, without a read of the rows before the
@@ -76,12 +76,12 @@ class RowList:
         """The cursors `after` and `before`; None for one that is absent, or unknown and ignored. Raises: NotFound."""
         cursors = [cursor for cursor in (request.after, request.before) if cursor is not None]
         found = self._of_ids([cursor for cursor in cursors if cursor]) if cursors else []
-        known = {self.id_of(row) for row in select(self._existing(found))} if found else set()
+        existing = {self.id_of(row) for row in select(self._existing(found))} if found else set()
         if request.lost == "refused":
             for cursor in cursors:
-                if cursor not in known:
+                if cursor not in existing:
                     raise no_entry(cursor)
-        return tuple(cursor if cursor in known else None for cursor in (request.after, request.before))  # type: ignore[return-value]
+        return tuple(cursor if cursor in existing else None for cursor in (request.after, request.before))  # type: ignore[return-value]
 
     def _selected(self, span: IdRange, select: Select, *, descending: bool, first: int | None) -> Iterator[Item]:
         """The selected rows between two ids. The first read takes `first` rows; each further read takes twice as many, up to
@@ -99,8 +99,8 @@ class RowList:
 
     def _of_ids(self, ids: Sequence[str]) -> list[Item]:
         """The rows with these ids."""
-        wanted = [Key(self._pk, prefix + identifier) for prefix in self._prefixes for identifier in ids]
-        return [*self._table.get_many(wanted).values(), *(row for row in self._beside if self.id_of(row) in ids)]
+        row_keys = [Key(self._pk, prefix + identifier) for prefix in self._prefixes for identifier in ids]
+        return [*self._table.get_many(row_keys).values(), *(row for row in self._beside if self.id_of(row) in ids)]
 
     def _read(self, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
         """The first `size` rows between two ids, of all prefixes together; fewer than `size` only at the end of the list."""
@@ -110,8 +110,8 @@ class RowList:
             found.append(between[::-1] if descending else between)
         if len(found) == 1:
             return found[0]
-        together = merge(*found, key=self.id_of, reverse=descending)
-        return list(islice((next(rows) for _, rows in groupby(together, key=self.id_of)), size))
+        merged_rows = merge(*found, key=self.id_of, reverse=descending)
+        return list(islice((next(rows) for _, rows in groupby(merged_rows, key=self.id_of)), size))
 
     def _query(self, prefix: str, span: IdRange, size: int | None, *, descending: bool) -> Query:
         return Query(
