@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.byte_code import compile_for, python_of
+from infra.certificate_folder import hash_certificates
 from infra.service_models import keep_called_services
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,6 +82,7 @@ def stage(target: Path, *, bundle: bool, platform: str = PLATFORM) -> Artifacts:
     for layer, lock in ((artifacts.layer, LOCK), (artifacts.cage_layer, CAGE_LOCK), (artifacts.node_layer, NODE_LOCK)):
         _layer(layer, lock.read_text(encoding="utf-8"), platform=platform if bundle else None)
     if python:
+        hash_certificates(artifacts.layer)
         compiled(artifacts, python)
         _say_sizes(artifacts)
     return artifacts

@@ -14,6 +14,7 @@ from hibernaut import __version__
 from hibernaut.store.table.blob_keys import PACKAGES
 from hibernaut.wiring.configuration.tool_settings import INDEX
 from infra.artifacts import Artifacts
+from infra.certificate_folder import certificate_variables
 from infra.constructs.agent_schedules import AgentSchedules
 from infra.constructs.alarms import Alarms
 from infra.constructs.bedrock import invoke_access, list_access
@@ -129,7 +130,7 @@ class HibernautStack(cdk.Stack):
             name: OurFunction(self, name, code=own, settings=settings, environment={}, caged=True)
             for name, own in zip(CAGED, (cage, with_node), strict=True)
         }
-        environment = function_variables(self, settings, self._storage, **caged)
+        environment = function_variables(self, settings, self._storage, **caged) | certificate_variables(artifacts.layer)
         stream = OurFunction(self, "stream", code=served, settings=settings, environment={**environment, **ADAPTED})
         sockets = ("socket",) if settings.websockets else ()
         names = (

@@ -75,7 +75,12 @@ NOT_FOR_A_STEP = (
     "hibernaut.adapters.tool_runner.child_process",
     "hibernaut.domain.search",
     "hibernaut.schemas.access.api_key",
+    "hibernaut.schemas.agents.agent_file",
+    "hibernaut.schemas.agents.pause",
+    "hibernaut.schemas.agents.staged_import",
+    "hibernaut.schemas.agents.template",
     "hibernaut.schemas.memory.searches",
+    "hibernaut.schemas.runs.batch",
     "hibernaut.services.agent_marking",
     "hibernaut.services.agents",
     "hibernaut.services.conversations",
@@ -91,6 +96,9 @@ NOT_FOR_A_STEP = (
     "hibernaut.services.tool_calls.file_tools",
     "hibernaut.services.tool_calls.memory_tools",
     "hibernaut.services.turns.compaction",
+    "hibernaut.store.agents.pauses",
+    "hibernaut.store.runs.batches",
+    "hibernaut.store.templates",
     "hibernaut.wiring.api_services",
 )
 """Prefixes of the modules that no step needs before its first model call."""

@@ -1,7 +1,7 @@
 """Immutable classes of data: the decorator `immutable`, which every class takes that would be `@dataclass(frozen=True, slots=True)`.
 
 `dataclasses` writes six functions for each class as text, which Python compiles at every import, because byte code does not keep them. That was a
-sixth of the CPU time of a cold function (decision 66). The functions here are closures over the fields; all else is that of `dataclasses`, so that
+sixth of the CPU time of a cold function (decision 68). The functions here are closures over the fields; all else is that of `dataclasses`, so that
 `replace`, `fields`, `asdict`, `match` and type checkers treat the class as a dataclass.
 """
 

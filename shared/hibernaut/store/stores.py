@@ -28,7 +28,6 @@ from hibernaut.store.access.sandboxes import SandboxStore
 from hibernaut.store.access.tool_policies import CallRateStore, ToolPolicyStore
 from hibernaut.store.agents.agent_marks import AgentMarks
 from hibernaut.store.agents.agents import AgentStore
-from hibernaut.store.agents.pauses import PauseStore
 from hibernaut.store.agents.tools import ToolStore
 from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.conversations.agent_logs import AgentLogs
@@ -53,7 +52,6 @@ from hibernaut.store.memory.passages import PassageStore
 from hibernaut.store.memory.search_outbox import OutboxSignal, SearchOutbox
 from hibernaut.store.runs.agent_calls import AgentCallStore
 from hibernaut.store.runs.approvals import ApprovalStore
-from hibernaut.store.runs.batches import BatchStore
 from hibernaut.store.runs.idempotency import IdempotencyStore
 from hibernaut.store.runs.runs import RunStore
 from hibernaut.store.runs.step_reads import StepReads, handoff_cache
@@ -72,18 +70,20 @@ from hibernaut.store.table.tenant_seals import TenantSeals
 from hibernaut.store.table.tenant_table import TenantBlobs, TenantTable
 from hibernaut.store.table.tenants import checked
 from hibernaut.store.table.writer import Writer
-from hibernaut.store.templates.imports import ImportStore
-from hibernaut.store.templates.templates import TemplateStore
 from hibernaut.store.versions.version_store import RETENTION, VersionStore
 
 if TYPE_CHECKING:
     from hibernaut.store.access.api_keys import ApiKeyStore
     from hibernaut.store.access.connections import ConnectionStore
+    from hibernaut.store.agents.pauses import PauseStore
     from hibernaut.store.events.webhooks import WebhookStore
     from hibernaut.store.identities.erasures import ErasureStore
     from hibernaut.store.mcp.mcp_servers import McpServerStore
     from hibernaut.store.mcp.oauth import OAuthStore
+    from hibernaut.store.runs.batches import BatchStore
     from hibernaut.store.schedules.schedules import ScheduleStore
+    from hibernaut.store.templates.imports import ImportStore
+    from hibernaut.store.templates.templates import TemplateStore
 
 FILE_CHARACTERS = 8_000_000
 """The size of the cache of file windows in a process, in characters, for all tenants."""
@@ -93,7 +93,8 @@ FILE_CHARACTERS = 8_000_000
 class TenantStores:
     """All repositories of one tenant. They cannot access keys of another tenant (`store.table.tenant_table`).
 
-    `file_windows`: the process's cache of file windows.
+    `file_windows`: the process's cache of file windows. `table`, `codec`, `blobs`: for the repositories that no step needs, which are imported and
+    made at each use.
     """
 
     tenant: str
@@ -102,11 +103,8 @@ class TenantStores:
     groups: GroupStore
     sleeptime_triggers: SleeptimeTriggerStore
     identities: IdentityStore
-    pauses: PauseStore
-    templates: TemplateStore
     blocks: BlockStore
     tools: ToolStore
-    imports: ImportStore
     conversations: ConversationStore
     conversation_records: ConversationRecordStore
     conversation_orders: ConversationOrders
@@ -114,7 +112,6 @@ class TenantStores:
     resting: RestingStore
     messages: MessageStore
     runs: RunStore
-    batches: BatchStore
     agent_calls: AgentCallStore
     step_reads: StepReads
     steps: StepStore
@@ -140,6 +137,37 @@ class TenantStores:
     providers: ProviderStore
     secrets: SecretVault
     file_windows: TenantCache[FileWindow]
+    table: TenantTable
+    codec: Codec
+    blobs: TenantBlobs
+
+    @property
+    def pauses(self) -> PauseStore:
+        """The agents that answer nobody, or not these senders."""
+        from hibernaut.store.agents.pauses import PauseStore
+
+        return PauseStore(self.table, self.codec)
+
+    @property
+    def templates(self) -> TemplateStore:
+        """The templates and their versions."""
+        from hibernaut.store.templates.templates import TemplateStore
+
+        return TemplateStore(self.table, self.codec)
+
+    @property
+    def imports(self) -> ImportStore:
+        """The imports under way, and the skills of agents."""
+        from hibernaut.store.templates.imports import ImportStore
+
+        return ImportStore(self.table, self.codec, self.blobs)
+
+    @property
+    def batches(self) -> BatchStore:
+        """The batches of messages."""
+        from hibernaut.store.runs.batches import BatchStore
+
+        return BatchStore(self.table, self.codec)
 
 
 class Stores:
@@ -273,16 +301,16 @@ class Stores:
         events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
         return TenantStores(
             tenant=tenant,
+            table=table,
+            codec=codec,
+            blobs=blobs,
             agents=agents,
             agent_marks=AgentMarks(table, agents.rows_of),
             groups=GroupStore(table, codec),
             sleeptime_triggers=SleeptimeTriggerStore(table, codec),
             identities=IdentityStore(table, codec),
-            pauses=PauseStore(table, codec),
-            templates=TemplateStore(table, codec),
             blocks=blocks,
             tools=tools,
-            imports=ImportStore(table, codec, blobs),
             conversations=conversations,
             conversation_records=records,
             conversation_orders=ConversationOrders(table),
@@ -290,7 +318,6 @@ class Stores:
             resting=RestingStore(table, blobs, packs, conversations.logs),
             messages=MessageStore(table, codec),
             runs=runs,
-            batches=BatchStore(table, codec),
             agent_calls=AgentCallStore(table, codec, runs),
             step_reads=StepReads(
                 table,

@@ -5,6 +5,7 @@ re-sends it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import Delete, Item, Key, Update, eq
@@ -12,12 +13,14 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.immutable import immutable
 from hibernaut.store.access.budgets import BudgetReading
-from hibernaut.store.agents.pauses import PauseReading
 from hibernaut.store.conversations.conversations import ConversationStore
 from hibernaut.store.events.outbox import WantedReading
 from hibernaut.store.runs.transaction_values import IdempotencyMark
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
+
+if TYPE_CHECKING:
+    from hibernaut.store.agents.pauses import PauseReading
 
 BODY_LIFE = 15 * 60
 """Seconds for which a re-sent identical body attaches to the run of the first request."""
