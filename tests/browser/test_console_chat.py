@@ -1,4 +1,4 @@
-"""The console in a real browser, by a scripted model: streams, reloads, approvals, queues, hostile texts; archives, dropped files, a path of a proxy."""
+"""The console in a real browser, by a scripted model: streams, reloads, approvals, queues, hostile texts; dropped agent files, a path of a proxy."""
 
 from __future__ import annotations
 
@@ -388,24 +388,3 @@ def test_an_agent_file_that_is_dropped_becomes_an_agent(visit: Visit, served: Se
     expect(page.get_by_role("link", name="Traveller")).to_have_count(2)
     page.evaluate(drop, ["no file of an agent"])
     expect(page.get_by_role("alert")).to_contain_text("POST /v1/agents/import")
-
-
-def test_passages_are_added_found_with_scores_deleted_and_brought_back(visit: Visit, served: Served) -> None:
-    agent = served.agent()
-    page = visit.open(f"#/agents/{agent}/memory")
-    archive = page.get_by_role("region", name="Archival memory")
-    for text in ("The spare key hangs behind the clock.", "Tomatoes need sun."):
-        archive.get_by_role("button", name="New passage").click()
-        page.get_by_role("textbox", name="Text", exact=True).fill(text)
-        page.get_by_role("textbox", name="Tags").fill("house, notes")
-        page.get_by_role("button", name="Add").click()
-        expect(archive.get_by_text(text)).to_be_visible()
-    archive.get_by_role("searchbox").fill("key")
-    archive.get_by_role("button", name="Search").click()
-    first = archive.get_by_role("listitem").first
-    expect(first).to_contain_text("spare key")
-    expect(first).to_contain_text(re.compile(r"score [01]\.\d+ · by words: number 1"))
-    first.get_by_role("button", name="Delete this passage").click()
-    expect(archive.get_by_text("spare key")).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
-    expect(archive.get_by_text("spare key")).to_be_visible()

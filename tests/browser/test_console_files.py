@@ -1,4 +1,4 @@
-"""Files under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on them, and folders."""
+"""Files and passages under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on them, and folders."""
 
 from __future__ import annotations
 
@@ -168,3 +168,24 @@ def test_folders_are_attached_and_detached_and_it_is_accessible(visit: Visit, se
     page.get_by_role("button", name="Attach", exact=True).click()
     expect(page.get_by_role("article", name="Folder fresh").get_by_text("This folder is empty.")).to_be_visible()
     assert {one["name"] for one in served.get(f"agents/{agent}/folders")} == {"known", "fresh"}
+
+
+def test_passages_are_added_found_with_scores_deleted_and_brought_back(visit: Visit, served: Served) -> None:
+    agent = served.agent()
+    page = visit.open(f"#/agents/{agent}/memory")
+    archive = page.get_by_role("region", name="Archival memory")
+    for text in ("The spare key hangs behind the clock.", "Tomatoes need sun."):
+        archive.get_by_role("button", name="New passage").click()
+        page.get_by_role("textbox", name="Text", exact=True).fill(text)
+        page.get_by_role("textbox", name="Tags").fill("house, notes")
+        page.get_by_role("button", name="Add").click()
+        expect(archive.get_by_text(text)).to_be_visible()
+    archive.get_by_role("searchbox").fill("key")
+    archive.get_by_role("button", name="Search").click()
+    first = archive.get_by_role("listitem").first
+    expect(first).to_contain_text("spare key")
+    expect(first).to_contain_text(re.compile(r"score [01]\.\d+ · by words: number 1"))
+    first.get_by_role("button", name="Delete this passage").click()
+    expect(archive.get_by_text("spare key")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(archive.get_by_text("spare key")).to_be_visible()

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from hibernaut.rest.http.async_bridge import Lanes, ServerStops, WaitSettings
 from hibernaut.rest.mcp.progress import LONGEST_TOKEN, STILL, Tell, streamed, tell_of, token_of
 from hibernaut.rest.mcp.wire import INTERNAL_ERROR, RpcRequest
-from tests.unit.rest.test_async_bridge import END, Log, Scripted
+from tests.unit.rest.http.test_async_bridge import END, Log, Scripted
 
 BOTH = {"accept": "application/json, text/event-stream"}
 

@@ -10,11 +10,11 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.rest.test_middleware import ask, failing, scope
 
 from hibernaut.local.logs import Fields
 from hibernaut.rest.http.request_log import LONGEST_PATH, shown
 from hibernaut.schemas.errors import HibernautError, NotFound
+from tests.unit.rest.http.test_middleware import ask, failing, scope
 
 SECRET = "planted-secret"
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.unit.rest.test_errors import made, tree
 
 from hibernaut.rest.http.errors import body_of, status_of, validation_body
 from hibernaut.schemas import errors
@@ -15,6 +14,7 @@ from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.memory.version_faults import VersionExpired
 from tests.support.api_description import api_description
 from tests.support.json_schema import fits
+from tests.unit.rest.http.test_errors import made, tree
 
 DOCUMENT = api_description()
 SENDING, PLAIN, RESUMING, UPLOADING, ROLLING_BACK = (
