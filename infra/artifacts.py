@@ -135,11 +135,11 @@ def _copy(files: Iterable[tuple[str, Path]], target: Path) -> None:
         shutil.copy(path, place)  # with its mode: Lambda executes the script that starts the web server
 
 
-def _layer(layer: Path, wanted: str, *, platform: str | None) -> None:
+def _layer(layer: Path, requirement_lines: str, *, platform: str | None) -> None:
     shutil.rmtree(layer, ignore_errors=True)
     layer.mkdir(parents=True)
     requirements = layer / "requirements.txt"
-    requirements.write_text(wanted, encoding="utf-8")
+    requirements.write_text(requirement_lines, encoding="utf-8")
     if platform is not None:
         options = ["--python-platform", platform, "--python-version", PYTHON, "--only-binary", ":all:", "--require-hashes"]
         packages = layer / "python"

@@ -23,7 +23,7 @@ def python_of(version: str) -> Path:
     """
     tried = []
     for candidate in _candidates(version):
-        found = _asked(candidate, version)
+        found = _interpreter_of(candidate, version)
         if isinstance(found, Path):
             return found
         tried.append(f"{candidate}: {found}")
@@ -42,7 +42,7 @@ def _candidates(version: str) -> Iterator[Path]:
     yield from sorted(pyenv.glob(f"versions/{version}.*/bin/{name}"), reverse=True)
 
 
-def _asked(program: Path, version: str) -> Path | str:
+def _interpreter_of(program: Path, version: str) -> Path | str:
     """The interpreter that a program starts, or the reason why it is none of this version."""
     try:
         done = subprocess.run([program, "-I", "-c", _WHO], capture_output=True, text=True, timeout=SECONDS_TO_START, check=False)

@@ -37,7 +37,7 @@ class Endpoint:
 
 def endpoint_in(context: Mapping[str, object]) -> Endpoint:
     """The endpoint that the context describes. Raises: ValueError."""
-    made = Endpoint(
+    endpoint = Endpoint(
         callers=ranges_in(str(context.get("callers", ""))),
         public=_choice(context, "access", "addresses", "public"),
         vpc_endpoints=_private(context),
@@ -49,23 +49,23 @@ def endpoint_in(context: Mapping[str, object]) -> Endpoint:
         named_only=_choice(context, "defaultEndpoint", "enabled", "disabled"),
         web_acl=_web_acl(str(context.get("waf", "false"))),
     )
-    _consistent(made)
-    return made
+    _consistent(endpoint)
+    return endpoint
 
 
-def _consistent(made: Endpoint) -> None:
-    if made.public and made.callers:
+def _consistent(endpoint: Endpoint) -> None:
+    if endpoint.public and endpoint.callers:
         raise ValueError("access=public admits every address; leave out callers, or leave out access")
-    if made.vpc_endpoints and (made.public or made.callers):
+    if endpoint.vpc_endpoints and (endpoint.public or endpoint.callers):
         raise ValueError("endpoint=private admits its VPC endpoints alone; leave out access and callers")
-    if made.vpc_endpoints and made.domain:
+    if endpoint.vpc_endpoints and endpoint.domain:
         raise ValueError("endpoint=private has no custom domain; leave out domain, and call the VPC endpoint's own names")
-    if bool(made.domain) != bool(made.certificate):
+    if bool(endpoint.domain) != bool(endpoint.certificate):
         raise ValueError(
             "domain and certificate belong together: the name, and the ARN of a certificate for it in the stack's region"
         )
-    for given, name in ((made.zone, "hostedZone"), (made.named_only, "defaultEndpoint=disabled")):
-        if given and not made.domain:
+    for value, name in ((endpoint.zone, "hostedZone"), (endpoint.named_only, "defaultEndpoint=disabled")):
+        if value and not endpoint.domain:
             raise ValueError(f"{name} needs domain, the name by which the API is called then")
 
 
@@ -117,8 +117,8 @@ def _choice(context: Mapping[str, object], name: str, usual: str, other: str) ->
     return text == other
 
 
-def _shaped(context: Mapping[str, object], name: str, pattern: re.Pattern[str], wanted: str) -> str:
+def _shaped(context: Mapping[str, object], name: str, pattern: re.Pattern[str], form: str) -> str:
     text = str(context.get(name, ""))
     if text and not pattern.fullmatch(text):
-        raise ValueError(f"{name} must be {wanted}, not {text!r}")
+        raise ValueError(f"{name} must be {form}, not {text!r}")
     return text

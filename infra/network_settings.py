@@ -45,20 +45,20 @@ def tool_network_in(context: Mapping[str, object]) -> ToolNetworkKind:
 
 def vpc_in(context: Mapping[str, object], search: Search) -> Vpc:
     """The network that the context describes. Raises: ValueError."""
-    made = Vpc(str(context.get("vpc", "")), parts_in(context, "subnets"), parts_in(context, "securityGroups"))
+    vpc = Vpc(str(context.get("vpc", "")), parts_in(context, "subnets"), parts_in(context, "securityGroups"))
     for name, values in (
-        ("vpc", (made.id,) if made.foreign else ()),
-        ("subnets", made.subnets),
-        ("securityGroups", made.security_groups),
+        ("vpc", (vpc.id,) if vpc.foreign else ()),
+        ("subnets", vpc.subnets),
+        ("securityGroups", vpc.security_groups),
     ):
         for one in values:
             if not re.fullmatch(rf"{_IDS[name]}-[0-9a-f]{{8,17}}", one):
                 usual = " or stack" if name == "vpc" else ""
                 raise ValueError(f"{name} must be ids like {_IDS[name]}-0123456789abcdef0{usual}, not {one!r}")
-    if (made.subnets or made.security_groups) and not made.foreign:
+    if (vpc.subnets or vpc.security_groups) and not vpc.foreign:
         raise ValueError("subnets and securityGroups belong to vpc=vpc-…, a network that exists already")
-    if made.foreign and not made.subnets:
-        raise ValueError(f"vpc={made.id} needs subnets: the ids of private subnets of it, in two zones or more")
-    if made.foreign and search.vpc and len(made.subnets) < zones_of(search.count):
+    if vpc.foreign and not vpc.subnets:
+        raise ValueError(f"vpc={vpc.id} needs subnets: the ids of private subnets of it, in two zones or more")
+    if vpc.foreign and search.vpc and len(vpc.subnets) < zones_of(search.count):
         raise ValueError(f"searchCount={search.count} spreads over {zones_of(search.count)} zones; name a subnet in each of them")
-    return made
+    return vpc

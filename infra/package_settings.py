@@ -15,11 +15,11 @@ LARGEST = 250
 def package_variables_in(context: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """The variables by name; none where the server's defaults hold. Raises: ValueError."""
     variables = {variable: str(context[word]) for word, variable in PACKAGE_CONTEXT.items() if context.get(word)}
-    made = packages_in(variables)
-    if "@" in made.index:
+    packages = packages_in(variables)
+    if "@" in packages.index:
         raise ValueError(
             "packageIndex must be an address without a password, because everybody who may read the function's settings reads it"
         )
-    if made.size > LARGEST * 1024 * 1024:
+    if packages.size > LARGEST * 1024 * 1024:
         raise ValueError(f"packageSize must be from 1 to {LARGEST} megabytes")
     return tuple(variables.items())

@@ -78,9 +78,11 @@ def search_in(context: Mapping[str, str]) -> Search:
         volume=number_in(context, "searchVolume", usual.volume),
         vpc=wished(context, "searchVpc"),
     )
-    given = sorted(name for name in ("searchInstance", "searchCount", "searchVolume", "searchVpc") if name in context)
-    if kind == "serverless" and given:
-        raise ValueError(f"{given[0]} is for search=domain; a collection has no instances and no network of ours. Leave it out")
+    domain_only = sorted(name for name in ("searchInstance", "searchCount", "searchVolume", "searchVpc") if name in context)
+    if kind == "serverless" and domain_only:
+        raise ValueError(
+            f"{domain_only[0]} is for search=domain; a collection has no instances and no network of ours. Leave it out"
+        )
     return found
 
 

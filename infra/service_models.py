@@ -47,10 +47,10 @@ def keep_called_services(packages: Path) -> None:
     for model in data.glob("*/*/*.json.gz"):
         model.write_bytes(_without_documentation(model.read_bytes()))
     endpoints = data / "endpoints.json"
-    known = json.loads(endpoints.read_text(encoding="utf-8"))
-    for partition in known["partitions"]:
+    catalogue = json.loads(endpoints.read_text(encoding="utf-8"))
+    for partition in catalogue["partitions"]:
         partition["services"] = {name: found for name, found in partition["services"].items() if name in prefixes}
-    endpoints.write_text(json.dumps(known, separators=(",", ":")), encoding="utf-8")
+    endpoints.write_text(json.dumps(catalogue, separators=(",", ":")), encoding="utf-8")
 
 
 def _without_documentation(model: bytes) -> bytes:

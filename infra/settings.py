@@ -188,16 +188,16 @@ class Settings:
 
 def settings_in(context: Mapping[str, str]) -> Settings:
     """The settings in the CDK context (`docs/aws.md` lists the keys). Raises: ValueError for an invalid value."""
-    made = settings_of(str(context.get("env", "dev")))
+    base = settings_of(str(context.get("env", "dev")))
     search = search_in(context)
     embedding = _embedding(str(context.get("embedding", "")))
     bedrock_models = models_in(context.get("bedrockModels"))
     return replace(
-        made,
+        base,
         endpoint=endpoint_in(context),
-        rate=number_in(context, "rate", made.rate),
-        burst=number_in(context, "burst", made.burst),
-        sizes=replace(made.sizes, stream=replace(made.sizes.stream, at_once=followers_in(context, made.sizes.stream.at_once))),
+        rate=number_in(context, "rate", base.rate),
+        burst=number_in(context, "burst", base.burst),
+        sizes=replace(base.sizes, stream=replace(base.sizes.stream, at_once=followers_in(context, base.sizes.stream.at_once))),
         tool_seconds=tool_seconds_in(context),
         reply_seconds=reply_seconds_in(context),
         default_model=default_model_in(str(context.get("defaultModel", "")), bedrock_models),
@@ -210,7 +210,7 @@ def settings_in(context: Mapping[str, str]) -> Settings:
         origins=origins_in({"HIBERNAUT_CORS_ORIGINS": context.get("origins", "")}),
         dashboard=wished(context, "dashboard"),
         websockets=wished(context, "websockets"),
-        alarms=_told(str(context.get("alarms", ""))),
+        alarms=_alarm_target(str(context.get("alarms", ""))),
         snap_start=wished(context, "snapStart"),
         release=release_in(context),
         secrets_key=_key("secretsKey", str(context.get("secretsKey", ""))),
@@ -239,12 +239,12 @@ def _embedding(handle: str) -> str:
     return handle
 
 
-def _told(told: str) -> str:
-    if told and not (_MAIL.fullmatch(told) or _TOPIC.fullmatch(told)):
+def _alarm_target(target: str) -> str:
+    if target and not (_MAIL.fullmatch(target) or _TOPIC.fullmatch(target)):
         raise ValueError(
-            f"alarms must be an e-mail address or a topic's ARN like arn:aws:sns:eu-central-1:123456789012:name, not {told!r}"
+            f"alarms must be an e-mail address or a topic's ARN like arn:aws:sns:eu-central-1:123456789012:name, not {target!r}"
         )
-    return told
+    return target
 
 
 def _events(kind: str) -> EventsKind:

@@ -144,7 +144,7 @@ class HibernautStack(cdk.Stack):
             *self._indexer,
             *sockets,
         )
-        made = {
+        functions = {
             name: OurFunction(
                 self,
                 name,
@@ -155,8 +155,8 @@ class HibernautStack(cdk.Stack):
             )
             for name in names
         }
-        indexer = made.pop("index_memory", None)
-        return Functions(**made, **caged, stream=stream, index_memory=indexer)
+        indexer = functions.pop("index_memory", None)
+        return Functions(**functions, **caged, stream=stream, index_memory=indexer)
 
     def _sockets(self, gateway: Gateway, socket: OurFunction) -> None:
         """The WebSocket API. Its function knows the names and origins that the REST API knows."""

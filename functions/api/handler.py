@@ -40,10 +40,10 @@ def too_large(answer: JsonObject, size: int) -> JsonObject:
     """The 413 in place of an answer. The headers of the answer that are not about its body stay: a web page may read this one as well."""
     log().warning("reply too large", extra={"bytes": size, "status": answer["statusCode"]})
     error = ReplyTooLarge(size, LARGEST_REPLY)
-    kept = {
+    members = {
         member: {name: value for name, value in answer[member].items() if not name.lower().startswith("content-")}
         for member in ("headers", "multiValueHeaders")
         if answer.get(member)
     }
-    kept.setdefault("headers", {})["content-type"] = "application/json"
-    return {**kept, "statusCode": status_of(error), "isBase64Encoded": False, "body": json.dumps(body_of(error))}
+    members.setdefault("headers", {})["content-type"] = "application/json"
+    return {**members, "statusCode": status_of(error), "isBase64Encoded": False, "body": json.dumps(body_of(error))}

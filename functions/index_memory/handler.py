@@ -32,22 +32,22 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
         return {"records": records}
     if "reindexed" in event:
         return {"whole": feed.reindexing.end(), "left": feed.reindexing.left()}
-    taken = feed.feeding.take_all_again(feed.reindexing.tenants(), time_left=_seconds_of(context))
-    log().info("pointers taken again", extra=_counted(taken) | {"oldest_ms": taken.oldest_ms})
-    return _counted(taken)
+    batch = feed.feeding.take_all_again(feed.reindexing.tenants(), time_left=_seconds_of(context))
+    log().info("pointers taken again", extra=_counted(batch) | {"oldest_ms": batch.oldest_ms})
+    return _counted(batch)
 
 
 def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) -> JsonObject:
     """Index stream records. The response names the records that are left; the stream continues at the lowest of them."""
     changes = {record["dynamodb"]["SequenceNumber"]: record_of(record["dynamodb"]) for record in records}
     pointers = ((change.key, change.new) for change in changes.values())
-    taken = feed.feeding.take(pointers, time_left=_seconds_of(context))
-    log().info("memory indexed", extra=_counted(taken) | lag_of(records))
-    return {"batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in taken.left]}
+    batch = feed.feeding.take(pointers, time_left=_seconds_of(context))
+    log().info("memory indexed", extra=_counted(batch) | lag_of(records))
+    return {"batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in batch.left]}
 
 
-def _counted(taken: IndexedBatch) -> JsonObject:
-    return {"done": taken.done, "left": len(taken.left)}
+def _counted(batch: IndexedBatch) -> JsonObject:
+    return {"done": batch.done, "left": len(batch.left)}
 
 
 def _seconds_of(context: LambdaContext) -> Callable[[], float]:

@@ -179,11 +179,11 @@ class Alarms(Construct):
 
 def _topic(scope: Construct, settings: Settings) -> sns.ITopic:
     """The topic with this ARN, or a topic of the stack that sends e-mails to this address."""
-    told, key = settings.alarms, data_key(scope, settings)
-    if told.startswith("arn:"):
-        return sns.Topic.from_topic_arn(scope, "Topic", told)
+    target, key = settings.alarms, data_key(scope, settings)
+    if target.startswith("arn:"):
+        return sns.Topic.from_topic_arn(scope, "Topic", target)
     topic = sns.Topic(scope, "Topic", enforce_ssl=True, master_key=key)
-    sns.Subscription(scope, "Mail", topic=topic, endpoint=told, protocol=sns.SubscriptionProtocol.EMAIL)
+    sns.Subscription(scope, "Mail", topic=topic, endpoint=target, protocol=sns.SubscriptionProtocol.EMAIL)
     # A topic with a policy of its own has lost the default one, which lets the account's alarms publish.
     topic.add_to_resource_policy(
         iam.PolicyStatement(

@@ -151,8 +151,8 @@ def _refusals(table: dynamodb.Table) -> list[cloudwatch.IMetric]:
 
 def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
     """The metrics that explain refusals and latency of a domain, in percent and milliseconds, and its availability."""
-    named = {"DomainName": settings.stack_name, "ClientId": cdk.Aws.ACCOUNT_ID}
-    wanted = {
+    dimensions = {"DomainName": settings.stack_name, "ClientId": cdk.Aws.ACCOUNT_ID}
+    labels = {
         "CPUUtilization": "processor (%)",
         "JVMMemoryPressure": "memory (%)",
         "ClusterStatus.red": "not whole (1)",
@@ -160,9 +160,9 @@ def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
     }
     return [
         cloudwatch.Metric(
-            namespace="AWS/ES", metric_name=name, dimensions_map=named, period=PERIOD, statistic="Maximum", label=label
+            namespace="AWS/ES", metric_name=name, dimensions_map=dimensions, period=PERIOD, statistic="Maximum", label=label
         )
-        for name, label in wanted.items()
+        for name, label in labels.items()
     ]
 
 

@@ -69,14 +69,14 @@ def service_statements(stack: cdk.Stack) -> list[iam.PolicyStatement]:
     logs = stack.format_arn(service="logs", resource="log-group", resource_name="*", arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME)
     own = {"StringEquals": {"aws:SourceAccount": stack.account}}
     of_logs = {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": logs}}
-    given = (
+    services = (
         (f"logs.{stack.region}.{stack.url_suffix}", LOGS, of_logs),
         ("events.amazonaws.com", SENDING, own),  # to the queue of dead letters
         ("cloudwatch.amazonaws.com", SENDING, own),  # to the topic of the alarms
     )
     return [
         iam.PolicyStatement(actions=actions, resources=["*"], principals=[iam.ServicePrincipal(name)], conditions=conditions)
-        for name, actions, conditions in given
+        for name, actions, conditions in services
     ]
 
 

@@ -164,17 +164,17 @@ class Gateway(Construct):
         """Add the resources. Resources on the way to a streamed route get a buffered method and a greedy child, because the
         gateway does not backtrack to a parent's greedy route.
         """
-        made: dict[str, apigateway.IResource] = {"": self.rest.root}
+        resources: dict[str, apigateway.IResource] = {"": self.rest.root}
         for path in sorted({one[:place] for one in (*WAITING, *FOLLOWED) for place in _ends(one)}):
             parent, _, part = path.rpartition("/")
-            made[path] = made[parent].add_resource(part)
-        for path, resource in made.items():
+            resources[path] = resources[parent].add_resource(part)
+        for path, resource in resources.items():
             resource.add_method("ANY", whole)
             if path in WAITING:
                 resource.add_method("POST", streamed)
             if path in FOLLOWED:
                 resource.add_method("GET", streamed)
-            below = [other[len(path) + 1 :] for other in made if other.startswith(f"{path}/")]
+            below = [other[len(path) + 1 :] for other in resources if other.startswith(f"{path}/")]
             # A resource may have only one path variable as a child.
             if not any(part.startswith("{") for part in below):
                 resource.add_resource("{proxy+}").add_method("ANY", whole)

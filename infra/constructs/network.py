@@ -48,7 +48,7 @@ class Network(Construct):
         )
 
     def _own(self, zones: int) -> ec2.Vpc:
-        made = ec2.Vpc(
+        vpc = ec2.Vpc(
             self,
             "Vpc",
             # Named by their place in the region's list: without an account the CDK knows of two zones only.
@@ -63,8 +63,8 @@ class Network(Construct):
                 "Bucket": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3),
             },
         )
-        accept(made, "VPC7", "Only our functions and their index are in it; a log of every connection costs more than it tells.")
-        return made
+        accept(vpc, "VPC7", "Only our functions and their index are in it; a log of every connection costs more than it tells.")
+        return vpc
 
     def for_the_domain(self, zones: int) -> opensearch.CfnDomain.VPCOptionsProperty:
         """The subnets and the security group of a domain in this many availability zones."""

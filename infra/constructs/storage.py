@@ -20,7 +20,7 @@ from infra.constructs.data_key import data_key, use_of
 from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 
-KEPT_DAYS = 35
+NONCURRENT_DAYS = 35
 """Days for which deleted objects stay, as long as the table can be restored (DynamoDB: 35 days). A run is a day old at most, so bodies of runs
 need one day.
 """
@@ -70,7 +70,7 @@ class Storage(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(
                     abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
-                    noncurrent_version_expiration=cdk.Duration.days(KEPT_DAYS),
+                    noncurrent_version_expiration=cdk.Duration.days(NONCURRENT_DAYS),
                     expired_object_delete_marker=True,
                 ),
                 # References to these have a time to live in the table; the sweep deletes other unreferenced objects.
@@ -113,8 +113,8 @@ class Storage(Construct):
         """Reading and writing the objects whose names fit a pattern."""
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         bucket = cast("s3.CfnBucket", self.blobs.node.default_child)
-        shown = names.replace("${", "<").replace("}", ">")  # as cdk-nag writes it
-        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/{shown}"
+        finding_pattern = names.replace("${", "<").replace("}", ">")  # as cdk-nag writes it
+        finding = f"Resource::<{cdk.Stack.of(self).get_logical_id(bucket)}.Arn>/{finding_pattern}"
         within = iam.PolicyStatement(actions=objects, resources=[self.blobs.arn_for_objects(names)])
         return Grant(within, finding, "Blobs are named at run time; the bucket is ours alone.")
 

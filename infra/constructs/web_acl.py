@@ -54,27 +54,27 @@ class WebAcl(Construct):
             "Acl",
             scope="REGIONAL",
             default_action=kind.DefaultActionProperty(allow={}),
-            visibility_config=_seen(settings, "all"),
+            visibility_config=_visibility(settings, "all"),
             rules=[
                 kind.RuleProperty(
                     name="requests-of-one-address",
                     priority=0,
                     statement=kind.StatementProperty(rate_based_statement=limit),
                     action=kind.RuleActionProperty(block={}),
-                    visibility_config=_seen(settings, "address"),
+                    visibility_config=_visibility(settings, "address"),
                 ),
                 kind.RuleProperty(
                     name="common",
                     priority=1,
                     statement=kind.StatementProperty(managed_rule_group_statement=common),
                     override_action=kind.OverrideActionProperty(none={}),
-                    visibility_config=_seen(settings, "common"),
+                    visibility_config=_visibility(settings, "common"),
                 ),
             ],
         )
 
 
-def _seen(settings: Settings, name: str) -> waf.CfnWebACL.VisibilityConfigProperty:
+def _visibility(settings: Settings, name: str) -> waf.CfnWebACL.VisibilityConfigProperty:
     """Metrics without samples: a sampled request would show its headers, and with them the API key."""
     return waf.CfnWebACL.VisibilityConfigProperty(
         cloud_watch_metrics_enabled=True, metric_name=f"{settings.stack_name}-{name}", sampled_requests_enabled=False

@@ -90,7 +90,7 @@ def deployed() -> Iterator[Gateway]:
     director = Director()
     with OfflineAws(variables={"HIBERNAUT_KEYS": "required"}) as aws:
         deployment = _Directed(aws, director)
-        aws.tell_by_itself()
+        aws.deliver_in_background()
         outputs = aws.stack.outputs
         stack = DeployedStack("dev", *(outputs[name] for name in ("TableName", "BucketName", "SecretsKeyArn")))
         yield Gateway(aws.url, access_to_stack(stack), deployment.clock, director)

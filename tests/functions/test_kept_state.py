@@ -15,7 +15,7 @@ import pytest
 from hibernaut.local.administration import keys
 from hibernaut.local.administration.keys import KeyPlace
 from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
-from hibernaut.local.aws_offline.kept_state import FolderInUse, KeptState
+from hibernaut.local.aws_offline.emulator_state import EmulatorState, FolderInUse
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.local.aws_offline.resources import client
 from hibernaut.wiring import aws as wiring
@@ -76,8 +76,8 @@ def objects(aws: OfflineAws) -> list[str]:
 
 
 def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
-    kept = KeptState(tmp_path)
-    other = f"from pathlib import Path; from hibernaut.local.aws_offline.kept_state import KeptState; KeptState(Path({str(tmp_path)!r}))"
+    kept = EmulatorState(tmp_path)
+    other = f"from pathlib import Path; from hibernaut.local.aws_offline.emulator_state import EmulatorState; EmulatorState(Path({str(tmp_path)!r}))"
     second = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=False)
     assert second.returncode == 1
     assert FolderInUse.__name__ in second.stderr

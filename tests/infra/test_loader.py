@@ -12,7 +12,7 @@ from hibernaut.local.aws_offline.environment import Disagreement, union
 from hibernaut.local.aws_offline.intrinsics import Intrinsics, UnknownFunction
 from hibernaut.local.aws_offline.resources import MAKERS, NOT_LOADED, UnknownResource
 from hibernaut.local.aws_offline.stack import Stack
-from hibernaut.local.aws_offline.template import SOURCES, NotACheckout, checkout, kept_template
+from hibernaut.local.aws_offline.template import SOURCES, NotACheckout, cached_template, checkout
 from hibernaut.schemas.base import Json
 from tests.infra.reading import Template
 
@@ -93,9 +93,9 @@ def test_a_changed_source_has_another_template(tmp_path: Path) -> None:
     ):
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / source).write_text("one")
-    before = kept_template(tmp_path)
+    before = cached_template(tmp_path)
     (tmp_path / "infra" / "app.py").write_text("two")
-    assert kept_template(tmp_path) != before
+    assert cached_template(tmp_path) != before
 
 
 def test_without_a_checkout_the_profile_says_what_it_needs(tmp_path: Path) -> None:

@@ -186,5 +186,5 @@ def test_where_nothing_moves_for_a_minute_this_is_said() -> None:
     dwindling = Dwindling(ProgressLines(out), "Still.", now=lambda: clock[0])
     for second, left in ((1, 10), (50, 5), (100, 5), (111, 5), (150, 5), (172, 5), (180, 4)):
         clock[0] = second
-        dwindling.left(left)
+        dwindling.remaining(left)
     assert out.getvalue().splitlines() == ["50 %", "Still.", "Still.", "60 %"]

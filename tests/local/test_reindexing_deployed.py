@@ -121,7 +121,7 @@ def test_the_stack_s_function_builds_the_index_anew_and_the_command_ends_when_it
         assert index is not None
         for space in index.spaces():
             index.drop(space)
-        aws.tell_by_itself()
+        aws.deliver_in_background()
         done = reindexed("--env", "prod", **cloud.variables)
         assert (done.returncode, done.stderr) == (0, "")
         assert f"Reindexing by {aws.stack.outputs['IndexFunction']}" in done.stdout

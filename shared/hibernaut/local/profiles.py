@@ -146,7 +146,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
         )
     from hibernaut.adapters.model.catalogue import Catalogue
     from hibernaut.adapters.secrets.environment import EnvironmentSecrets
-    from hibernaut.local.aws_offline.kept_state import FolderInUse
+    from hibernaut.local.aws_offline.emulator_state import FolderInUse
     from hibernaut.local.aws_offline.serve import serve as serve_offline
     from hibernaut.local.aws_offline.template import NotACheckout, SynthesisFailed
 

@@ -80,7 +80,7 @@ class Dwindling:
         self._now = now
         self._most, self._last, self._moved = 0, -1, now()
 
-    def left(self, count: int) -> None:
+    def remaining(self, count: int) -> None:
         self._most = max(self._most, count)
         self._report.share(self._most - count, self._most)
         if count != self._last:

@@ -119,11 +119,11 @@ async def run_for(services: Services, lanes: Lanes, conversation: str, body: Ret
     clock = asyncio.get_running_loop().time
     until = clock() + lanes.waits.arriving
     if body.run_id is None and body.otid is not None:
-        known = partial(services.following.known, conversation, body.otid)
-        while not await lanes.look(known) and clock() < until:  # noqa: ASYNC110 - another process may write it
+        has_arrived = partial(services.following.known, conversation, body.otid)
+        while not await lanes.look(has_arrived) and clock() < until:  # noqa: ASYNC110 - another process may write it
             await asyncio.sleep(PAUSE)
-    found = partial(services.following.run_for, conversation, run_id=body.run_id, otid=body.otid)
-    return await lanes.look(found)
+    find_run = partial(services.following.run_for, conversation, run_id=body.run_id, otid=body.otid)
+    return await lanes.look(find_run)
 
 
 def _noted(driving: Driving) -> None:
@@ -165,12 +165,10 @@ async def _answer(services: RunFollower, lanes: Lanes, run_id: str, drive: Calla
     if ending.done():
         return reply(shape(run_id, ending.result()))
     final_body = partial(_final_body, services, run_id, shape)
-    return StreamingResponse(_held_open(lanes, ending, final_body), media_type=JSON)
+    return StreamingResponse(_padded(lanes, ending, final_body), media_type=JSON)
 
 
-async def _held_open(
-    lanes: Lanes, ending: asyncio.Future[LettaResponse], final_body: Callable[[], bytes]
-) -> AsyncIterator[bytes]:
+async def _padded(lanes: Lanes, ending: asyncio.Future[LettaResponse], final_body: Callable[[], bytes]) -> AsyncIterator[bytes]:
     """White space until the run or the time for it ends, then the body."""
     clock = asyncio.get_running_loop().time
     ends = clock() + lanes.waits.longest - lanes.waits.plain if lanes.waits.longest is not None else float("inf")

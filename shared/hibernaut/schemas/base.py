@@ -72,13 +72,13 @@ Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(wire_time,
 """A point in time, always in UTC; a time without a zone is read as UTC."""
 
 
-def _held(number: int) -> int:
+def _within_64_bits(number: int) -> int:
     if not -(2**63) < number < 2**63:
         raise ValueError("a whole number of at most 64 bits was expected")
     return number
 
 
-Whole = Annotated[int, AfterValidator(_held)]
+Whole = Annotated[int, AfterValidator(_within_64_bits)]
 """An integer that every engine can store (64 bits). Request fields use this type or narrower bounds, because JSON numbers and
 digit strings are unbounded.
 

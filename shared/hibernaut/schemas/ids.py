@@ -64,7 +64,7 @@ def order_of(identifier: str) -> tuple[int, int]:
     return int(digits[:12], 16), int(digits[13:16], 16)
 
 
-def made_at(identifier: str) -> datetime:
+def creation_time(identifier: str) -> datetime:
     """The creation time in an id made by `compose`, to the millisecond."""
     return datetime.fromtimestamp(order_of(identifier)[0] / 1000, UTC)
 

@@ -178,8 +178,8 @@ def _checked_function(schema: JsonObject) -> JsonObject:
     return schema
 
 
-_shown = Field(json_schema_extra={"x-max-bytes": LARGEST_SCHEMA})
-ParametersSchema = Annotated[JsonObject, AfterValidator(_checked_parameters), _shown]
+_size_hint = Field(json_schema_extra={"x-max-bytes": LARGEST_SCHEMA})
+ParametersSchema = Annotated[JsonObject, AfterValidator(_checked_parameters), _size_hint]
 """The parameters of a tool: one schema of type object."""
-FunctionSchema = Annotated[JsonObject, AfterValidator(_checked_function), _shown]
+FunctionSchema = Annotated[JsonObject, AfterValidator(_checked_function), _size_hint]
 """A tool's `json_schema`: `{name, description, parameters}`."""

@@ -34,7 +34,7 @@ class Usage(Frozen):
     def plus(self, other: "Usage") -> "Usage":
         """The sum. A count is null only if both are null; the cost is null if that of any call with tokens is unknown."""
         priced = [each for each in (self, other) if each.cost is not None]
-        known = bool(priced) and all(each.cost is not None or not each.has_tokens for each in (self, other))
+        is_priced = bool(priced) and all(each.cost is not None or not each.has_tokens for each in (self, other))
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
@@ -43,9 +43,9 @@ class Usage(Frozen):
             cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
             hour_cache_write_tokens=_sum(self.hour_cache_write_tokens, other.hour_cache_write_tokens),
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
-            cost=sum((each.cost for each in priced if each.cost is not None), Decimal(0)) if known else None,
+            cost=sum((each.cost for each in priced if each.cost is not None), Decimal(0)) if is_priced else None,
             price_list_date=max((each.price_list_date for each in priced if each.price_list_date), default=None)
-            if known
+            if is_priced
             else None,
         )
 

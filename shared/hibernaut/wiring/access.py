@@ -12,7 +12,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.access import Access
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.data_folder import BLOBS, SECRETS, TABLE, DataFolder, DataFolderTaken, check_links
+from hibernaut.wiring.data_folder import BLOBS, SECRETS, TABLE, DataFolder, DataFolderInUse, check_links
 from hibernaut.wiring.settings import EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 
@@ -27,7 +27,7 @@ def access_to_folder(settings: EmbeddedSettings) -> Iterator[Access]:
     with ExitStack() as opened:
         try:
             opened.callback(DataFolder(settings.data, settings.user_key).close)
-        except DataFolderTaken:
+        except DataFolderInUse:
             check_links(settings.data)
         table = SqliteTable(settings.data / TABLE)
         opened.callback(table.close)

@@ -232,8 +232,8 @@ def relaying(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) ->
 def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
     """The providers' keys in Parameter Store, and the settings of Bedrock, which has none."""
     base = SsmSecrets(settings.parameters, clock=clock)
-    known = {"BEDROCK_REGION": settings.bedrock_region, "BEDROCK_MODELS": settings.bedrock_models}
-    return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | known)
+    bedrock = {"BEDROCK_REGION": settings.bedrock_region, "BEDROCK_MODELS": settings.bedrock_models}
+    return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | bedrock)
 
 
 def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
@@ -269,7 +269,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
     )
     blobs, indexed = S3Blobs(settings.bucket), _indexed(settings, overrides)
     engines_of, everything = tenants_engines_of(settings, overrides.table, clock), bool(settings.event_bus)
-    table, kept = table_of(settings, overrides.table), settings.history
+    table, history = table_of(settings, overrides.table), settings.history
     return host, Stores(
         table,
         blobs,
@@ -277,7 +277,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         indexed=indexed,
         all_events=everything,
         engines_of=engines_of,
-        retention=kept,
+        retention=history,
         cipher=host.cipher,
     )
 

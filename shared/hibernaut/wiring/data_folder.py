@@ -33,7 +33,7 @@ class DataFolderUnusable(OSError):
     """The data folder cannot be used. The message says why and what to do."""
 
 
-class DataFolderTaken(DataFolderUnusable):
+class DataFolderInUse(DataFolderUnusable):
     """Another process has the data folder open."""
 
 
@@ -79,7 +79,7 @@ def is_open(path: Path) -> bool:
     """Whether a process has the data folder open. Raises: DataFolderUnusable."""
     try:
         os.close(_locked(path))
-    except DataFolderTaken:
+    except DataFolderInUse:
         return True
     return False
 
@@ -108,7 +108,7 @@ def _locked(path: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise DataFolderTaken(
+        raise DataFolderInUse(
             f"The data folder {path} is open in another process. Stop that one or choose another folder."
         ) from error
     return lock
@@ -121,8 +121,8 @@ def _protect(path: Path) -> None:
     try:
         for place in _places(path):
             mode = _mode(place)
-            if mode is not None and (wanted := 0o700 if stat.S_ISDIR(mode) else 0o600) != stat.S_IMODE(mode):
-                place.chmod(wanted)
+            if mode is not None and (private_mode := 0o700 if stat.S_ISDIR(mode) else 0o600) != stat.S_IMODE(mode):
+                place.chmod(private_mode)
         for name in (TABLE, INDEX):
             os.close(os.open(path / name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     except PermissionError as error:

@@ -220,7 +220,7 @@ class Embedded:
         self.schedules.open()
         self._ticker.start()
         self.pump.start()
-        if self._index.made_anew or not self.reindexing.end():
+        if self._index.is_new or not self.reindexing.end():
             threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
 
     def serve_tools(self, base_url: str, *, port: int, door: int) -> None:
@@ -277,7 +277,7 @@ class Embedded:
     def _reindex(self) -> None:
         """Rebuild an index that was lost or whose rebuild did not end. Runs on a thread, while requests are served."""
         try:
-            if self._index.made_anew or self.reindexing.broken_off():
+            if self._index.is_new or self.reindexing.broken_off():
                 self.reindexing.begin(self.reindexing.tenants(), _ignore_progress)
             while not self.reindexing.end():
                 if self._stopping.wait(REINDEX_LOOK):

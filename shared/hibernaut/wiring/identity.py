@@ -39,8 +39,8 @@ def identity_in(variables: Mapping[str, str]) -> TokenRules | None:
     """What tokens must state; None: no tokens are accepted. Raises: BadSetting."""
     issuer = variables.get("HIBERNAUT_JWT_ISSUER", "")
     if not issuer:
-        if given := [name for name in JWT_NAMES if variables.get(name)]:
-            raise BadSetting(f"{given[0]} needs HIBERNAUT_JWT_ISSUER, the address of the identity provider")
+        if names := [name for name in JWT_NAMES if variables.get(name)]:
+            raise BadSetting(f"{names[0]} needs HIBERNAUT_JWT_ISSUER, the address of the identity provider")
         return None
     if not _ISSUER.fullmatch(issuer):
         raise BadSetting(f"HIBERNAUT_JWT_ISSUER must be an address that begins with https://, without query, not {issuer!r}")

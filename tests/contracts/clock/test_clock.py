@@ -13,7 +13,7 @@ import pytest
 
 from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.ports.clock import Clock
-from hibernaut.schemas.ids import made_at, order_of, pattern
+from hibernaut.schemas.ids import creation_time, order_of, pattern
 from tests.support.clocks import ManualClock
 
 
@@ -72,7 +72,7 @@ def test_the_counter_runs_over_into_the_next_millisecond() -> None:
 
 def test_an_id_tells_when_it_was_made() -> None:
     clock = ManualClock()
-    assert made_at(TimeOrderedIds(clock).new("run")) == clock.now()
+    assert creation_time(TimeOrderedIds(clock).new("run")) == clock.now()
 
 
 def test_the_low_seven_bits_stay_free_for_otids(clock: Clock) -> None:

@@ -17,13 +17,13 @@ from tests.contracts.memory_index.documents import EAST, NORTH, SPACE, by_vector
 
 def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     index = SqliteMemoryIndex(tmp_path / "memory.db")
-    assert index.made_anew
+    assert index.is_new
     index.put(SPACE, [document("one", "tea", EAST)])
     index.remove(SPACE, [tombstone("two", 3)])
     index.close()
     again = SqliteMemoryIndex(tmp_path / "memory.db")
     again.put(SPACE, [document("two", version=3)])
-    assert not again.made_anew
+    assert not again.is_new
     assert (by_words(again, "tea"), by_vector(again, EAST), held(again)) == (["one"], ["one"], [("one", 1, True)])
     again.close()
 
@@ -131,7 +131,7 @@ def test_a_closed_index_is_asleep(tmp_path: Path) -> None:
 def test_a_file_that_is_no_index_is_made_anew(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "memory.db").write_bytes(content)
     index = SqliteMemoryIndex(tmp_path / "memory.db")
-    assert index.made_anew
+    assert index.is_new
     index.put(SPACE, [document("one", "tea")])
     assert by_words(index, "tea") == ["one"]
     index.close()
@@ -145,7 +145,7 @@ def test_a_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     index = SqliteMemoryIndex(tmp_path / "memory.db")
-    assert index.made_anew
+    assert index.is_new
     assert index.spaces() == []
     index.close()
 

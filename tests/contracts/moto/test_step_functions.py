@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from hibernaut.local.aws_offline.moto import executions
 from hibernaut.local.aws_offline.moto.executions import ExecutionEnded
-from hibernaut.local.aws_offline.moto.fixes import executions_of, install, told_of_ends, wait_execution, wait_rest
+from hibernaut.local.aws_offline.moto.fixes import executions_of, install, listen_to_ends, wait_execution, wait_rest
 
 ROLE = "arn:aws:iam::123456789012:role/any"
 PASS = {"StartAt": "Done", "States": {"Done": {"Type": "Pass", "End": True}}}
@@ -267,7 +267,7 @@ def test_an_execution_rests_while_it_waits_for_a_token(machines: Machines) -> No
 
 def test_who_listens_is_told_once_of_every_end(machines: Machines) -> None:
     told: list[ExecutionEnded] = []
-    with told_of_ends(told.append):
+    with listen_to_ends(told.append):
         machines.run(PASS, input='{"a": 1}')
         waiting = machines.make(machines.waiting(), "waiting")
         stopped = machines.states.start_execution(stateMachineArn=waiting, name="run-2")["executionArn"]

@@ -82,7 +82,7 @@ def everything(client: Any, table: str) -> list[WireItem]:
 
 
 def copying(client: Any, source: str, target: str, *, keys: bool = True) -> TableCopy:
-    return TableCopy(client, source, target, taken=lambda item: keys or item["pk"]["S"] != "APIKEY#1", wait=lambda _: None)
+    return TableCopy(client, source, target, includes=lambda item: keys or item["pk"]["S"] != "APIKEY#1", wait=lambda _: None)
 
 
 def test_a_copy_is_resumed_behind_what_it_wrote_and_equal_at_the_end(

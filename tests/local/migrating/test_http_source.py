@@ -11,7 +11,7 @@ import pytest
 from httpx2 import BaseTransport, Client, HTTPTransport, MockTransport, Request, Response
 
 from hibernaut.local.migrating.dry_run import DryRun
-from hibernaut.local.migrating.mcp_records import shown_server
+from hibernaut.local.migrating.mcp_records import server_from_api
 from hibernaut.local.migrating.report import MigrationReport
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines
@@ -164,12 +164,12 @@ def test_an_mcp_server_of_the_same_name_stays_as_it_is_and_is_told(new_server: C
 def test_masked_secrets_of_a_server_of_this_project_are_named() -> None:
     shown = {"id": "mcp_server-1", "server_name": "birds", "mcp_server_type": "sse", "server_url": "https://birds.example/sse"}
     secret = {"auth_header": "X-Token", "auth_token": MASK, "custom_headers": {"X-Team": MASK, "X-Plain": "{{ TEAM }}"}}
-    server = shown_server({**shown, **secret}, [])
+    server = server_from_api({**shown, **secret}, [])
     assert server.config["custom_headers"] == {"X-Plain": "{{ TEAM }}"}
     assert "auth_token" not in server.config
     assert server.unreadable == ["auth_token", "custom_headers.X-Team"]
     program = {"mcp_server_type": "stdio", "command": "npx", "args": ["birds"], "env": {"KEY": MASK}}
-    server = shown_server({"id": "mcp_server-2", "server_name": "x", **program}, [])
+    server = server_from_api({"id": "mcp_server-2", "server_name": "x", **program}, [])
     assert (server.config, server.unreadable) == ({**program, "env": {}}, ["env.KEY"])
 
 

@@ -26,7 +26,7 @@ _BYTES_OF_VECTORS = 512_000_000
 class SqliteMemoryIndex:
     """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: about how much of vectors stays in memory.
 
-    `made_anew` says that the file was not there, or could not be used: what the table holds must be written to it again.
+    `is_new` says that the file was not there, or could not be used: what the table holds must be written to it again.
     """
 
     visible_after = 0.0
@@ -35,7 +35,7 @@ class SqliteMemoryIndex:
         self._file = SqliteIndexFile(path)
         self._now = now
         self._vectors = Vectors(vector_bytes)
-        self.made_anew = self._file.made_anew
+        self.is_new = self._file.is_new
 
     def close(self) -> None:
         """What is asked afterwards raises IndexAsleep."""

@@ -23,10 +23,10 @@ from hibernaut.ports.memory.memory_index import IndexAsleep
 
 
 class SqliteIndexFile:
-    """The file at `path`, whose folder exists. Thread-safe. `made_anew`: it was not there, or could not be used."""
+    """The file at `path`, whose folder exists. Thread-safe. `is_new`: it was not there, or could not be used."""
 
     def __init__(self, path: Path) -> None:
-        writer, self.made_anew = _opened(path)
+        writer, self.is_new = _opened(path)
         self._connections = SqliteConnections(path, writer)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hibernaut.schemas.agents.agent import StoredAgent
-from hibernaut.schemas.agents.group import HeardConversation, ManagerType, StoredGroup
+from hibernaut.schemas.agents.group import ManagerType, StoredGroup, TranscriptProgress
 
 MOST_HEARD = 32
 """The largest number of conversations whose marks a group retains, in addition to those with untold messages. It drops the ones that were sent
@@ -33,7 +33,7 @@ def after_turn(group: StoredGroup, conversation: str, first: str, last: str) -> 
     """
     marks = group.heard.get(conversation)
     last_sent = marks.told if marks else before(first)
-    conversations = _newest({**group.heard, conversation: HeardConversation(told=last_sent, upto=last)}, MOST_UNTOLD)
+    conversations = _newest({**group.heard, conversation: TranscriptProgress(told=last_sent, upto=last)}, MOST_UNTOLD)
     frequency, counter = group.sleeptime_agent_frequency, group.turns_counter
     if frequency:
         counter = ((-1 if counter is None else counter) + 1) % frequency
@@ -41,7 +41,7 @@ def after_turn(group: StoredGroup, conversation: str, first: str, last: str) -> 
     return group.model_copy(update={"heard": conversations, "turns_counter": counter, "turns": group.turns + 1}), due
 
 
-def untold(group: StoredGroup) -> dict[str, HeardConversation]:
+def untold(group: StoredGroup) -> dict[str, TranscriptProgress]:
     """The conversations with messages that the sleep-time agents have not received, by id."""
     return {conversation: marks for conversation, marks in group.heard.items() if marks.upto > marks.told}
 
@@ -49,17 +49,17 @@ def untold(group: StoredGroup) -> dict[str, HeardConversation]:
 def all_told(group: StoredGroup) -> StoredGroup:
     """The group after all messages were sent."""
     newest = _newest(group.heard, MOST_HEARD)
-    conversations = {conversation: HeardConversation(told=marks.upto, upto=marks.upto) for conversation, marks in newest.items()}
+    conversations = {conversation: TranscriptProgress(told=marks.upto, upto=marks.upto) for conversation, marks in newest.items()}
     last = max((marks.upto for marks in newest.values()), default=group.last_processed_message_id)
     return group.model_copy(update={"heard": conversations, "last_processed_message_id": last})
 
 
-def given_back(group: StoredGroup, spans: Mapping[str, HeardConversation]) -> StoredGroup:
+def given_back(group: StoredGroup, spans: Mapping[str, TranscriptProgress]) -> StoredGroup:
     """The group after the messages of `spans` were taken, but could not be sent."""
     conversations = dict(group.heard)
     for conversation, span in spans.items():
         marks = conversations.get(conversation, span)
-        conversations[conversation] = HeardConversation(told=min(marks.told, span.told), upto=max(marks.upto, span.upto))
+        conversations[conversation] = TranscriptProgress(told=min(marks.told, span.told), upto=max(marks.upto, span.upto))
     return group.model_copy(update={"heard": conversations})
 
 
@@ -68,7 +68,7 @@ def before(message_id: str) -> str:
     return message_id[:-1]
 
 
-def _newest(conversations: Mapping[str, HeardConversation], most: int) -> dict[str, HeardConversation]:
+def _newest(conversations: Mapping[str, TranscriptProgress], most: int) -> dict[str, TranscriptProgress]:
     """The `most` conversations whose turns ended last."""
     if len(conversations) <= most:
         return dict(conversations)

@@ -75,7 +75,7 @@ def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) ->
     if place.message_id is None:
         return None
     update = MemoryUpdate(message_id=place.message_id, text=text, tokens=count(text))
-    if before.told_tokens + update.tokens > max(TOLD_TOKENS, TOLD_SHARE * place.window_tokens):
+    if before.update_tokens + update.tokens > max(TOLD_TOKENS, TOLD_SHARE * place.window_tokens):
         return None
     return before.model_copy(update={"shown": now, "updates": [*before.updates, update]})
 

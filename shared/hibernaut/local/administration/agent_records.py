@@ -25,10 +25,10 @@ def list_agents(server: AgentServer, filters: JsonObject, limit: int, *, as_json
     more = True
     while more and len(found) < limit:
         cursor = {"after": found[-1]["id"]} if found else {}
-        asked = min(PAGE, limit - len(found))
-        page = list(server.get("/v1/agents/", limit=asked, order="desc", **filters, **cursor))
+        size = min(PAGE, limit - len(found))
+        page = list(server.get("/v1/agents/", limit=size, order="desc", **filters, **cursor))
         found += page
-        more = len(page) == asked
+        more = len(page) == size
     if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=1))
         return 0
@@ -44,10 +44,10 @@ def list_agents(server: AgentServer, filters: JsonObject, limit: int, *, as_json
     return 0
 
 
-def show_agent(server: AgentServer, wanted: str, *, as_json: bool) -> int:
+def show_agent(server: AgentServer, id_or_name: str, *, as_json: bool) -> int:
     """Print an agent with its blocks and tools. Raises: CannotServe."""
-    known = agent_of(server, wanted)
-    agent = dict(server.get(f"/v1/agents/{known['id']}?include={INCLUDED}"))
+    summary = agent_of(server, id_or_name)
+    agent = dict(server.get(f"/v1/agents/{summary['id']}?include={INCLUDED}"))
     if as_json:
         print(json.dumps(agent, ensure_ascii=False, indent=1))
         return 0
@@ -73,14 +73,14 @@ def show_agent(server: AgentServer, wanted: str, *, as_json: bool) -> int:
 
 def create_agent(server: AgentServer, fields: JsonObject, *, as_json: bool) -> int:
     """Create an agent and print its id. Raises: CannotServe."""
-    made = dict(server.post("/v1/agents/", fields))
-    print(json.dumps(made, ensure_ascii=False, indent=1) if as_json else made["id"])
+    agent = dict(server.post("/v1/agents/", fields))
+    print(json.dumps(agent, ensure_ascii=False, indent=1) if as_json else agent["id"])
     return 0
 
 
-def delete_agents(server: AgentServer, wanted: Sequence[str], sure: Callable[[str], bool], *, as_json: bool) -> int:
+def delete_agents(server: AgentServer, agents: Sequence[str], sure: Callable[[str], bool], *, as_json: bool) -> int:
     """Delete agents, after `sure` was asked about all of them. Raises: CannotServe, before the first is deleted if one does not exist."""
-    found = [agent_of(server, one) for one in wanted]
+    found = [agent_of(server, one) for one in agents]
     names = ", ".join(f"{harmless(str(one['name']))} ({one['id']})" for one in found)
     if not sure(f"Delete {names} with all messages?"):
         raise CannotServe("nothing was deleted")

@@ -11,7 +11,7 @@ from hibernaut.local.profiles import CannotServe
 from hibernaut.local.remote.agent_server import AgentServer
 from hibernaut.schemas.base import JsonObject
 
-LEFT_OUT = {
+OPTIONAL_PARTS = {
     "conversations": "/v1/conversations/?agent_id={agent}&limit=1",
     "passages": "/v1/agents/{agent}/archival-memory?limit=1",
     "identities": "/v1/agents/{agent}?include=agent.identities",
@@ -19,7 +19,9 @@ LEFT_OUT = {
 """What the caller may leave out, and the requests that show whether an agent has it."""
 
 
-def exported(server: AgentServer, agent_id: str, file: Path, messages: JsonObject, *, force: bool, as_json: bool = False) -> int:
+def export_agent(
+    server: AgentServer, agent_id: str, file: Path, messages: JsonObject, *, force: bool, as_json: bool = False
+) -> int:
     """Write an agent to a file. Raises: CannotServe."""
     if file.exists() and not force:
         raise CannotServe(f"{file} exists; --force overwrites it")
@@ -32,7 +34,7 @@ def exported(server: AgentServer, agent_id: str, file: Path, messages: JsonObjec
     return 0
 
 
-def imported(server: AgentServer, file: Path, options: JsonObject, *, as_json: bool = False) -> int:
+def import_agent(server: AgentServer, file: Path, options: JsonObject, *, as_json: bool = False) -> int:
     """Create the agents of a file and print their ids. Raises: CannotServe."""
     try:
         data = file.read_bytes()
@@ -42,15 +44,15 @@ def imported(server: AgentServer, file: Path, options: JsonObject, *, as_json: b
     return 0
 
 
-def copied(
+def copy_agent(
     server: AgentServer, other: AgentServer, agent_id: str, options: JsonObject, without: Sequence[str], *, as_json: bool = False
 ) -> int:
-    """Copy an agent with its whole log, and print its new id. `without`: what of `LEFT_OUT` is left out. Raises: CannotServe."""
+    """Copy an agent with its whole log, and print its new id. `without`: what of `OPTIONAL_PARTS` is left out. Raises: CannotServe."""
     _tell(_copy(server, other, agent_id, options, without), as_json=as_json)
     return 0
 
 
-def moved(
+def move_agent(
     server: AgentServer,
     other: AgentServer,
     agent_id: str,
@@ -61,12 +63,12 @@ def moved(
     as_json: bool = False,
 ) -> int:
     """Copy an agent, compare the copy with it, and delete it. Raises: CannotServe, with the agent still there, if something would be lost."""
-    left = [what for what in without if _has(server, agent_id, what)]
-    values = _secrets(server, agent_id) | _given_secrets(options)
-    left += [f"the secret {key} without a value" for key, value in values.items() if not value]
-    if left and not force:
+    lost = [what for what in without if _has(server, agent_id, what)]
+    values = _secrets(server, agent_id) | _secrets_option(options)
+    lost += [f"the secret {key} without a value" for key, value in values.items() if not value]
+    if lost and not force:
         raise CannotServe(
-            f"{agent_id} has {' and '.join(left)}, which stay behind; copy it instead, or --force deletes them with it"
+            f"{agent_id} has {' and '.join(lost)}, which stay behind; copy it instead, or --force deletes them with it"
         )
     result = _copy(server, other, agent_id, options, without)
     here, there = (_size(one, each, without) for one, each in ((server, agent_id), (other, str(result["agent_ids"][0]))))
@@ -78,8 +80,8 @@ def moved(
 
 
 def _has(server: AgentServer, agent_id: str, what: str) -> bool:
-    """Whether an agent has something of a kind of `LEFT_OUT`."""
-    found = server.get(LEFT_OUT[what].format(agent=agent_id))
+    """Whether an agent has something of a kind of `OPTIONAL_PARTS`."""
+    found = server.get(OPTIONAL_PARTS[what].format(agent=agent_id))
     return bool(found.get("identities") if isinstance(found, dict) else found)
 
 
@@ -91,8 +93,8 @@ def _whole(without: Sequence[str]) -> JsonObject:
 def _copy(server: AgentServer, other: AgentServer, agent_id: str, options: JsonObject, without: Sequence[str]) -> JsonObject:
     """Import the agent's file, with the values of its secrets where the key of the first server may read them."""
     text = server.text(f"/v1/agents/{agent_id}/export", **_whole(without))
-    known = {key: value for key, value in _secrets(server, agent_id).items() if value}
-    secrets = json.dumps({**known, **_given_secrets(options)})
+    values = {key: value for key, value in _secrets(server, agent_id).items() if value}
+    secrets = json.dumps({**values, **_secrets_option(options)})
     return other.import_file(text.encode(), {"append_copy_suffix": False, **options, "secrets": secrets})
 
 
@@ -102,15 +104,15 @@ def _secrets(server: AgentServer, agent_id: str) -> dict[str, str]:
     return {str(one["key"]): str(one["value"] or "") for one in state.get("secrets") or ()}
 
 
-def _given_secrets(options: JsonObject) -> dict[str, str]:
+def _secrets_option(options: JsonObject) -> dict[str, str]:
     """Raises: CannotServe."""
     try:
-        given = json.loads(options.get("secrets", "{}"))
+        secrets = json.loads(options.get("secrets", "{}"))
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
+        secrets = None
+    if not isinstance(secrets, dict):
         raise CannotServe("the file of --secrets must have a JSON object of names and values", 2)
-    return {str(name): str(value) for name, value in given.items()}
+    return {str(name): str(value) for name, value in secrets.items()}
 
 
 def _size(server: AgentServer, agent_id: str, without: Sequence[str]) -> str:

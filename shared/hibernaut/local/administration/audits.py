@@ -45,15 +45,15 @@ def verify(place: AuditPlace, against: str | None, *, as_json: bool) -> int:
         reports = list(audit.check(agent_id=place.agent, noted=noted))
     broken = [report for report in reports if report.fault]
     if as_json:
-        told = {"records": len(reports), "summary": summary(reports), "broken": [report.model_dump() for report in broken]}
-        print(json.dumps(told, indent=1))
+        result = {"records": len(reports), "summary": summary(reports), "broken": [report.model_dump() for report in broken]}
+        print(json.dumps(result, indent=1))
     else:
         for report in broken:
             print(f"BROKEN {report.kind} {report.subject}, {report.fault}")
         for report in reports:
             if report.erasure and not report.fault:
                 print(f"ERASED {report.kind} {report.subject}, at version {report.version}, by {report.erasure}")
-        print(_told(reports, broken))
+        print(_summary_line(reports, broken))
     return 1 if broken else 0
 
 
@@ -63,11 +63,11 @@ def print_heads(place: AuditPlace) -> int:
         reports = list(audit.check(agent_id=place.agent))
     print("[" + ",\n ".join(report.model_dump_json(include=HEAD) for report in reports if report.version) + "]")
     broken = [report for report in reports if report.fault]
-    print(_told(reports, broken), file=sys.stderr)
+    print(_summary_line(reports, broken), file=sys.stderr)
     return 1 if broken else 0
 
 
-def _told(reports: list[ChainReport], broken: list[ChainReport]) -> str:
+def _summary_line(reports: list[ChainReport], broken: list[ChainReport]) -> str:
     state = f"{len(broken)} of {len(reports)} chains are broken" if broken else f"All {len(reports)} chains hold"
     return f"{state}. Summary of the heads: {summary(reports)}"
 

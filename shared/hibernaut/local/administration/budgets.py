@@ -16,8 +16,8 @@ from hibernaut.services.budgets.administration import Budgets
 def set_budget(place: KeyPlace, subject: str, fields: Mapping[str, object], *, as_json: bool) -> None:
     """Set a budget and print it. Raises: CannotServe, BadSetting."""
     with opened(place) as access:
-        made = access.budgets_of(place.tenant).set(subject, SetBudget.model_validate(fields))
-    print(made.model_dump_json() if as_json else f"Set {_line(made)}. A running server applies it within 5 seconds.")
+        budget = access.budgets_of(place.tenant).set(subject, SetBudget.model_validate(fields))
+    print(budget.model_dump_json() if as_json else f"Set {_line(budget)}. A running server applies it within 5 seconds.")
 
 
 def list_budgets(place: KeyPlace, *, as_json: bool) -> None:
@@ -37,8 +37,8 @@ def delete(place: KeyPlace, subject: str, *, as_json: bool) -> None:
     """Delete a budget. Raises: CannotServe, BadSetting."""
     with opened(place) as access:
         access.budgets_of(place.tenant).delete(subject)
-    told = f"Deleted the budget of {subject}. A running server forgets it within 5 seconds."
-    print(json.dumps({"tenant": place.tenant, "deleted": subject}) if as_json else told)
+    message = f"Deleted the budget of {subject}. A running server forgets it within 5 seconds."
+    print(json.dumps({"tenant": place.tenant, "deleted": subject}) if as_json else message)
 
 
 def _all(budgets: Budgets) -> Iterator[Budget]:

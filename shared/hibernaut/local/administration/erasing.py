@@ -27,36 +27,36 @@ class Erasing:
     as_json: bool
     pause: Callable[[float], None] = time.sleep
 
-    def erase(self, wanted: str, sure: Callable[[str], bool], *, wait: bool) -> int:
-        """Erase a person, or follow the erasure that has begun; returns the exit code. `wanted`: the id of the identity, its key, or the id of the
+    def erase(self, name: str, sure: Callable[[str], bool], *, wait: bool) -> int:
+        """Erase a person, or follow the erasure that has begun; returns the exit code. `name`: the id of the identity, its key, or the id of the
         erasure. Raises: CannotServe.
         """
-        identity_id = self._identity(wanted)
-        begun = self._known(erasure_id_of(identity_id))
-        if begun is None and not sure(f"Erase {wanted} with everything that follows from it? It cannot be undone."):
+        identity_id = self._identity(name)
+        begun = self._find(erasure_id_of(identity_id))
+        if begun is None and not sure(f"Erase {name} with everything that follows from it? It cannot be undone."):
             raise CannotServe("nothing was erased")
-        return self._followed(lambda: self._started(identity_id), wait=wait)
+        return self._follow(lambda: self._start(identity_id), wait=wait)
 
-    def check(self, wanted: str, *, wait: bool) -> int:
+    def check(self, name: str, *, wait: bool) -> int:
         """Look again for what is left of an erased person. Raises: CannotServe."""
-        erasure_id = erasure_id_of(self._identity(wanted))
-        asked = dict(self.server.post(f"/v1/erasures/{erasure_id}/check"))
-        requested = asked["check"]["requested_at"]
+        erasure_id = erasure_id_of(self._identity(name))
+        erasure = dict(self.server.post(f"/v1/erasures/{erasure_id}/check"))
+        requested = erasure["check"]["requested_at"]
 
         def look() -> JsonObject:
-            found = self._known(erasure_id) or asked
+            found = self._find(erasure_id) or erasure
             is_new = found["check"]["requested_at"] >= requested and found["check"]["state"] == "completed"
             return {**found, "state": "completed" if is_new else "running"}
 
-        return self._followed(look, wait=wait)
+        return self._follow(look, wait=wait)
 
-    def show(self, wanted: str) -> int:
+    def show(self, name: str) -> int:
         """Print an erasure with its receipt. Raises: CannotServe."""
-        erasure_id = erasure_id_of(self._identity(wanted))
-        found = self._known(erasure_id)
+        erasure_id = erasure_id_of(self._identity(name))
+        found = self._find(erasure_id)
         if found is None:
             raise CannotServe(f"{self.server.url} has no erasure {erasure_id}")
-        return self._told(found)
+        return self._print(found)
 
     def list(self) -> int:
         """Print all erasures. Raises: CannotServe."""
@@ -70,20 +70,20 @@ class Erasing:
             print(f"{one['id']}  {one['state']}  {one['started_at']}")
         return 0
 
-    def _identity(self, wanted: str) -> str:
+    def _identity(self, name: str) -> str:
         """The id of the identity that somebody names by its id, its key, or the id of its erasure."""
-        if is_id(wanted, "identity"):
-            return wanted
-        if is_id(wanted, "erasure"):
-            return f"identity-{wanted[-36:]}"
-        found = list(self.server.get("/v1/identities/", identifier_key=wanted))
+        if is_id(name, "identity"):
+            return name
+        if is_id(name, "erasure"):
+            return f"identity-{name[-36:]}"
+        found = list(self.server.get("/v1/identities/", identifier_key=name))
         if not found:
             raise CannotServe(
-                f"{self.server.url} has no identity with the key {wanted!r}; an erasure that has begun is named by the id of its identity"
+                f"{self.server.url} has no identity with the key {name!r}; an erasure that has begun is named by the id of its identity"
             )
         return str(found[0]["id"])
 
-    def _known(self, erasure_id: str) -> JsonObject | None:
+    def _find(self, erasure_id: str) -> JsonObject | None:
         try:
             return dict(self.server.get(f"/v1/erasures/{erasure_id}"))
         except ServerRefused as refused:
@@ -91,11 +91,11 @@ class Erasing:
                 return None
             raise
 
-    def _started(self, identity_id: str) -> JsonObject:
+    def _start(self, identity_id: str) -> JsonObject:
         """Begin the erasure, or go on with it: a repeated request does both, so nobody waits for the next sweep."""
         return dict(self.server.post(f"/v1/identities/{identity_id}/erase"))
 
-    def _followed(self, look: Callable[[], JsonObject], *, wait: bool) -> int:
+    def _follow(self, look: Callable[[], JsonObject], *, wait: bool) -> int:
         phase = ""
         try:
             while (found := look())["state"] != "completed":
@@ -108,23 +108,23 @@ class Erasing:
                 self.pause(LOOK)
         except KeyboardInterrupt:
             raise CannotServe(STOPPED) from None
-        return self._told(found)
+        return self._print(found)
 
-    def _told(self, erasure: JsonObject) -> int:
+    def _print(self, erasure: JsonObject) -> int:
         """Print the receipt. The exit code is 1 if something is left."""
-        left = list((erasure.get("check") or {}).get("found") or ())
+        remains = list((erasure.get("check") or {}).get("found") or ())
         if self.as_json:
             print(json.dumps(erasure, indent=1))
-            return 1 if left else 0
+            return 1 if remains else 0
         print(f"{erasure['id']}  {erasure['state']}")
         for line in erasure["receipt"]:
             counts = ", ".join(f"{number} {what}" for what, number in (line.get("counts") or {}).items())
             print(f"  {line['kind']:<10}{line['id']}  {line['extent']}  {harmless(counts)}".rstrip())
-        for one in left:
+        for one in remains:
             print(f"  LEFT in the {one['where']}: {one['kind']} {one['id']}")
         if erasure["state"] == "completed":
-            print(f"{len(left)} records are left." if left else "Nothing is left.")
-        return 1 if left else 0
+            print(f"{len(remains)} records are left." if remains else "Nothing is left.")
+        return 1 if remains else 0
 
 
 def erasure_id_of(identity_id: str) -> str:

@@ -38,8 +38,8 @@ def backup(data: Path, to: Path) -> None:
     beside = to.with_name(f"{to.name}.{secrets.token_hex(4)}.part")
     try:
         check_links(data)
-        with tempfile.TemporaryDirectory(prefix="hibernaut-", dir=to.resolve().parent) as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory(prefix="hibernaut-", dir=to.resolve().parent) as temporary:
+            folder = Path(temporary)
             _gather(data, folder)
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
@@ -71,8 +71,8 @@ def restore(file: Path, data: Path, *, overwrite: bool) -> Path | None:
             former = data.with_name(f"{data.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}")
             data.rename(former)
         elif data.exists():
-            for left in data.iterdir():  # a folder without agents holds the lock at most
-                left.unlink()
+            for leftover in data.iterdir():  # a folder without agents holds the lock at most
+                leftover.unlink()
             data.rmdir()
         fresh.rename(data)
     except tarfile.TarError as error:
@@ -121,9 +121,9 @@ def _write(to: Path, chunks: Iterator[bytes]) -> None:
 def _missing(folder: Path) -> list[str]:
     """The bodies that lasting items of the table name and the folder does not hold."""
     blobs, missing = DiskBlobs(folder / BLOBS), []
-    asked = "SELECT json_extract(attributes, '$.blob') AS blob FROM items WHERE ttl IS NULL AND blob IS NOT NULL AND blob != ''"
+    query = "SELECT json_extract(attributes, '$.blob') AS blob FROM items WHERE ttl IS NULL AND blob IS NOT NULL AND blob != ''"
     with closing(sqlite3.connect(folder / TABLE)) as table:
-        for (key,) in table.execute(asked):
+        for (key,) in table.execute(query):
             try:
                 blobs.get(str(key))
             except KeyError:

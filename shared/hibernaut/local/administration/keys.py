@@ -46,8 +46,8 @@ class KeyPlace:
 def create(place: KeyPlace, fields: dict[str, object], *, as_json: bool) -> None:
     """Create a key and print it. Raises: CannotServe, BadSetting."""
     with _keys(place) as keys:
-        made = keys.create(CreateApiKey.model_validate(fields))
-    _print_new(made, f"Created {_described(made)}.", as_json=as_json)
+        key = keys.create(CreateApiKey.model_validate(fields))
+    _print_new(key, f"Created {_described(key)}.", as_json=as_json)
 
 
 def list_keys(place: KeyPlace, *, as_json: bool) -> None:
@@ -66,9 +66,9 @@ def list_keys(place: KeyPlace, *, as_json: bool) -> None:
 def rotate(place: KeyPlace, key_id: str, *, grace: timedelta, as_json: bool) -> None:
     """Create a key in place of another one and print it. Raises: CannotServe, BadSetting."""
     with _keys(place) as keys:
-        made = keys.rotate(key_id, RotateApiKey(grace_seconds=int(grace.total_seconds())))
+        key = keys.rotate(key_id, RotateApiKey(grace_seconds=int(grace.total_seconds())))
         before = keys.get(key_id)
-    _print_new(made, f"Created {_described(made)}. {key_id} expires at {_time(before.expires_at)}.", as_json=as_json)
+    _print_new(key, f"Created {_described(key)}. {key_id} expires at {_time(before.expires_at)}.", as_json=as_json)
 
 
 def revoke(place: KeyPlace, key_id: str | None, *, as_json: bool) -> None:
@@ -76,11 +76,11 @@ def revoke(place: KeyPlace, key_id: str | None, *, as_json: bool) -> None:
     with _keys(place) as keys:
         if key_id is not None:
             keys.revoke(key_id)
-            revoked, told = 1, f"Revoked {key_id}. A running server refuses it within 5 seconds."
+            revoked, message = 1, f"Revoked {key_id}. A running server refuses it within 5 seconds."
         else:
             revoked = keys.revoke_all()
-            told = f"Revoked {revoked} keys of the tenant {place.tenant}. A running server refuses them within 5 seconds."
-    print(json.dumps({"tenant": place.tenant, "key_id": key_id, "revoked": revoked}) if as_json else told)
+            message = f"Revoked {revoked} keys of the tenant {place.tenant}. A running server refuses them within 5 seconds."
+    print(json.dumps({"tenant": place.tenant, "key_id": key_id, "revoked": revoked}) if as_json else message)
 
 
 def duration_of(text: str) -> timedelta:
@@ -121,10 +121,10 @@ def opened(place: KeyPlace) -> Iterator[Access]:
     except HibernautError as error:
         raise CannotServe(error.detail) from error
     except ValidationError as error:
-        raise CannotServe("; ".join(map(_told, error.errors())), 2) from error
+        raise CannotServe("; ".join(map(_option_fault, error.errors())), 2) from error
 
 
-def _told(error: ErrorDetails) -> str:
+def _option_fault(error: ErrorDetails) -> str:
     """A refused value in one line: its option, where it has one, and what is expected."""
     option = "".join(f"--{name.replace('_', '-')}: " for name in error["loc"][:1] if isinstance(name, str))
     return option + error["msg"].removeprefix("Value error, ")
@@ -150,7 +150,7 @@ def _access(place: KeyPlace) -> Iterator[Access]:
 @contextmanager
 def _offline(data: Path) -> Iterator[Access]:
     """The access to the state of the profile aws-offline in a folder. Raises: CannotServe."""
-    from hibernaut.local.aws_offline.kept_state import FolderInUse
+    from hibernaut.local.aws_offline.emulator_state import FolderInUse
     from hibernaut.local.aws_offline.offline import OfflineAws
     from hibernaut.wiring.settings import AwsSettings
 
@@ -177,12 +177,12 @@ def _all(keys: ApiKeys) -> Iterator[StoredApiKey]:
         after = page[-1].id
 
 
-def _print_new(made: CreatedApiKey, told: str, *, as_json: bool) -> None:
+def _print_new(key: CreatedApiKey, message: str, *, as_json: bool) -> None:
     if as_json:
-        print(made.model_dump_json())
+        print(key.model_dump_json())
         return
-    print(f"{told} The key is shown only now:", file=sys.stdout)
-    print(made.key)
+    print(f"{message} The key is shown only now:", file=sys.stdout)
+    print(key.key)
 
 
 def _described(key: ApiKey) -> str:

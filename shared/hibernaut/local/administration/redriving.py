@@ -60,32 +60,32 @@ class Redriving:
         self._queue = place.output("DeadLettersUrl")
         self._sqs = place.client("sqs")
         self._say = say
-        self._held: dict[str, DeadLetter] = {}
+        self._in_flight: dict[str, DeadLetter] = {}
 
-    def redrive(self, asked: Redrive) -> Redriven:
+    def redrive(self, request: Redrive) -> Redriven:
         """Work the letters up. Raises: errors of botocore, CannotServe.
 
         Letters that were not handled are visible again at the end, also after an interrupt.
         """
         try:
-            return self._list(asked) if asked.dry else self._work_up(asked)
+            return self._list(request) if request.dry else self._work_up(request)
         finally:
             self._release()
 
-    def _list(self, asked: Redrive) -> Redriven:
-        counts: Counter[Kind] = Counter(remedy_of(letter).kind for letter in self._letters(asked.limit))
+    def _list(self, request: Redrive) -> Redriven:
+        counts: Counter[Kind] = Counter(remedy_of(letter).kind for letter in self._letters(request.limit))
         for kind, count in sorted(counts.items()):
             self._say(f"{count:,} {KINDS[kind]} (--kind {kind})" if kind != "unknown" else f"{count:,} {KINDS[kind]}: they stay")
         self._say(f"{sum(counts.values()):,} letters; nothing was changed.")
         return Redriven(Counter(), Counter(), counts)
 
-    def _work_up(self, asked: Redrive) -> Redriven:
+    def _work_up(self, request: Redrive) -> Redriven:
         waiting: dict[Remedy, list[DeadLetter]] = {}
-        done, failed, left = Counter[Kind](), Counter[Kind](), Counter[Kind]()
-        for letter in self._letters(asked.limit):
+        done, failed, untouched = Counter[Kind](), Counter[Kind](), Counter[Kind]()
+        for letter in self._letters(request.limit):
             remedy = remedy_of(letter)
-            if remedy.kind == "unknown" or (asked.kinds and remedy.kind not in asked.kinds):
-                left[remedy.kind] += 1
+            if remedy.kind == "unknown" or (request.kinds and remedy.kind not in request.kinds):
+                untouched[remedy.kind] += 1
             else:
                 waiting.setdefault(remedy, []).append(letter)
         for remedy, letters in waiting.items():
@@ -96,40 +96,40 @@ class Redriving:
                 continue
             for letter in letters:
                 self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=letter.handle)
-                del self._held[letter.id]
+                del self._in_flight[letter.id]
             done[remedy.kind] += len(letters)
             self._say(f"{len(letters):,} {KINDS[remedy.kind]} worked up by {remedy.function}")
-        for kind, count in sorted(left.items()):
+        for kind, count in sorted(untouched.items()):
             self._say(f"{count:,} {KINDS[kind]} left alone")
-        self._say(f"{done.total():,} letters worked up, {failed.total():,} failed, {left.total():,} left alone.")
-        return Redriven(done, failed, left)
+        self._say(f"{done.total():,} letters worked up, {failed.total():,} failed, {untouched.total():,} left alone.")
+        return Redriven(done, failed, untouched)
 
     def _letters(self, limit: int) -> Iterator[DeadLetter]:
         """Receive every letter once, at most `limit` of them, and hide it meanwhile."""
-        while not limit or len(self._held) < limit:
-            most = min(RECEIVED, limit - len(self._held)) if limit else RECEIVED
+        while not limit or len(self._in_flight) < limit:
+            most = min(RECEIVED, limit - len(self._in_flight)) if limit else RECEIVED
             answer = self._sqs.receive_message(
                 QueueUrl=self._queue, MaxNumberOfMessages=most, VisibilityTimeout=HIDDEN, WaitTimeSeconds=self._wait
             )
             found = [_letter(one) for one in answer.get("Messages", ())]
-            new = [letter for letter in found if letter.id not in self._held]
-            self._held.update((letter.id, letter) for letter in found)
+            new = [letter for letter in found if letter.id not in self._in_flight]
+            self._in_flight.update((letter.id, letter) for letter in found)
             if not new:
                 return
             yield from new
 
     def _release(self) -> None:
-        for letter in self._held.values():
+        for letter in self._in_flight.values():
             self._sqs.change_message_visibility(QueueUrl=self._queue, ReceiptHandle=letter.handle, VisibilityTimeout=0)
-        self._held.clear()
+        self._in_flight.clear()
 
     def _invoke(self, remedy: Remedy) -> str:
         """Why the function did not succeed; "" if it did."""
         answer = invoked(self._place, remedy.function, remedy.event)
         if "errorType" in answer:
             return f"failed: {answer['errorType']}; its log says why"
-        left = int(answer.get("left", 0)) if remedy.function == "index_memory" else 0
-        return f"could not index {left:,} pointers yet" if left else ""
+        pending = int(answer.get("left", 0)) if remedy.function == "index_memory" else 0
+        return f"could not index {pending:,} pointers yet" if pending else ""
 
 
 def restart_runs(place: DeployedResources, say: Say) -> dict[str, int]:

@@ -22,7 +22,7 @@ from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.services.search.reindexing import Progress, Reindexing
-from hibernaut.wiring.data_folder import TABLE, DataFolderTaken, DataFolderUnusable, is_open
+from hibernaut.wiring.data_folder import TABLE, DataFolderInUse, DataFolderUnusable, is_open
 from hibernaut.wiring.embedded import Embedded, ServedDataFolder
 from hibernaut.wiring.settings import EmbeddedSettings
 
@@ -54,11 +54,11 @@ def reindex(data: str | None, out: TextIO) -> int:
     report = report_to(out)
     records = 0
 
-    def pointing(seen: Progress) -> None:
+    def pointing(progress: Progress) -> None:
         nonlocal records
-        records = seen.records
-        if seen.places == seen.of:
-            report.line(f"The index is empty and waits for {seen.records:,} records.")
+        records = progress.records
+        if progress.places == progress.of:
+            report.line(f"The index is empty and waits for {progress.records:,} records.")
 
     try:
         while True:
@@ -85,7 +85,7 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_OpenDataFolder]:
     """The data folder. Raises: DataFolderUnusable, TableError, IndexAsleep."""
     try:
         embedded = Embedded(settings)
-    except DataFolderTaken:
+    except DataFolderInUse:
         shared = ServedDataFolder(settings)
         try:
             yield _OpenDataFolder(shared.reindexing, served=True)
@@ -103,7 +103,7 @@ def _watched(folder: _OpenDataFolder, settings: EmbeddedSettings, report: Progre
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(report, STILL)
     while not folder.reindexing.end():
-        dwindling.left(folder.reindexing.left())
+        dwindling.remaining(folder.reindexing.left())
         if folder.served and not is_open(settings.data):
             return False
         time.sleep(LOOK)

@@ -78,7 +78,7 @@ def build_anew(function: str, client: Lambda, report: ProgressReport, wait: Call
         if standing["whole"]:
             report.line("Done: the index is complete.")
             return records
-        dwindling.left(int(standing["left"]))
+        dwindling.remaining(int(standing["left"]))
 
 
 def _invoke(client: Lambda, function: str, event: JsonObject) -> JsonObject:

@@ -22,8 +22,8 @@ def outputs_of(stack: str, client: Any = None) -> Mapping[str, str]:
     from botocore.exceptions import ClientError
 
     try:
-        asked = client or aws_client("cloudformation", Config())
-        (found,) = asked.describe_stacks(StackName=stack)["Stacks"]
+        cloudformation = client or aws_client("cloudformation", Config())
+        (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         raise CannotServe(f"the stack {stack} cannot be described: {reason_of(error.response)}") from error
     return {str(output["OutputKey"]): str(output["OutputValue"]) for output in found.get("Outputs", ())}

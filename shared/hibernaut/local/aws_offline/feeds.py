@@ -49,15 +49,15 @@ class StreamFeed:
         blocks the records after it until the next call. After the mapping's number of attempts it becomes a dead letter.
         """
         with self._turn:
-            told = 0
+            count = 0
             while batch := self._batch():
-                told += len(batch)
+                count += len(batch)
                 done = self._done(batch, self._lambdas.invoke(self._function, {"Records": batch}))
                 del self._waiting[:done]
                 self._tried = 0 if done else self._tried + 1
-                if done < len(batch) and not self._given_up():
+                if done < len(batch) and not self._give_up():
                     break
-            return told
+            return count
 
     def concerned(self, record: Mapping[str, Any]) -> bool:
         """Whether the mapping's filter accepts the change."""
@@ -82,7 +82,7 @@ class StreamFeed:
         failed = {failure["itemIdentifier"] for failure in (reply.payload or {}).get("batchItemFailures", [])}
         return next((place for place, number in enumerate(numbers) if number in failed), len(batch))
 
-    def _given_up(self) -> bool:
+    def _give_up(self) -> bool:
         """Whether the first waiting record has used up its attempts; then its position becomes a dead letter, and it leaves the
         queue.
         """
@@ -99,7 +99,7 @@ class StreamFeed:
         return True
 
     def _new(self) -> list[JsonObject]:
-        records = [_as_lambda_tells(record, self._stream) for record in self._read()]
+        records = [_lambda_record(record, self._stream) for record in self._read()]
         return [record for record in records if self.concerned(record)]
 
     def _read(self) -> Iterator[Mapping[str, Any]]:
@@ -116,8 +116,8 @@ class StreamFeed:
         """The iterator for the beginning of the stream; moto has one shard."""
         streams = client("dynamodbstreams")
         (shard,) = streams.describe_stream(StreamArn=self._stream)["StreamDescription"]["Shards"]
-        asked = {"StreamArn": self._stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-        return str(streams.get_shard_iterator(**asked)["ShardIterator"])
+        position = {"StreamArn": self._stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        return str(streams.get_shard_iterator(**position)["ShardIterator"])
 
 
 class Feeds:
@@ -150,7 +150,7 @@ class Feeds:
                 news.wait(REST if any(feed.waiting for feed in self._feeds) else None)
 
         telling = threading.Thread(target=tell, daemon=True, name="stream")
-        with fixes.told_of_changes(changed):
+        with fixes.listen_to_changes(changed):
             telling.start()
             try:
                 yield
@@ -160,19 +160,19 @@ class Feeds:
                 telling.join()
 
 
-def _as_lambda_tells(record: Mapping[str, Any], stream: str) -> JsonObject:
+def _lambda_record(record: Mapping[str, Any], stream: str) -> JsonObject:
     """A record of GetRecords in the form of a function's event."""
-    told = dict(record["dynamodb"])
-    made = told.pop("ApproximateCreationDateTime", None)
-    if isinstance(made, datetime):
-        told["ApproximateCreationDateTime"] = made.timestamp()
+    change = dict(record["dynamodb"])
+    created_at = change.pop("ApproximateCreationDateTime", None)
+    if isinstance(created_at, datetime):
+        change["ApproximateCreationDateTime"] = created_at.timestamp()
     event: dict[str, Json] = {
         "eventID": record["eventID"],
         "eventName": record["eventName"],
         "eventVersion": record.get("eventVersion", "1.1"),
         "eventSource": "aws:dynamodb",
         "awsRegion": REGION,
-        "dynamodb": told,
+        "dynamodb": change,
         "eventSourceARN": stream,
     }
     return event

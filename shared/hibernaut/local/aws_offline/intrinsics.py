@@ -57,12 +57,12 @@ class Intrinsics:
                 raise UnknownFunction(name)
 
     def _substituted(self, argument: Json) -> str:
-        text, given = (argument, {}) if isinstance(argument, str) else (argument[0], self.resolve(argument[1]))
+        text, variables = (argument, {}) if isinstance(argument, str) else (argument[0], self.resolve(argument[1]))
 
         def put(mark: re.Match[str]) -> str:
             name = mark[1]
-            if name in given:
-                return str(given[name])
+            if name in variables:
+                return str(variables[name])
             return str(self._call("Fn::GetAtt", name) if "." in name else self._reference(name))
 
         return _MARK.sub(put, text)

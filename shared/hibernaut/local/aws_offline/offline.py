@@ -24,9 +24,9 @@ from hibernaut.adapters.tool_runner.fetched_packages import FetchedPackages
 from hibernaut.local.aws_offline.alarms import OfflineAlarms
 from hibernaut.local.aws_offline.api_gateway.gateway import OfflineGateway
 from hibernaut.local.aws_offline.api_gateway.socket_gateway import SocketGateway
+from hibernaut.local.aws_offline.emulator_state import EmulatorState
 from hibernaut.local.aws_offline.environment import exported, union
 from hibernaut.local.aws_offline.feeds import Feeds
-from hibernaut.local.aws_offline.kept_state import KeptState
 from hibernaut.local.aws_offline.lambdas import Function, Lambdas, Reply, moto_invoke
 from hibernaut.local.aws_offline.place import VARIABLES
 from hibernaut.local.aws_offline.resources import Resource, client
@@ -110,14 +110,14 @@ class OfflineAws:
             starting.enter_context(exported(VARIABLES))
             starting.enter_context(_importable(root))
             # Unique names, as every deployment has: functions cache values by their settings.
-            kept = None if self._data is None else KeptState(self._data)
-            if kept is not None:
-                starting.callback(kept.close)
-                starting.enter_context(kept.same_keys())
-            self.stack = Stack(template, f"{_stack_name(template)}-{kept.suffix() if kept else token_hex(4)}")
-            if kept is not None:
-                kept.restore()
-                starting.enter_context(kept.following())
+            state = None if self._data is None else EmulatorState(self._data)
+            if state is not None:
+                starting.callback(state.close)
+                starting.enter_context(state.same_keys())
+            self.stack = Stack(template, f"{_stack_name(template)}-{state.suffix() if state else token_hex(4)}")
+            if state is not None:
+                state.restore()
+                starting.enter_context(state.following())
             functions = self.stack.of_type("AWS::Lambda::Function")
             self.lambdas = Lambdas([Function.of(function) for function in functions])
             starting.callback(self.lambdas.over)
@@ -127,8 +127,8 @@ class OfflineAws:
             self.rules = Rules(self.stack, self.lambdas)
             self.feeds = Feeds.of(self.stack, self.lambdas)
             self.alarms = OfflineAlarms(self.stack, self.lambdas)
-            starting.enter_context(moto_fixes.told_of_ends(self.rules.execution_ended))
-            starting.enter_context(moto_fixes.told_of_objects(self.rules.object_created))
+            starting.enter_context(moto_fixes.listen_to_ends(self.rules.execution_ended))
+            starting.enter_context(moto_fixes.listen_to_objects(self.rules.object_created))
             starting.enter_context(_invoking(self.lambdas))
             environments = [function.properties["Environment"]["Variables"] for function in functions]
             index = {INDEX: starting.enter_context(search_domain(self._data))}
@@ -208,11 +208,11 @@ class OfflineAws:
 
     def pump(self) -> int:
         """Deliver the new and the failed records of the table's change stream; returns the number of delivered records. Without
-        `tell_by_itself`, only this method delivers records.
+        `deliver_in_background`, only this method delivers records.
         """
         return self.feeds.pump()
 
-    def tell_by_itself(self) -> None:
+    def deliver_in_background(self) -> None:
         """From now on, deliver changes of the table in the background, soon after they are made."""
         self._running.enter_context(self.feeds.by_themselves())
 
@@ -238,8 +238,8 @@ class OfflineAws:
 
     def executions(self, status: str | None = None) -> list[str]:
         """The names of the machine's executions, or of those with this status."""
-        asked = {"statusFilter": status} if status else {}
-        pages = client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=self.state_machine, **asked)
+        filters = {"statusFilter": status} if status else {}
+        pages = client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=self.state_machine, **filters)
         return [execution["name"] for page in pages for execution in page["executions"]]
 
     def _execution(self, name: str) -> str:

@@ -65,42 +65,42 @@ def make(name: str, kind: str, properties: JsonObject, physical: str) -> Resourc
     return Resource(name, kind, properties, ref, attributes)
 
 
-Made = tuple[str, dict[str, str]]
+CreatedResource = tuple[str, dict[str, str]]
 
 
-def _table(properties: JsonObject, physical: str) -> Made:
+def _table(properties: JsonObject, physical: str) -> CreatedResource:
     dynamodb = client("dynamodb")
     shape = ("KeySchema", "AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes")
     stream = {"StreamEnabled": True, **properties["StreamSpecification"]}
-    made = dynamodb.create_table(
+    table = dynamodb.create_table(
         TableName=physical, StreamSpecification=stream, **{key: properties[key] for key in shape if key in properties}
     )["TableDescription"]
     dynamodb.update_time_to_live(TableName=physical, TimeToLiveSpecification=properties["TimeToLiveSpecification"])
     dynamodb.update_continuous_backups(
         TableName=physical, PointInTimeRecoverySpecification=properties["PointInTimeRecoverySpecification"]
     )
-    return physical, {"Arn": made["TableArn"], "StreamArn": made["LatestStreamArn"]}
+    return physical, {"Arn": table["TableArn"], "StreamArn": table["LatestStreamArn"]}
 
 
-def _bucket(properties: JsonObject, physical: str) -> Made:
+def _bucket(properties: JsonObject, physical: str) -> CreatedResource:
     bucket = properties.get("BucketName") or physical.lower()
     client("s3").create_bucket(Bucket=bucket)
     client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration=properties["VersioningConfiguration"])
     return bucket, {"Arn": f"arn:aws:s3:::{bucket}"}
 
 
-def _key(properties: JsonObject, _physical: str) -> Made:
-    made = client("kms").create_key(Description=properties["Description"])["KeyMetadata"]
-    return made["KeyId"], {"Arn": made["Arn"]}
+def _key(properties: JsonObject, _physical: str) -> CreatedResource:
+    key = client("kms").create_key(Description=properties["Description"])["KeyMetadata"]
+    return key["KeyId"], {"Arn": key["Arn"]}
 
 
-def _queue(properties: JsonObject, physical: str) -> Made:
+def _queue(properties: JsonObject, physical: str) -> CreatedResource:
     name = properties.get("QueueName") or physical
     url = client("sqs").create_queue(QueueName=name)["QueueUrl"]
     return url, {"Arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}", "QueueName": name}
 
 
-def _log_group(properties: JsonObject, physical: str) -> Made:
+def _log_group(properties: JsonObject, physical: str) -> CreatedResource:
     name = properties.get("LogGroupName") or physical
     logs = client("logs")
     logs.create_log_group(logGroupName=name)
@@ -108,14 +108,14 @@ def _log_group(properties: JsonObject, physical: str) -> Made:
     return name, {"Arn": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*"}
 
 
-def _role(properties: JsonObject, physical: str) -> Made:
+def _role(properties: JsonObject, physical: str) -> CreatedResource:
     trust = json.dumps(properties["AssumeRolePolicyDocument"])
     role = client("iam").create_role(RoleName=physical[:64], AssumeRolePolicyDocument=trust)["Role"]
     return role["RoleName"], {"Arn": role["Arn"]}
 
 
-def _function(properties: JsonObject, physical: str) -> Made:
-    made = client("lambda").create_function(
+def _function(properties: JsonObject, physical: str) -> CreatedResource:
+    function = client("lambda").create_function(
         FunctionName=properties.get("FunctionName") or physical[:64],
         Runtime=properties["Runtime"],
         Handler=properties["Handler"],
@@ -125,10 +125,10 @@ def _function(properties: JsonObject, physical: str) -> Made:
         MemorySize=properties["MemorySize"],
         Environment=properties.get("Environment", {}),
     )
-    return made["FunctionName"], {"Arn": made["FunctionArn"]}
+    return function["FunctionName"], {"Arn": function["FunctionArn"]}
 
 
-def _state_machine(properties: JsonObject, physical: str) -> Made:
+def _state_machine(properties: JsonObject, physical: str) -> CreatedResource:
     definition = properties["DefinitionString"]
     for name, value in properties.get("DefinitionSubstitutions", {}).items():
         definition = definition.replace(f"${{{name}}}", value)
@@ -139,35 +139,35 @@ def _state_machine(properties: JsonObject, physical: str) -> Made:
     return arn, {"Arn": arn, "Name": name}
 
 
-def _schedule(properties: JsonObject, physical: str) -> Made:
+def _schedule(properties: JsonObject, physical: str) -> CreatedResource:
     name = properties.get("Name") or physical
-    wanted = ("ScheduleExpression", "FlexibleTimeWindow", "Target")
-    arn = client("scheduler").create_schedule(Name=name, **{key: properties[key] for key in wanted})["ScheduleArn"]
+    fields = ("ScheduleExpression", "FlexibleTimeWindow", "Target")
+    arn = client("scheduler").create_schedule(Name=name, **{key: properties[key] for key in fields})["ScheduleArn"]
     return name, {"Arn": arn}
 
 
-def _schedule_group(properties: JsonObject, _physical: str) -> Made:
+def _schedule_group(properties: JsonObject, _physical: str) -> CreatedResource:
     name = properties["Name"]
     return name, {"Arn": client("scheduler").create_schedule_group(Name=name)["ScheduleGroupArn"]}
 
 
-def _rule(properties: JsonObject, physical: str) -> Made:
+def _rule(properties: JsonObject, physical: str) -> CreatedResource:
     """Not created in moto, whose event bus gets no events of executions; `rules` reads the rule from the template."""
     name = properties.get("Name") or physical
     return name, {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"}
 
 
-def _mapping(properties: JsonObject, physical: str) -> Made:
+def _mapping(properties: JsonObject, physical: str) -> CreatedResource:
     """Not created in moto, which would invoke the function within each write; `feeds` reads the mapping from the template."""
     return f"{physical}-of-{properties['FunctionName']}", {}
 
 
-def _domain(properties: JsonObject, physical: str) -> Made:
+def _domain(properties: JsonObject, physical: str) -> CreatedResource:
     """Not reachable in moto: the functions get the address of another index (`offline`)."""
     return properties.get("DomainName") or physical, {"DomainEndpoint": "search.invalid"}
 
 
-def _of_the_front(properties: JsonObject, physical: str) -> Made:
+def _of_the_front(properties: JsonObject, physical: str) -> CreatedResource:
     """Parts of the gateway, which `gateway` reads from the template itself."""
     return properties.get("StageName") or physical, {"RootResourceId": f"{physical}-root"}
 
@@ -178,12 +178,12 @@ def _empty_zip() -> bytes:
     return data.getvalue()
 
 
-def _of_the_sockets(properties: JsonObject, physical: str) -> Made:
+def _of_the_sockets(properties: JsonObject, physical: str) -> CreatedResource:
     """Parts of the WebSocket API, which `socket_gateway` reads from the template itself. An API's id is a part of host names."""
     return properties.get("StageName") or physical.lower(), {}
 
 
-MAKERS: dict[str, Callable[[JsonObject, str], Made]] = {
+MAKERS: dict[str, Callable[[JsonObject, str], CreatedResource]] = {
     "AWS::ApiGateway::GatewayResponse": _of_the_front,
     "AWS::ApiGateway::Method": _of_the_front,
     "AWS::ApiGateway::Resource": _of_the_front,

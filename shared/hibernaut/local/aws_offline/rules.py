@@ -72,18 +72,18 @@ def fits(pattern: JsonObject, event: Json) -> bool:
     """Whether the event has one of the listed values for every field of the pattern. What is not there has no fields."""
     there = event if isinstance(event, dict) else {}
     return all(
-        fits(wanted, there.get(name)) if isinstance(wanted, dict) else any(_is(there.get(name), one) for one in wanted)
-        for name, wanted in pattern.items()
+        fits(expected, there.get(name)) if isinstance(expected, dict) else any(_is(there.get(name), one) for one in expected)
+        for name, expected in pattern.items()
     )
 
 
-def _is(value: Json, wanted: Json) -> bool:
+def _is(value: Json, expected: Json) -> bool:
     """Whether a value equals the wanted one, begins with its prefix, or is not there (`exists`: false)."""
-    if isinstance(wanted, dict) and "exists" in wanted:
-        return (value is not None) is bool(wanted["exists"])
-    if isinstance(wanted, dict):
-        return isinstance(value, str) and value.startswith(wanted["prefix"])
-    return bool(value == wanted)
+    if isinstance(expected, dict) and "exists" in expected:
+        return (value is not None) is bool(expected["exists"])
+    if isinstance(expected, dict):
+        return isinstance(value, str) and value.startswith(expected["prefix"])
+    return bool(value == expected)
 
 
 def creation(created: CreatedObjects) -> JsonObject:

@@ -29,8 +29,8 @@ def search_domain(data: Path | None = None) -> Iterator[str]:
     with nullcontext(data) if data else tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         index = SqliteMemoryIndex(Path(folder) / "index.db")
 
-        def here(asked: str, replicas: int) -> MemoryIndex:
-            return index if asked == address else original(asked, replicas)
+        def here(url: str, replicas: int) -> MemoryIndex:
+            return index if url == address else original(url, replicas)
 
         put(memory_index, "domain_index", here)
         try:

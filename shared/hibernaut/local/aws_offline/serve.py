@@ -43,7 +43,7 @@ def serve(
         ]
         look = partial(_fire_alarms, aws)
         clocks.append(threading.Thread(target=_every, args=(ALARM_SECONDS, look, over), daemon=True, name="alarms"))
-        aws.tell_by_itself()
+        aws.deliver_in_background()
         for clock in clocks:
             clock.start()
         try:

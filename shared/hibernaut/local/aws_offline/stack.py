@@ -19,7 +19,7 @@ class Stack:
         self._name = name
         self._pseudo = pseudo_parameters(name)
         self._intrinsics = Intrinsics(self._reference, self._attribute)
-        self._made: dict[str, Resource] = {}
+        self._resources: dict[str, Resource] = {}
         for logical in template["Resources"]:
             self._resource(logical)
         self.outputs: dict[str, str] = {
@@ -28,18 +28,18 @@ class Stack:
 
     def of_type(self, kind: str) -> list[Resource]:
         """All resources of a type, in the template's order."""
-        return [resource for resource in self._made.values() if resource.type == kind]
+        return [resource for resource in self._resources.values() if resource.type == kind]
 
     def all(self) -> list[Resource]:
         """All resources, in the order of their creation."""
-        return list(self._made.values())
+        return list(self._resources.values())
 
     def _resource(self, logical: str) -> Resource:
-        if logical not in self._made:
+        if logical not in self._resources:
             written = self._template["Resources"][logical]
             properties = self._intrinsics.resolve(written.get("Properties", {}))
-            self._made[logical] = make(logical, written["Type"], properties, f"{self._name}-{logical}")
-        return self._made[logical]
+            self._resources[logical] = make(logical, written["Type"], properties, f"{self._name}-{logical}")
+        return self._resources[logical]
 
     def _reference(self, name: str) -> str:
         return self._pseudo[name] if name in self._pseudo else self._resource(name).ref

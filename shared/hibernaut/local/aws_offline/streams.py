@@ -39,7 +39,7 @@ class Streams:
 
     def __init__(self, lambdas: Lambdas) -> None:
         self._lambdas = lambdas
-        self._left: set[asyncio.Future[None]] = set()
+        self._abandoned: set[asyncio.Future[None]] = set()
 
     async def ask(self, function: str, request: GatewayRequest, receive: Receive, send: Send, *, seconds: float) -> None:
         """Answer the request, chunk by chunk. After the body, `receive` is awaited for the client's disconnect. Raises:
@@ -72,20 +72,20 @@ class Streams:
     def _app(self, function: str) -> App:
         """The app that the function serves: `app` in its folder creates it."""
         folder = self._lambdas.of(function).folder
-        given: App | None = self._lambdas.deps.get(folder)  # type: ignore[assignment]
-        made: App = given or importlib.import_module(f"functions.{folder}.handler").app()
-        return made
+        injected: App | None = self._lambdas.deps.get(folder)  # type: ignore[assignment]
+        app: App = injected or importlib.import_module(f"functions.{folder}.handler").app()
+        return app
 
     def _leave(self, reply: asyncio.Future[None]) -> None:
         """Leave an abandoned call running; its result is ignored."""
-        self._left.add(reply)
+        self._abandoned.add(reply)
 
-        def gone(future: asyncio.Future[None]) -> None:
-            self._left.discard(future)
+        def forget(future: asyncio.Future[None]) -> None:
+            self._abandoned.discard(future)
             if not future.cancelled():
                 future.exception()
 
-        reply.add_done_callback(gone)
+        reply.add_done_callback(forget)
 
 
 def with_contexts(request: GatewayRequest, context: JsonObject) -> GatewayRequest:

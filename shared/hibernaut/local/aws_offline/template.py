@@ -75,14 +75,14 @@ def checkout() -> Path:
 
 def template_of(root: Path, environment: str = ENVIRONMENT) -> JsonObject:
     """The synthesized template; takes about six seconds if its sources have changed. Raises: SynthesisFailed."""
-    kept = kept_template(root, environment)
-    if not kept.exists():
-        _synthesize(root, environment, kept)
-    template: JsonObject = json.loads(kept.read_text(encoding="utf-8"))
+    cached = cached_template(root, environment)
+    if not cached.exists():
+        _synthesize(root, environment, cached)
+    template: JsonObject = json.loads(cached.read_text(encoding="utf-8"))
     return template
 
 
-def kept_template(root: Path, environment: str = ENVIRONMENT) -> Path:
+def cached_template(root: Path, environment: str = ENVIRONMENT) -> Path:
     """The cache path of the template for these sources, whether or not it exists."""
     digest = hashlib.sha256(json.dumps([environment, CONTEXT]).encode())
     for file in _sources(root):
@@ -98,16 +98,16 @@ def _sources(root: Path) -> Iterator[Path]:
         yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
 
 
-def _synthesize(root: Path, environment: str, kept: Path) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True)
+def _synthesize(root: Path, environment: str, cached: Path) -> None:
+    cached.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        asked = [f"env={environment}", "check=false", *(f"{name}={value}" for name, value in CONTEXT.items())]
-        context = [word for pair in asked for word in ("--context", pair)]
+        settings = [f"env={environment}", "check=false", *(f"{name}={value}" for name, value in CONTEXT.items())]
+        context = [word for pair in settings for word in ("--context", pair)]
         command = [sys.executable, "-m", "infra.app", "--outdir", folder, *context]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        made = list(Path(folder).glob("*.template.json"))
-        if done.returncode != 0 or len(made) != 1:
+        templates = list(Path(folder).glob("*.template.json"))
+        if done.returncode != 0 or len(templates) != 1:
             raise SynthesisFailed(done.stderr.strip() or "the CDK wrote no template")
         # Renamed into place, so that another process sees a complete template or none.
-        half = Path(shutil.copy(made[0], kept.with_suffix(f".{Path(folder).name}")))
-        half.rename(kept)
+        half = Path(shutil.copy(templates[0], cached.with_suffix(f".{Path(folder).name}")))
+        half.rename(cached)

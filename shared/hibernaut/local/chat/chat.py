@@ -64,9 +64,9 @@ class Chat:
     def server(self) -> AgentServer:
         return self._stream.server
 
-    def talk_to(self, wanted: str | None, model: str | None = None) -> None:
+    def talk_to(self, id_or_name: str | None, model: str | None = None) -> None:
         """Choose the agent: by id or name; None: the one that has run last, or a new one if there is none. Raises: CannotServe."""
-        found = agent_of(self.server, wanted) if wanted else newest_agent(self.server)
+        found = agent_of(self.server, id_or_name) if id_or_name else newest_agent(self.server)
         if found is None:
             found = dict(self.server.post("/v1/agents/", {**FIRST, **({"model": model} if model else {})}))
             self.tell(f"There was no agent yet, so {found['name']} was made.")
@@ -84,7 +84,7 @@ class Chat:
                 self.say(line)
             if self.over:
                 break
-        if self._screen.asked:
+        if self._screen.pending_calls:
             return WAITS
         return 1 if self._failed else 0
 
@@ -134,7 +134,7 @@ class Chat:
         request = state.get("pending_approval")
         self._screen.begin()
         for call in calls_of(request) if request else ():
-            self._screen.asked.append(call)
+            self._screen.pending_calls.append(call)
             self.tell(harmless(f"? {call['name']} {call['arguments']}"))
         return bool(request)
 
@@ -176,27 +176,27 @@ class Chat:
 
     def _approvals(self) -> None:
         """Ask for the calls that wait, as long as answers lead to others. A person who is not there leaves them open."""
-        while asked := self._screen.asked:
-            answers = [answer for call in asked if (answer := self._answer(call)) is not None]
-            if len(answers) < len(asked):
+        while calls := self._screen.pending_calls:
+            answers = [answer for call in calls if (answer := self._answer(call)) is not None]
+            if len(answers) < len(calls):
                 self.tell("The calls wait. /resume asks again.")
                 return
             self._show(self._stream.sent(self.agent_id, {"type": "approval", "approvals": answers}))
 
     def _answer(self, call: JsonObject) -> JsonObject | None:
-        given: JsonObject = {"type": "approval", "tool_call_id": call["tool_call_id"], "approve": True}
+        approval: JsonObject = {"type": "approval", "tool_call_id": call["tool_call_id"], "approve": True}
         if self.options.approvals == "yes":
-            return given
-        said = self._read(f"{harmless(str(call['name']))}: {APPROVE}") if self.options.message is None else None
-        if said is None:
+            return approval
+        line = self._read(f"{harmless(str(call['name']))}: {APPROVE}") if self.options.message is None else None
+        if line is None:
             return None
-        match said.strip().lower():
+        match line.strip().lower():
             case "y" | "yes":
-                return given
+                return approval
             case "" | "n" | "no":
-                return {**given, "approve": False}
+                return {**approval, "approve": False}
             case _:
-                return {**given, "approve": False, "reason": said.strip()}
+                return {**approval, "approve": False, "reason": line.strip()}
 
     # lost connections
 
@@ -211,10 +211,10 @@ class Chat:
         return AgentServer(self.own.url, self.server.key)
 
 
-def held(chat: Chat, wanted: str | None, model: str | None) -> int:
+def hold_chat(chat: Chat, id_or_name: str | None, model: str | None) -> int:
     """Hold a chat with an agent, and end the server that was started for it. Raises: CannotServe."""
     try:
-        chat.talk_to(wanted, model)
+        chat.talk_to(id_or_name, model)
         return chat.hold()
     except KeyboardInterrupt:
         raise CannotServe("stopped; what the agent was doing goes on, and /resume in the next chat follows it") from None

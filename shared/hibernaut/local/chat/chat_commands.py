@@ -96,9 +96,9 @@ def _resume(chat: Chat, _: str) -> None:
         chat.tell("Nothing is running, and nothing waits for an answer.")
 
 
-def _agent(chat: Chat, wanted: str) -> None:
-    if wanted:
-        chat.talk_to(wanted)
+def _agent(chat: Chat, id_or_name: str) -> None:
+    if id_or_name:
+        chat.talk_to(id_or_name)
     chat.tell(f"{chat.name} ({chat.agent_id}) at {chat.server.url}")
 
 

@@ -20,12 +20,12 @@ class ChatScreen:
         self._paint = Paint(out)
         self._open: tuple[str, ...] = ()
         self.stop_reason = ""
-        self.asked: list[JsonObject] = []
+        self.pending_calls: list[JsonObject] = []
         """The calls of the newest run that wait for an answer."""
 
     def begin(self) -> None:
         """A run begins."""
-        self.stop_reason, self.asked = "", []
+        self.stop_reason, self.pending_calls = "", []
 
     def show(self, event: JsonObject) -> None:
         """Write an event."""
@@ -78,12 +78,14 @@ class ChatScreen:
         self._piece(place, f"{mark} {call.get('name') or ''} ", str(call.get("arguments") or ""), CYAN)
 
     def _wait_for(self, call: JsonObject) -> None:
-        call_id = call.get("tool_call_id") or (self.asked[-1]["tool_call_id"] if self.asked else "")
-        known = next((one for one in self.asked if one["tool_call_id"] == call_id), None)
-        if known is None:
-            self.asked.append({"name": call.get("name") or "", "arguments": call.get("arguments") or "", "tool_call_id": call_id})
+        call_id = call.get("tool_call_id") or (self.pending_calls[-1]["tool_call_id"] if self.pending_calls else "")
+        pending = next((one for one in self.pending_calls if one["tool_call_id"] == call_id), None)
+        if pending is None:
+            self.pending_calls.append(
+                {"name": call.get("name") or "", "arguments": call.get("arguments") or "", "tool_call_id": call_id}
+            )
         else:
-            known["arguments"] += call.get("arguments") or ""
+            pending["arguments"] += call.get("arguments") or ""
 
     def _piece(self, place: tuple[str, ...], mark: str, text: str, colour: str) -> None:
         if place != self._open:

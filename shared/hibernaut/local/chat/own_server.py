@@ -38,12 +38,12 @@ class OwnServer:
     def __init__(self, data: str | None, more: Sequence[str] = ()) -> None:
         self.started_with = (data, more)
         folder = ["--data-dir", data] if data is not None else []
-        self._said = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by `close`
+        self._output = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by `close`
         self.process = subprocess.Popen(
             [sys.executable, "-c", BESIDE, "dev", "--port", "0", *folder, *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._output,
             text=True,
             start_new_session=True,  # Ctrl-C in the terminal stops the run, not the server
         )
@@ -61,8 +61,8 @@ class OwnServer:
             url = url or (found[0] if found else "")
             if READY in line:
                 return url
-        self._said.seek(0)
-        why = self._said.read().strip().splitlines()
+        self._output.seek(0)
+        why = self._output.read().strip().splitlines()
         self.close()
         raise CannotServe(why[-1].removeprefix("hibernaut: ") if why else "the server has ended before it was ready")
 
@@ -77,4 +77,4 @@ class OwnServer:
             self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
-        self._said.close()
+        self._output.close()

@@ -33,21 +33,21 @@ class RunStream:
     lost: Callable[[Unreachable | ServerRefused], AgentServer]
     pause: Callable[[float], None] = time.sleep
     run_id: str = ""
-    _seen: int = field(default=0, init=False)
+    _last_seq: int = field(default=0, init=False)
 
     def sent(self, agent_id: str, message: JsonObject) -> Iterator[JsonObject]:
         """The events of the run that answers a message. Raises: CannotServe."""
-        self.run_id, self._seen = "", 0
+        self.run_id, self._last_seq = "", 0
         body = {"messages": [{**message, "otid": str(uuid.uuid4())}], "stream_tokens": True, "background": True}
         yield from self._followed(f"/v1/agents/{agent_id}/messages/stream", body)
 
     def continued(self) -> Iterator[JsonObject]:
         """The events of the newest run after those that were seen. Raises: CannotServe."""
-        yield from self._followed(self._place, {"starting_after": self._seen})
+        yield from self._followed(self._place, {"starting_after": self._last_seq})
 
     def resumed(self, run_id: str) -> Iterator[JsonObject]:
         """All events of a run, from its beginning to its end. Raises: CannotServe."""
-        self.run_id, self._seen = run_id, 0
+        self.run_id, self._last_seq = run_id, 0
         yield from self._followed(self._place, {"starting_after": 0})
 
     @property
@@ -61,7 +61,7 @@ class RunStream:
                 for event in self.server.events(path, body):
                     waited, pause = 0.0, PAUSE
                     self.run_id = self.run_id or str(event.get("run_id") or "")
-                    self._seen = max(self._seen, int(event.get("seq_id") or 0))
+                    self._last_seq = max(self._last_seq, int(event.get("seq_id") or 0))
                     yield event
             except (Unreachable, ServerRefused) as problem:
                 if waited >= PATIENCE or (isinstance(problem, ServerRefused) and problem.status not in BUSY):
@@ -72,4 +72,4 @@ class RunStream:
             self.pause(pause)
             waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE)
             if self.run_id:
-                path, body = self._place, {"starting_after": self._seen}
+                path, body = self._place, {"starting_after": self._last_seq}

@@ -20,30 +20,32 @@ Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 def add_records(actions: argparse._SubParsersAction[Parser]) -> list[Parser]:
     """Add the actions; returns their parsers."""
-    listed = actions.add_parser("list", help="list agents, newest first")
-    listed.add_argument("--name", help="only agents with this name")
-    listed.add_argument("--tag", action="append", default=[], metavar="TAG", help="only agents with this tag (repeatable)")
-    listed.add_argument("--limit", type=_count, default=100, metavar="N", help="at most this many (default: %(default)s)")
-    shown = actions.add_parser("show", help="show an agent with its blocks and tools")
-    shown.add_argument("agent", metavar="AGENT", help=AGENT)
-    made = actions.add_parser("create", help="create an agent; prints its id")
-    made.add_argument("name", metavar="NAME")
-    made.add_argument("--model", metavar="HANDLE", help="its model, as provider/model (default: that of the server)")
-    made.add_argument("--embedding", metavar="HANDLE", help="its embedding (default: that of the server)")
-    made.add_argument("--system", metavar="TEXT", help="its instructions, or @FILE with them (default: those of its type)")
-    made.add_argument(
+    list_parser = actions.add_parser("list", help="list agents, newest first")
+    list_parser.add_argument("--name", help="only agents with this name")
+    list_parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="only agents with this tag (repeatable)")
+    list_parser.add_argument("--limit", type=_count, default=100, metavar="N", help="at most this many (default: %(default)s)")
+    show_parser = actions.add_parser("show", help="show an agent with its blocks and tools")
+    show_parser.add_argument("agent", metavar="AGENT", help=AGENT)
+    create_parser = actions.add_parser("create", help="create an agent; prints its id")
+    create_parser.add_argument("name", metavar="NAME")
+    create_parser.add_argument("--model", metavar="HANDLE", help="its model, as provider/model (default: that of the server)")
+    create_parser.add_argument("--embedding", metavar="HANDLE", help="its embedding (default: that of the server)")
+    create_parser.add_argument(
+        "--system", metavar="TEXT", help="its instructions, or @FILE with them (default: those of its type)"
+    )
+    create_parser.add_argument(
         "--block",
         action="append",
         default=[],
         metavar="LABEL=TEXT",
         help="a block of its memory; @FILE in place of TEXT reads a file (repeatable; default: human and persona, empty)",
     )
-    made.add_argument("--tool", action="append", default=[], metavar="NAME", help="a further tool (repeatable)")
-    made.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag (repeatable)")
-    gone = actions.add_parser("delete", help="delete agents with all messages")
-    gone.add_argument("agent", nargs="+", metavar="AGENT", help=AGENT)
-    gone.add_argument("--yes", action="store_true", help="do not ask")
-    parsers = [listed, shown, made, gone]
+    create_parser.add_argument("--tool", action="append", default=[], metavar="NAME", help="a further tool (repeatable)")
+    create_parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag (repeatable)")
+    delete_parser = actions.add_parser("delete", help="delete agents with all messages")
+    delete_parser.add_argument("agent", nargs="+", metavar="AGENT", help=AGENT)
+    delete_parser.add_argument("--yes", action="store_true", help="do not ask")
+    parsers = [list_parser, show_parser, create_parser, delete_parser]
     for one in parsers:
         one.add_argument("--json", action="store_true", help="print JSON")
     return parsers
@@ -52,7 +54,7 @@ def add_records(actions: argparse._SubParsersAction[Parser]) -> list[Parser]:
 def run_records(server: AgentServer, options: argparse.Namespace) -> int:
     """Run the action; returns the exit code. Raises: CannotServe, BadSetting."""
     from hibernaut.local.administration import agent_records
-    from hibernaut.local.remote.asked import is_sure
+    from hibernaut.local.remote.terminal_input import is_sure
 
     match options.action:
         case "list":
@@ -86,8 +88,8 @@ def _block(text: str) -> JsonObject:
     return {"label": label, "value": _text(value)}
 
 
-def _text(given: str) -> str:
-    return read(Path(given[1:])) if given.startswith("@") else given
+def _text(value: str) -> str:
+    return read(Path(value[1:])) if value.startswith("@") else value
 
 
 def _count(text: str) -> int:

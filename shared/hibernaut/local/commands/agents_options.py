@@ -83,7 +83,7 @@ def add_agents(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def run_agents(options: argparse.Namespace) -> int:
     """Run the action; returns the exit code. Raises: CannotServe, BadSetting."""
-    from hibernaut.local.administration.agent_transfer import copied, exported, imported, moved
+    from hibernaut.local.administration.agent_transfer import copy_agent, export_agent, import_agent, move_agent
     from hibernaut.local.remote.agent_server import AgentServer
 
     server = AgentServer(options.url, key_of(options.key))
@@ -92,19 +92,21 @@ def run_agents(options: argparse.Namespace) -> int:
     if options.action == "export":
         messages = {"full_history": options.full_history, "scrub_messages": options.no_messages}
         messages |= dict.fromkeys(options.without, False)
-        return exported(server, options.agent_id, options.file, messages, force=options.force, as_json=options.json)
-    wanted = _wanted(options)
+        return export_agent(server, options.agent_id, options.file, messages, force=options.force, as_json=options.json)
+    import_options = _import_options(options)
     if options.action == "import":
-        return imported(server, options.file, {**wanted, "strip_messages": options.strip_messages}, as_json=options.json)
+        return import_agent(
+            server, options.file, {**import_options, "strip_messages": options.strip_messages}, as_json=options.json
+        )
     other = AgentServer(options.to, key_of(options.to_key))
     if options.action == "copy":
-        return copied(server, other, options.agent_id, wanted, options.without, as_json=options.json)
-    return moved(server, other, options.agent_id, wanted, options.without, force=options.force, as_json=options.json)
+        return copy_agent(server, other, options.agent_id, import_options, options.without, as_json=options.json)
+    return move_agent(server, other, options.agent_id, import_options, options.without, force=options.force, as_json=options.json)
 
 
-def _wanted(options: argparse.Namespace) -> JsonObject:
+def _import_options(options: argparse.Namespace) -> JsonObject:
     """The options of an import as the API names them."""
-    named: JsonObject = {name: getattr(options, name) for name in ("name", "model", "embedding") if getattr(options, name)}
+    fields: JsonObject = {name: getattr(options, name) for name in ("name", "model", "embedding") if getattr(options, name)}
     if options.secrets is not None:
-        named["secrets"] = read(options.secrets)
-    return {**named, "override_existing_tools": not options.keep_tools}
+        fields["secrets"] = read(options.secrets)
+    return {**fields, "override_existing_tools": not options.keep_tools}

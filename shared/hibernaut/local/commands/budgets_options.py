@@ -33,8 +33,8 @@ def add_budgets(commands: argparse._SubParsersAction[Parser], data_dir: str) -> 
     change = add_action(actions, "set", "set a budget, in place of an earlier one of the same subject", data_dir)
     _add_subject(change)
     for name in LIMITS:
-        shown = "USD" if name.startswith("cost") else "N"
-        change.add_argument(f"--{name.replace('_', '-')}", type=_number, metavar=shown, help=f"limit: {name.replace('_', ' ')}")
+        unit = "USD" if name.startswith("cost") else "N"
+        change.add_argument(f"--{name.replace('_', '-')}", type=_number, metavar=unit, help=f"limit: {name.replace('_', ' ')}")
     change.add_argument(
         "--warn-at", type=_number, metavar="SHARE", help="the share of a limit at which the server warns (default: 0.8)"
     )

@@ -41,11 +41,11 @@ def add_chat(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
 
 def run_chat(options: argparse.Namespace) -> int:
     """Hold a chat; returns the exit code. Raises: CannotServe, BadSetting."""
-    from hibernaut.local.chat.chat import Chat, ChatOptions, held
+    from hibernaut.local.chat.chat import Chat, ChatOptions, hold_chat
     from hibernaut.local.chat.own_server import OwnServer
     from hibernaut.local.profiles import CannotServe
     from hibernaut.local.remote.agent_server import AgentServer, Unreachable
-    from hibernaut.local.remote.asked import read_line
+    from hibernaut.local.remote.terminal_input import read_line
 
     if options.url and options.data_dir is not None:
         raise CannotServe("--url names a server, and --data-dir starts one: leave one of them out", 2)
@@ -60,8 +60,8 @@ def run_chat(options: argparse.Namespace) -> int:
         except Unreachable:
             own = OwnServer(options.data_dir)
             server = AgentServer(own.url, server.key)
-    asked = ChatOptions(options.json, "yes" if options.yes else "ask", options.message)
-    return held(Chat(server, asked, read_line, own), options.agent, options.model)
+    chat_options = ChatOptions(options.json, "yes" if options.yes else "ask", options.message)
+    return hold_chat(Chat(server, chat_options, read_line, own), options.agent, options.model)
 
 
 def add_logs(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -83,8 +83,8 @@ def _sh(places: Mapping[Place, argparse.ArgumentParser], shell: str) -> str:
     for place, parser in places.items():
         if place:
             steps.append(f'            "{" ".join(place[:-1])} {place[-1]}") place="{" ".join(place)}" ;;')
-        told = [*_choices(parser), *(option for option, _ in _options(parser))]
-        words.append(f'        "{" ".join(place)}") words="{" ".join(told)}" ;;')
+        completions = [*_choices(parser), *(option for option, _ in _options(parser))]
+        words.append(f'        "{" ".join(place)}") words="{" ".join(completions)}" ;;')
     return _HEAD[shell] + _BASH.format(steps="\n".join(steps), words="\n".join(words), valued=" ".join(sorted(valued)))
 
 
@@ -92,9 +92,9 @@ def _fish(places: Mapping[Place, argparse.ArgumentParser]) -> str:
     lines = ["# Completion of hibernaut for fish. Written by `hibernaut completion fish`."]
     for place, parser in places.items():
         below = [name for name in _choices(parser) if (*place, name) in places]
-        seen = [f"__fish_seen_subcommand_from {name}" for name in place]
+        conditions = [f"__fish_seen_subcommand_from {name}" for name in place]
         unseen = [f"not __fish_seen_subcommand_from {' '.join(below)}"] if below else []
-        when = shlex.quote("; and ".join([*seen, *unseen]) or "true")
+        when = shlex.quote("; and ".join([*conditions, *unseen]) or "true")
         for name in _choices(parser):
             lines.append(f"complete -c hibernaut -n {when} -f -a {shlex.quote(name)} -d {shlex.quote(_about(parser, name))}")
         for option, action in _options(parser):

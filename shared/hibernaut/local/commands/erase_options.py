@@ -47,7 +47,7 @@ def run_erase(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code. Raises: CannotServe, BadSetting."""
     from hibernaut.local.administration.erasing import Erasing
     from hibernaut.local.profiles import CannotServe
-    from hibernaut.local.remote.asked import is_sure
+    from hibernaut.local.remote.terminal_input import is_sure
 
     if bool(options.person) is options.list:
         raise CannotServe("name a person, or --list lists the erasures", 2)

@@ -18,7 +18,7 @@ examples:
   hibernaut keys rotate key-… --grace 1h
   hibernaut keys create --env prod --scope admin     the keys of a deployed stack
 """
-Made = TypeVar("Made")
+Parsed = TypeVar("Parsed")
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 
@@ -93,8 +93,8 @@ def add_action(actions: argparse._SubParsersAction[Parser], name: str, text: str
     return parser
 
 
-def _typed(read: Callable[[str], Made]) -> Callable[[str], Made]:
-    def typed(text: str) -> Made:
+def _typed(read: Callable[[str], Parsed]) -> Callable[[str], Parsed]:
+    def typed(text: str) -> Parsed:
         try:
             return read(text)
         except (ValueError, OverflowError) as error:

@@ -53,11 +53,11 @@ def add_migrate(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def run_migrate(options: argparse.Namespace) -> int:
     """Move, or say what would be moved; returns the exit code. Raises: CannotServe, BadSetting."""
-    from hibernaut.local.migrating.running import Wanted, migrate
+    from hibernaut.local.migrating.running import MigrationOptions, migrate
 
     handles = {name: value for name in ("model", "embedding") if (value := getattr(options, name))}
     return migrate(
-        Wanted(
+        MigrationOptions(
             source=options.source,
             source_key=key_of(options.from_token),
             target=options.to,

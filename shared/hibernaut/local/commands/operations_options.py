@@ -76,9 +76,9 @@ def run_redrive(options: argparse.Namespace) -> int:
             if options.json:
                 print(json.dumps(restarted))
             return 0
-        asked = Redrive(tuple(options.kind), options.limit, dry=options.dry_run)
+        request = Redrive(tuple(options.kind), options.limit, dry=options.dry_run)
         try:
-            outcome = Redriving(place, say).redrive(asked)
+            outcome = Redriving(place, say).redrive(request)
         except KeyboardInterrupt as interrupt:
             raise CannotServe("stopped; letters that were not worked up are in the queue") from interrupt
     if options.json:

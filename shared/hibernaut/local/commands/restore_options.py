@@ -119,8 +119,8 @@ def _restore_stack(options: argparse.Namespace) -> None:
             source = DeployedResources(options.env)
             target = source if options.to in (None, options.env) else DeployedResources(options.to)
             keys = not options.without_keys and target is source
-            asked = Restore(moment, options.table, options.bucket, overwrite=options.overwrite, keys=keys)
-            found = restore(source, target, asked, report)
+            request = Restore(moment, options.table, options.bucket, overwrite=options.overwrite, keys=keys)
+            found = restore(source, target, request, report)
             if not keys:
                 report.line(
                     f"API keys were left out: hibernaut keys create --env {target.env} --scope admin. Enter providers' own keys again."

@@ -9,9 +9,9 @@ from pathlib import Path
 from hibernaut.wiring.configuration.variables import BadSetting
 
 
-def key_of(given: str) -> str:
+def key_of(value: str) -> str:
     """The key, or the one in the file behind `@`. Raises: BadSetting."""
-    return read(Path(given[1:])).strip() if given.startswith("@") else given
+    return read(Path(value[1:])).strip() if value.startswith("@") else value
 
 
 def read(path: Path) -> str:

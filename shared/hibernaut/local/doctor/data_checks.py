@@ -19,10 +19,10 @@ def open_runs(records: Inspection) -> Iterator[Result]:
     old = [run for run in found if now - run.created_at > OLD]
     for run in old:
         minutes = (now - run.created_at) // timedelta(minutes=1)
-        told = f"{run.id} of the tenant {run.tenant} is open for {minutes:,} minutes ({run.status}, {run.steps} steps)"
+        text = f"{run.id} of the tenant {run.tenant} is open for {minutes:,} minutes ({run.status}, {run.steps} steps)"
         yield (
             "warning",
-            told,
+            text,
             "see OpenRuns in docs/operations.md: a long run may be fine; hibernaut redrive --runs starts runs that wait",
         )
     if not old:
@@ -41,10 +41,10 @@ def overdue(records: Inspection) -> Iterator[Result]:
 def api_keys(records: Inspection) -> Iterator[Result]:
     """The usable API keys by scope: without one of the scope admin nobody can create others over the API."""
     found = records.usable_keys()
-    told = ", ".join(f"{count} {scope}" for scope, count in found.items())
+    text = ", ".join(f"{count} {scope}" for scope, count in found.items())
     if not sum(found.values()):
         yield "failure", "there is no usable API key: every request answers 401", "hibernaut keys create --scope admin"
     elif not found["admin"]:
-        yield "warning", f"usable API keys: {told}", "hibernaut keys create --scope admin"
+        yield "warning", f"usable API keys: {text}", "hibernaut keys create --scope admin"
     else:
-        yield "ok", f"usable API keys: {told}"
+        yield "ok", f"usable API keys: {text}"

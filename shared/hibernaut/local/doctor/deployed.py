@@ -49,7 +49,7 @@ def diagnosed(place: DeployedResources) -> list[Finding]:
 
 def _failure(error: Exception) -> str | None:
     cause = error.__cause__  # The table translates the errors of AWS.
-    told = aws_failure(cause) if isinstance(cause, Exception) else None
-    if told is None and isinstance(error, CannotServe | TableError | HibernautError):
+    reason = aws_failure(cause) if isinstance(cause, Exception) else None
+    if reason is None and isinstance(error, CannotServe | TableError | HibernautError):
         return f"not checked: {error}"
-    return told or aws_failure(error)
+    return reason or aws_failure(error)

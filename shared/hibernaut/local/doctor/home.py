@@ -60,8 +60,8 @@ def folder(place: Home) -> Iterator[Result]:
             "hibernaut dev creates them there; name another folder with --data-dir",
         )
         return
-    held = is_open(place.data)
-    yield "ok", f"{place.data}, {'open in a server' if held else 'not open in any server'}"
+    in_use = is_open(place.data)
+    yield "ok", f"{place.data}, {'open in a server' if in_use else 'not open in any server'}"
     for name in (".", TABLE, INDEX, SECRETS):
         file = place.data / name
         if file.exists() and (shared := stat.S_IMODE(file.stat().st_mode) & 0o077):
@@ -123,11 +123,13 @@ def models(place: Home) -> Iterator[Result]:
     from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 
     catalogue = Catalogue(EnvironmentSecrets(place.settings.providers), default_model=place.settings.default_model)
-    known = {name: where for name, where in catalogue.providers().items() if name != "hibernaut"}
+    providers = {name: where for name, where in catalogue.providers().items() if name != "hibernaut"}
     default = place.settings.default_model or "the first that is configured"
     yield (
         "ok",
-        f"providers: {', '.join(sorted(known))}; default model: {default}" if known else "no provider: agents use hibernaut/demo",
+        f"providers: {', '.join(sorted(providers))}; default model: {default}"
+        if providers
+        else "no provider: agents use hibernaut/demo",
     )
     if not place.asks:
         yield (
@@ -137,7 +139,7 @@ def models(place: Home) -> Iterator[Result]:
         )
         return
     handles = [one.handle or "" for one in catalogue.list()]
-    for name in sorted(known):
+    for name in sorted(providers):
         count = sum(handle.startswith(f"{name}/") for handle in handles)
         if count:
             yield "ok", f"{name} answers: {count} models"
@@ -212,5 +214,5 @@ def diagnosed(place: Home) -> list[Finding]:
 
 
 def _failure(error: Exception) -> str | None:
-    known = (DataFolderUnusable, TableError, HibernautError, FileDamaged, OSError)
-    return f"not checked: {error}" if isinstance(error, known) else None
+    expected = (DataFolderUnusable, TableError, HibernautError, FileDamaged, OSError)
+    return f"not checked: {error}" if isinstance(error, expected) else None

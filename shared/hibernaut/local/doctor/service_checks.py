@@ -37,8 +37,8 @@ def schedules(place: DeployedResources) -> Iterator[Result]:
 
 def dead_letters(place: DeployedResources) -> Iterator[Result]:
     """The number of events that were given up."""
-    asked = {"QueueUrl": place.output("DeadLettersUrl"), "AttributeNames": ["ApproximateNumberOfMessages"]}
-    count = int(place.client("sqs").get_queue_attributes(**asked)["Attributes"]["ApproximateNumberOfMessages"])
+    query = {"QueueUrl": place.output("DeadLettersUrl"), "AttributeNames": ["ApproximateNumberOfMessages"]}
+    count = int(place.client("sqs").get_queue_attributes(**query)["Attributes"]["ApproximateNumberOfMessages"])
     if count:
         yield "warning", f"{count} dead letters wait", f"hibernaut redrive --env {place.env} --dry-run lists them"
     else:
@@ -84,9 +84,9 @@ def functions(place: DeployedResources) -> Iterator[Result]:
                 f"{folder} is {state.get('State')}: {state.get('StateReason') or state.get('LastUpdateStatusReason', '')}",
                 "deploy the stack again",
             )
-        kept = place.client("lambda").get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
-        reserved += kept or 0
-        if kept == 0:
+        reservation = place.client("lambda").get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
+        reserved += reservation or 0
+        if reservation == 0:
             yield (
                 "failure",
                 f"{folder} may not run: its reserved concurrency is 0",
@@ -101,11 +101,11 @@ def functions(place: DeployedResources) -> Iterator[Result]:
                 )
     quota = place.client("lambda").get_account_settings()["AccountLimit"]
     limit, free = quota["ConcurrentExecutions"], quota["UnreservedConcurrentExecutions"]
-    told = f"the account runs {limit:,} functions at once, {free:,} of them unreserved; this stack reserves {reserved:,}"
+    text = f"the account runs {limit:,} functions at once, {free:,} of them unreserved; this stack reserves {reserved:,}"
     if free < SPARE_CONCURRENCY:
-        yield "warning", told, "raise the quota Concurrent executions of Lambda"
+        yield "warning", text, "raise the quota Concurrent executions of Lambda"
     else:
-        yield "ok", told
+        yield "ok", text
 
 
 def workflow(place: DeployedResources) -> Iterator[Result]:

@@ -40,15 +40,15 @@ class AgentMoves:
         except HibernautError as error:
             self.report.found("lost", agent.id, f"Its messages cannot be read: {error}")
             return False
-        if left := len(whole.messages) - len(log.messages):
+        if omitted := len(whole.messages) - len(log.messages):
             why = f"An import takes {LARGEST_LOG // 1_000_000} MB of messages: the oldest ones of the agent stay at the source."
-            self.report.note("lost", f"{agent.id} ({left} messages)", why)
+            self.report.note("lost", f"{agent.id} ({omitted} messages)", why)
         if not self.target.has("agents", agent.id) and not self._load(agent, log, conversations):
             return False
         for identity in agent.identity_ids:
-            known = self.state.moved("identities", identity)
-            if known is not None:
-                self.target.attach("identities", known["new"], to=f"agents/{agent.id}")
+            identity_record = self.state.moved("identities", identity)
+            if identity_record is not None:
+                self.target.attach("identities", identity_record["new"], to=f"agents/{agent.id}")
         for one, its_rows in zip(conversations, others, strict=True):
             if self.target.has("conversations", one.id):
                 self.state.add("conversations", one.id, agent=agent.id, rows=len(its_rows.rows), digest=its_rows.whole)
@@ -91,9 +91,9 @@ def newest_part(log: SourceLog, largest: int = LARGEST_LOG) -> SourceLog:
         first -= 1
         room -= sizes[first]
     begins = next((place for place in range(first, len(sizes)) if log.messages[place].get("role") == "user"), len(sizes))
-    kept = [*(one for one in log.messages[:1] if one.get("role") == "system"), *log.messages[max(begins, 1) :]]
-    there = {str(one.get("id")) for one in kept}
-    return SourceLog(kept, [one for one in log.in_context if one in there])
+    messages = [*(one for one in log.messages[:1] if one.get("role") == "system"), *log.messages[max(begins, 1) :]]
+    there = {str(one.get("id")) for one in messages}
+    return SourceLog(messages, [one for one in log.in_context if one in there])
 
 
 def mark_of(agent: SourceAgent) -> str:

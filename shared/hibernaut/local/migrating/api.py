@@ -52,7 +52,7 @@ class Api:
         self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self._name = name
         self._key = key
-        self._given = client
+        self._http = client
         self._pause = pause
 
     def get(self, path: str, **query: Json) -> Json:
@@ -72,23 +72,23 @@ class Api:
         """All entries of a list, by its cursor `after`. A server that loses a cursor begins again: entries that come twice are left out, and a page
         without a new one is the last. Raises: RequestRefused, CannotServe.
         """
-        seen: set[str] = set()
+        ids: set[str] = set()
         cursor: JsonObject = {}
         while page := self.get(path, limit=size, **query, **cursor):
-            new = [entry for entry in page if entry["id"] not in seen]
+            new = [entry for entry in page if entry["id"] not in ids]
             if not new:
                 return
             yield from new
-            seen.update(str(entry["id"]) for entry in new)
+            ids.update(str(entry["id"]) for entry in new)
             cursor = {"after": page[-1]["id"]}
 
     def send(self, method: str, path: str, **request: Json) -> Json:
         """The value of a reply; None if it has none. A busy server is asked again. Raises: RequestRefused, CannotServe."""
         for pause in PAUSES:
-            problem, asked = self._tried(method, path, request)
+            problem, retry_after = self._tried(method, path, request)
             if not isinstance(problem, str):
                 return problem.value
-            self._pause(max(pause, asked))
+            self._pause(max(pause, retry_after))
         problem, _ = self._tried(method, path, request, last=True)
         if isinstance(problem, str):
             raise CannotServe(f"{self._name} {self.url} {problem}. {CONTINUE}")
@@ -120,16 +120,16 @@ class Api:
             raise CannotServe(f"{self._name} {self.url} does not answer in JSON; is it a server of agents?") from None
 
     def _client(self) -> Client:
-        if self._given is None:
+        if self._http is None:
             from httpx2 import Client
 
             headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-            self._given = Client(base_url=self._address, headers=headers, timeout=PATIENCE, follow_redirects=True)
-        return self._given
+            self._http = Client(base_url=self._address, headers=headers, timeout=PATIENCE, follow_redirects=True)
+        return self._http
 
     def close(self) -> None:
-        if self._given is not None:
-            self._given.close()
+        if self._http is not None:
+            self._http.close()
 
 
 def detail_of(reply: Response) -> str:

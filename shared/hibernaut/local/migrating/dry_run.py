@@ -33,23 +33,23 @@ class DryRun:
         served = self.target.models()
         self._named(self.source.tools())
         servers = self._mcp_servers()
-        self._counted("identities", (one.id for one in self.source.identities()))
-        self._counted("blocks", (str(one["id"]) for one in self.source.blocks()))
+        self._count("identities", (one.id for one in self.source.identities()))
+        self._count("blocks", (str(one["id"]) for one in self.source.blocks()))
         self._folders()
         of = self.source.agent_count()
-        for seen, agent in enumerate(self.source.agents(), 1):
-            self.progress.share(seen, max(seen, of))
+        for number, agent in enumerate(self.source.agents(), 1):
+            self.progress.share(number, max(number, of))
             self._agent(agent, served, servers)
         for archive in self.source.archives():
-            self._counted("archives", [archive.id])
+            self._count("archives", [archive.id])
             self.report.count("passages", sum(1 for _ in self.source.passages(archive)), self.target.passages(archive))
-        self._counted("groups", (str(one["id"]) for one in self.source.groups()))
+        self._count("groups", (str(one["id"]) for one in self.source.groups()))
         for note in self.source.notes:
             self.report.found("left_out", note.record, note.why)
 
-    def _counted(self, kind: str, ids: Iterable[str]) -> None:
-        known = list(ids)
-        self.report.count(kind, len(known), sum(self.target.has(kind, one) for one in known))
+    def _count(self, kind: str, ids: Iterable[str]) -> None:
+        listed = list(ids)
+        self.report.count(kind, len(listed), sum(self.target.has(kind, one) for one in listed))
 
     def _named(self, tools: Iterable[JsonObject]) -> None:
         for tool in tools:
@@ -76,7 +76,7 @@ class DryRun:
 
     def _folders(self) -> None:
         for folder in self.source.folders():
-            self._counted("folders", [str(folder["id"])])
+            self._count("folders", [str(folder["id"])])
             there = {str(one["id"]) for one in self.target.files_there(str(folder["id"]))}
             for file in self.source.files(str(folder["id"])):
                 self.report.count("files", 1, int(str(file["id"]) in there))
@@ -95,10 +95,10 @@ class DryRun:
         self.report.count("messages", rows, min(rows, moved))
 
     def _agent(self, agent: SourceAgent, served: set[str], servers: set[str]) -> None:
-        self._counted("agents", [agent.id])
+        self._count("agents", [agent.id])
         notes = ImportNotes()
         conversations = list(self.source.conversations(agent))
-        self._counted("conversations", (one.id for one in conversations))
+        self._count("conversations", (one.id for one in conversations))
         self._log(agent, self.source.log(agent), None, notes)
         for one in conversations:
             self._log(agent, one.log, one.id, notes)

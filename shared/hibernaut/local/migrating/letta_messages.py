@@ -30,7 +30,7 @@ def _row(identifier: str, parts: list[JsonObject]) -> JsonObject | None:
     return row if row["role"] else None
 
 
-def _said(role: str) -> Callable[[JsonObject, JsonObject], None]:
+def _text_reader(role: str) -> Callable[[JsonObject, JsonObject], None]:
     def read(row: JsonObject, part: JsonObject) -> None:
         row["role"] = row["role"] or role
         content = part.get("content")
@@ -59,13 +59,13 @@ def _reasoned_hidden(row: JsonObject, part: JsonObject) -> None:
     row["content"].append({"type": "redacted_reasoning", "data": data} if redacted else {"type": "omitted_reasoning"})
 
 
-def _called(role: str) -> Callable[[JsonObject, JsonObject], None]:
+def _call_reader(role: str) -> Callable[[JsonObject, JsonObject], None]:
     def read(row: JsonObject, part: JsonObject) -> None:
         row["role"] = role
         calls = part.get("tool_calls")
-        given = calls if isinstance(calls, list) else [part.get("tool_call")]
+        items = calls if isinstance(calls, list) else [part.get("tool_call")]
         row.setdefault("tool_calls", [])
-        row["tool_calls"] += [_call(one) for one in given if isinstance(one, dict)]
+        row["tool_calls"] += [_call(one) for one in items if isinstance(one, dict)]
 
     return read
 
@@ -75,10 +75,10 @@ def _call(call: Mapping[str, Json]) -> JsonObject:
     return {"id": call.get("tool_call_id"), "type": "function", "function": function}
 
 
-def _returned(row: JsonObject, part: JsonObject) -> None:
+def _read_returns(row: JsonObject, part: JsonObject) -> None:
     row["role"] = "tool"
     row["tool_call_id"] = part.get("tool_call_id")
-    given = part.get("tool_returns") or [part]
+    returns = part.get("tool_returns") or [part]
     row["tool_returns"] = [
         {
             "tool_call_id": one.get("tool_call_id"),
@@ -87,7 +87,7 @@ def _returned(row: JsonObject, part: JsonObject) -> None:
             "stdout": one.get("stdout"),
             "stderr": one.get("stderr"),
         }
-        for one in given
+        for one in returns
     ]
 
 
@@ -105,14 +105,14 @@ def _summarized(row: JsonObject, part: JsonObject) -> None:
 
 
 _KINDS: Mapping[str, Callable[[JsonObject, JsonObject], None]] = {
-    "system_message": _said("system"),
-    "user_message": _said("user"),
-    "assistant_message": _said("assistant"),
+    "system_message": _text_reader("system"),
+    "user_message": _text_reader("user"),
+    "assistant_message": _text_reader("assistant"),
     "reasoning_message": _reasoned,
     "hidden_reasoning_message": _reasoned_hidden,
-    "tool_call_message": _called("assistant"),
-    "approval_request_message": _called("approval"),
-    "tool_return_message": _returned,
+    "tool_call_message": _call_reader("assistant"),
+    "approval_request_message": _call_reader("approval"),
+    "tool_return_message": _read_returns,
     "approval_response_message": _approved,
     "summary_message": _summarized,
 }

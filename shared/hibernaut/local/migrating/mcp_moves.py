@@ -45,12 +45,12 @@ class McpMoves:
         found = there.get(server.name)
         if found is None:
             try:
-                made = self.target.make_mcp_server(server.name, server.config)
+                server_record = self.target.make_mcp_server(server.name, server.config)
             except RequestRefused as refused:
                 self.report.found("lost", server.name, f"The target refuses the MCP server: {refused.detail}")
                 self.served.difference_update(str(tool["id"]) for tool in server.tools)
                 return False
-            if problem := (made.get("last_sync") or {}).get("error"):
+            if problem := (server_record.get("last_sync") or {}).get("error"):
                 why = f"The target has the MCP server and cannot read its tools now: {problem}. Refresh it when it answers."
                 self.report.note("left_out", server.name, why)
         if server.unreadable and not is_other(found, server):

@@ -18,21 +18,21 @@ PROGRAM = ("command", "args", "env")
 ADDRESS = ("server_url", "auth_header", "auth_token", "custom_headers")
 
 
-def shown_server(shown: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
+def server_from_api(listing: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
     """A server as the API shows it. `tools`: the tools of all servers."""
-    kind = str(shown.get("mcp_server_type") or "streamable_http")
-    fields = {name: shown.get(name) for name in (PROGRAM if kind == "stdio" else ADDRESS)}
-    return _server(shown, kind, fields, (), tools)
+    kind = str(listing.get("mcp_server_type") or "streamable_http")
+    fields = {name: listing.get(name) for name in (PROGRAM if kind == "stdio" else ADDRESS)}
+    return _server(listing, kind, fields, (), tools)
 
 
-def stored_server(row: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
+def server_from_row(row: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
     """A server as its row has it. `tools`: the tools of all servers."""
     kind = str(row.get("server_type") or "streamable_http").lower()
     program = row.get("stdio_config") or {}
     plain = {"server_url": row.get("server_url"), "auth_token": row.get("token"), "custom_headers": row.get("custom_headers")}
     fields = {name: program.get(name) for name in PROGRAM} if kind == "stdio" else plain
     sealed = {"auth_token": "token", "custom_headers": "custom_headers"}
-    unreadable = [told for told, name in sealed.items() if kind != "stdio" and row.get(f"{name}_enc") and not row.get(name)]
+    unreadable = [field for field, name in sealed.items() if kind != "stdio" and row.get(f"{name}_enc") and not row.get(name)]
     return _server(row, kind, fields, unreadable, tools)
 
 
@@ -44,8 +44,8 @@ def _server(
     lost = list(unreadable)
     for field, value in fields.items():
         if isinstance(value, dict):
-            config[field] = {one: given for one, given in value.items() if given != MASK}
-            lost += [f"{field}.{one}" for one, given in value.items() if given == MASK]
+            config[field] = {one: item for one, item in value.items() if item != MASK}
+            lost += [f"{field}.{one}" for one, item in value.items() if item == MASK]
         elif value == MASK:
             lost.append(field)
         elif value not in (None, ""):

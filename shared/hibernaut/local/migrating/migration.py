@@ -166,8 +166,8 @@ class Migration:
 
     def _agents(self) -> int:
         count, of, moves = 0, self.source.agent_count(), AgentMoves(self.source, self.target, self.state, self.report, self._load)
-        for seen, agent in enumerate(self.source.agents(), 1):
-            self.progress.share(seen, max(seen, of))
+        for number, agent in enumerate(self.source.agents(), 1):
+            self.progress.share(number, max(number, of))
             before = self.state.moved("agents", agent.id)
             if before is None:
                 count += self._is_valid("agent", agent.id) and moves.move(agent)
@@ -233,10 +233,10 @@ class Migration:
                 continue
             self.state.add("groups", group_id, agents=list(group["agent_ids"]))
             count += 1
-        for known in self.state.of_kind("identities").values():
-            for block_id in known["blocks"]:
+        for identity in self.state.of_kind("identities").values():
+            for block_id in identity["blocks"]:
                 if self.target.has("blocks", block_id):
-                    self.target.attach("identities", known["new"], to=f"blocks/{block_id}")
+                    self.target.attach("identities", identity["new"], to=f"blocks/{block_id}")
         return count
 
 
@@ -257,10 +257,10 @@ def _portions(entries: Iterable[JsonObject], most: int = TOGETHER) -> Iterator[l
 def _passage(passage: JsonObject) -> JsonObject:
     """The passage as a request creates it. Its id is derived from that of the source, and begins with its time."""
     at = _MOMENT.validate_python(passage["created_at"])
-    kept: JsonObject = {"text": passage["text"], "tags": passage.get("tags") or [], "metadata": passage.get("metadata") or {}}
-    given = str(passage["id"])
-    whole = given if is_id(given, "passage") else compose("passage", 0, 0, int(digest(given)[:13], 16))
-    return {"id": as_of(whole, at), "created_at": wire_time(at), **kept}
+    fields: JsonObject = {"text": passage["text"], "tags": passage.get("tags") or [], "metadata": passage.get("metadata") or {}}
+    source_id = str(passage["id"])
+    whole = source_id if is_id(source_id, "passage") else compose("passage", 0, 0, int(digest(source_id)[:13], 16))
+    return {"id": as_of(whole, at), "created_at": wire_time(at), **fields}
 
 
 def _tool(tool: JsonObject) -> Json:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from hibernaut.schemas.base import JsonObject
 
-SHOWN = 3
+MOST_NAMED = 3
 """The number of records that the printed report names for each reason; the file has all."""
 DifferenceKind = Literal["lost", "differs", "left_out", "replaced", "repaired"]
 """`lost`: it should be on the target and is not. `differs`: it is there with another value. The others are decisions, each with its reason."""
@@ -53,13 +53,13 @@ class MigrationReport:
         for one in (*notes, *self.checked):
             together.setdefault((one["kind"], one["why"]), []).append(one["record"])
         counted = [f"{what}: {source} at the source, {target} on the target" for what, (source, target) in self.counts.items()]
-        told = [
+        reasons = [
             f"{title}: {why} ({_named(records)})"
             for kind, title in TITLES.items()
             for (one, why), records in together.items()
             if one == kind
         ]
-        return [*counted, *told]
+        return [*counted, *reasons]
 
     def failed(self, notes: Sequence[JsonObject]) -> bool:
         """Whether something is not on the target that should be."""
@@ -67,5 +67,5 @@ class MigrationReport:
 
 
 def _named(records: Sequence[str]) -> str:
-    more = len(records) - SHOWN
-    return ", ".join(records[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(records) - MOST_NAMED
+    return ", ".join(records[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

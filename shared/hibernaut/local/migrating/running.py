@@ -28,7 +28,7 @@ POSTGRES = ("postgresql", "postgres")
 
 
 @immutable
-class Wanted:
+class MigrationOptions:
     """The options of a migration. `handles`: the model and the embedding of all agents on the target, if they are to change."""
 
     source: str
@@ -43,12 +43,12 @@ class Wanted:
     as_json: bool = False
 
 
-def migrate(wanted: Wanted) -> int:
+def migrate(options: MigrationOptions) -> int:
     """Move, or say what would be moved; returns the exit code. Raises: CannotServe."""
-    source = source_of(wanted)
-    target = Target(Api(wanted.target, wanted.target_key, name="the new server"), wanted.handles)
+    source = source_of(options)
+    target = Target(Api(options.target, options.target_key, name="the new server"), options.handles)
     try:
-        return _dry(source, target, wanted) if wanted.dry else _moved(source, target, wanted)
+        return _dry_run(source, target, options) if options.dry else _migrate(source, target, options)
     except KeyboardInterrupt:
         raise CannotServe(f"stopped. {CONTINUE}") from None
     finally:
@@ -56,21 +56,21 @@ def migrate(wanted: Wanted) -> int:
         target.close()
 
 
-def source_of(wanted: Wanted) -> MigrationSource:
+def source_of(options: MigrationOptions) -> MigrationSource:
     """The source that a URL names. Raises: CannotServe."""
-    scheme = urlsplit(wanted.source).scheme
+    scheme = urlsplit(options.source).scheme
     if scheme in ("http", "https"):
-        return HttpSource(Api(wanted.source, wanted.source_key, name="the old server"))
+        return HttpSource(Api(options.source, options.source_key, name="the old server"))
     if scheme in POSTGRES:
         from hibernaut.local.migrating.sources.postgres_source import PostgresSource
 
-        return PostgresSource.at(wanted.source, wanted.organization)
+        return PostgresSource.at(options.source, options.organization)
     raise CannotServe("--from is http://…, https://… or postgresql://…", 2)
 
 
-def _moved(source: MigrationSource, target: Target, wanted: Wanted) -> int:
+def _migrate(source: MigrationSource, target: Target, options: MigrationOptions) -> int:
     about: JsonObject = {"from": source.label, "to": target.label}
-    state = MigrationState(wanted.state or Path(f"hibernaut-migration-{digest(about)[:8]}.jsonl"), about)
+    state = MigrationState(options.state or Path(f"hibernaut-migration-{digest(about)[:8]}.jsonl"), about)
     report, progress = MigrationReport(state.note), report_to(sys.stderr)
     try:
         Migration(source, target, state, report, progress).move()
@@ -79,23 +79,23 @@ def _moved(source: MigrationSource, target: Target, wanted: Wanted) -> int:
     finally:
         progress.end()
         state.close()
-    return _told(report, state.notes, wanted)
+    return _write_report(report, state.notes, options)
 
 
-def _dry(source: MigrationSource, target: Target, wanted: Wanted) -> int:
+def _dry_run(source: MigrationSource, target: Target, options: MigrationOptions) -> int:
     report, progress = MigrationReport(lambda _note: None), report_to(sys.stderr)
     try:
         DryRun(source, target, report, progress).run()
     finally:
         progress.end()
-    _told(report, (), wanted)
+    _write_report(report, (), options)
     return 0
 
 
-def _told(report: MigrationReport, notes: Sequence[JsonObject], wanted: Wanted) -> int:
+def _write_report(report: MigrationReport, notes: Sequence[JsonObject], options: MigrationOptions) -> int:
     """Print the report, and write it to a file; returns the exit code. Raises: CannotServe."""
-    print(json.dumps(report.whole(notes), indent=2) if wanted.as_json else "\n".join(report.lines(notes)))
-    if (file := wanted.report) is not None:
+    print(json.dumps(report.whole(notes), indent=2) if options.as_json else "\n".join(report.lines(notes)))
+    if (file := options.report) is not None:
         try:
             file.write_text(json.dumps(report.whole(notes), indent=2), encoding="utf-8")
         except OSError as error:

@@ -51,12 +51,12 @@ class MigrationState:
 
     def of_kind(self, kind: str) -> dict[str, JsonObject]:
         """The records of a kind that were moved."""
-        return {identifier: known for (one, identifier), known in self._moved.items() if one == kind}
+        return {identifier: facts for (one, identifier), facts in self._moved.items() if one == kind}
 
-    def add(self, kind: str, identifier: str, **known: Json) -> None:
+    def add(self, kind: str, identifier: str, **facts: Json) -> None:
         """Record that something is on the target."""
-        self._moved[kind, identifier] = known
-        self._write({"kind": kind, "id": identifier, "known": known})
+        self._moved[kind, identifier] = facts
+        self._write({"kind": kind, "id": identifier, "known": facts})
 
     def note(self, note: JsonObject) -> None:
         """Record something that differs, once."""

@@ -92,8 +92,8 @@ class Target:
 
     def make_mcp_server(self, name: str, config: JsonObject) -> JsonObject:
         """Add an MCP server, whose tools the target reads at once; returns it."""
-        made = self._api.send("POST", "/v1/mcp-servers/", json={"server_name": name, "config": config})
-        return dict(self._api.found(f"/v1/mcp-servers/{made['id']}") or made)
+        server = self._api.send("POST", "/v1/mcp-servers/", json={"server_name": name, "config": config})
+        return dict(self._api.found(f"/v1/mcp-servers/{server['id']}") or server)
 
     def put_identity(self, fields: JsonObject) -> str:
         """The id of the identity with this key, which has these fields then."""

@@ -53,10 +53,10 @@ class CheckedRun:
     def ends(self, reason: StopReason = StopReason.END_TURN) -> CheckedRun:
         """The same run. Raises: CheckFailed if it ended otherwise."""
         if self.run.stop_reason is not reason:
-            said = (
+            failure = (
                 f"{self.run.error.code}: {self.run.error.message}" if self.run.error else f"it ended with {self.run.stop_reason}"
             )
-            raise CheckFailed(said)
+            raise CheckFailed(failure)
         return self
 
 

@@ -81,21 +81,21 @@ def _chosen(embedded: Embedded, options: CheckOptions) -> list[LLMConfig]:
     """The configurations of the models to check. Raises: CannotServe if nothing is configured or known by that name."""
     configured = {name for name in embedded.models.providers() if name != OWN}
     if unknown := sorted(set(options.providers) - configured):
-        known = ", ".join(sorted(configured)) or "none"
+        names = ", ".join(sorted(configured)) or "none"
         raise CannotServe(
-            f"no provider {unknown[0]} is configured (configured: {known}); `hibernaut dev --help` has the variables", 2
+            f"no provider {unknown[0]} is configured (configured: {names}); `hibernaut dev --help` has the variables", 2
         )
-    wanted = list(options.models)
+    handles = list(options.models)
     for name in sorted(options.providers or (() if options.models else configured)):
         listed = [row for row in embedded.models.list() if row.provider_name == name]
         model = default_model(name, listed, official=bool(listed))
         if model is None:
             raise CannotServe(f"{name} lists no model: check its key and its address, or name one with --model {name}/…", 1)
-        wanted.append(f"{name}/{model}")
-    if not wanted:
+        handles.append(f"{name}/{model}")
+    if not handles:
         raise CannotServe("no provider is configured: set the key or the address of one (`hibernaut dev --help`)", 2)
     try:
-        return [embedded.models.config(handle) for handle in dict.fromkeys(wanted)]
+        return [embedded.models.config(handle) for handle in dict.fromkeys(handles)]
     except HibernautError as error:
         raise CannotServe(error.detail, 2) from error
 

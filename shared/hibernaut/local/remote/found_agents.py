@@ -10,23 +10,23 @@ from hibernaut.local.remote.agent_server import AgentServer, ServerRefused
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import AGENT_ID
 
-SHOWN = 5
+MOST_IDS = 5
 """Ids that are told of agents that have the same name."""
 
 
-def agent_of(server: AgentServer, wanted: str, **query: str) -> JsonObject:
+def agent_of(server: AgentServer, id_or_name: str, **query: str) -> JsonObject:
     """The agent with this id or name. Raises: CannotServe if there is none, or several have the name."""
-    if re.fullmatch(AGENT_ID, wanted):
+    if re.fullmatch(AGENT_ID, id_or_name):
         try:
-            return dict(server.get(f"/v1/agents/{wanted}", **query))
+            return dict(server.get(f"/v1/agents/{id_or_name}", **query))
         except ServerRefused as refused:
-            raise CannotServe(f"{server.url} has no agent {wanted}" if refused.status == 404 else str(refused)) from None
-    found = list(server.get("/v1/agents/", name=wanted, limit=SHOWN + 1))
+            raise CannotServe(f"{server.url} has no agent {id_or_name}" if refused.status == 404 else str(refused)) from None
+    found = list(server.get("/v1/agents/", name=id_or_name, limit=MOST_IDS + 1))
     if not found:
-        raise CannotServe(f"{server.url} has no agent with the name {wanted!r}; hibernaut agents list shows them")
+        raise CannotServe(f"{server.url} has no agent with the name {id_or_name!r}; hibernaut agents list shows them")
     if len(found) > 1:
-        ids = ", ".join(str(one["id"]) for one in found[:SHOWN])
-        raise CannotServe(f"several agents have the name {wanted!r}: name one by its id, such as {ids}", 2)
+        ids = ", ".join(str(one["id"]) for one in found[:MOST_IDS])
+        raise CannotServe(f"several agents have the name {id_or_name!r}: name one by its id, such as {ids}", 2)
     return dict(server.get(f"/v1/agents/{quote(str(found[0]['id']))}", **query))
 
 

@@ -12,7 +12,7 @@ from hibernaut.local.progress import ProgressReport
 TOGETHER = 1000
 
 
-def brought_back(client: Any, bucket: str, moment: datetime, report: ProgressReport) -> int:
+def restore_deleted(client: Any, bucket: str, moment: datetime, report: ProgressReport) -> int:
     """Undo the deletions since `moment` by removing their markers. Returns the number of objects; errors of botocore are raised.
 
     Objects that are younger stay: the table of the moment names none of them, and the collector of unreferenced blobs deletes them.
@@ -28,7 +28,7 @@ def brought_back(client: Any, bucket: str, moment: datetime, report: ProgressRep
     return count
 
 
-def copied(client: Any, source: str, target: str, moment: datetime, report: ProgressReport) -> int:
+def copy_objects(client: Any, source: str, target: str, moment: datetime, report: ProgressReport) -> int:
     """Copy the objects of `moment` that the target lacks. Returns their number."""
     there = {one["Key"] for page in _listed(client, target) for one in page}
     count = 0

@@ -21,7 +21,7 @@ from hibernaut.local.administration.reindexing_deployed import build_anew, patie
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressReport
 from hibernaut.local.restoring.backups import restored_name, restored_table
-from hibernaut.local.restoring.objects import brought_back, copied
+from hibernaut.local.restoring.objects import copy_objects, restore_deleted
 from hibernaut.local.restoring.pause import pause, reservations, resume
 from hibernaut.local.restoring.table_copy import CopyFailed, Digest, TableCopy, WireItem
 from hibernaut.schemas.immutable import immutable
@@ -55,7 +55,7 @@ class Restored:
 def restore(
     source: DeployedResources,
     target: DeployedResources,
-    asked: Restore,
+    request: Restore,
     report: ProgressReport,
     *,
     wait: Callable[[float], object] | None = None,
@@ -64,25 +64,25 @@ def restore(
     """Restore the records of `source` into `target`, which may be the same stack. Raises: CannotServe, errors of botocore."""
     dynamodb = target.client("dynamodb")
     own = target.output("TableName")
-    name = asked.table or restored_name(source.env, asked.moment)
+    name = request.table or restored_name(source.env, request.moment)
     if name == own:
         raise CannotServe(f"{name} is the table of {target.stack} itself; leave out --table to restore it to a moment")
-    copy = TableCopy(dynamodb, name, own, taken=lambda item: asked.keys or not _is_key(item), wait=wait, segments=segments)
+    copy = TableCopy(dynamodb, name, own, includes=lambda item: request.keys or not _is_key(item), wait=wait, segments=segments)
     state = copy.state()
     if state and state["source"] != name:
         raise CannotServe(
             f"a restore from {state['source']} is under way in {own}; end it first: the same command with its --time or --table"
         )
-    if not state and not asked.overwrite and copy.has_data():
+    if not state and not request.overwrite and copy.has_data():
         raise CannotServe(f"{own} holds records, which a restore deletes; say so with --overwrite")
-    if asked.table is None:
-        restored_table(dynamodb, source=source.output("TableName"), name=name, moment=asked.moment, report=report, wait=wait)
+    if request.table is None:
+        restored_table(dynamodb, source=source.output("TableName"), name=name, moment=request.moment, report=report, wait=wait)
     if not state:
         copy.remember(source=name, reserved=reservations(target), stage="empty")
         state = copy.state()
     pause(target, report)
     found = _exchange(copy, state, report)
-    _bodies(source, target, asked, report)
+    _bodies(source, target, request, report)
     resume(target, state["reserved"], report)
     copy.forget()
     _index(target, report, wait)
@@ -106,14 +106,14 @@ def _exchange(copy: TableCopy, state: dict[str, str], report: ProgressReport) ->
     return found
 
 
-def _bodies(source: DeployedResources, target: DeployedResources, asked: Restore, report: ProgressReport) -> None:
+def _bodies(source: DeployedResources, target: DeployedResources, request: Restore, report: ProgressReport) -> None:
     own = target.output("BucketName")
-    bucket = asked.bucket or source.output("BucketName")
+    bucket = request.bucket or source.output("BucketName")
     client: Any = target.client("s3")
     if bucket == own:
-        brought_back(client, bucket, asked.moment, report)
+        restore_deleted(client, bucket, request.moment, report)
     else:
-        copied(client, bucket, own, asked.moment, report)
+        copy_objects(client, bucket, own, request.moment, report)
 
 
 def _index(target: DeployedResources, report: ProgressReport, wait: Callable[[float], object] | None) -> None:

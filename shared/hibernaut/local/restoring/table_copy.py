@@ -61,13 +61,13 @@ class TableCopy:
         source: str,
         target: str,
         *,
-        taken: Callable[[WireItem], bool],
+        includes: Callable[[WireItem], bool],
         wait: Callable[[float], object] | None = None,
         segments: int = SEGMENTS,
     ) -> None:
         self._client = client
         self._source, self._target = source, target
-        self._taken = taken
+        self._includes = includes
         self._wait = wait or Event().wait
         self._segments = segments
         self._lock = Lock()
@@ -126,7 +126,7 @@ class TableCopy:
                 return
             start = json.loads(state[name]) if state.get(name) else None
             for items, last in self._scanned(self._source, number, start):
-                self._write([{"PutRequest": {"Item": item}} for item in items if self._taken(item)])
+                self._write([{"PutRequest": {"Item": item}} for item in items if self._includes(item)])
                 self.remember(**{name: json.dumps(last) if last else "done"})
                 with self._lock:
                     done += len(items)
@@ -136,11 +136,11 @@ class TableCopy:
 
     def verify(self) -> Digest:
         """The digest of both tables. Raises: CopyFailed if they differ."""
-        wanted, found = self._digest(self._source, self._taken), self._digest(self._target, lambda item: not _is_state(item))
-        if wanted != found:
+        expected, found = self._digest(self._source, self._includes), self._digest(self._target, lambda item: not _is_state(item))
+        if expected != found:
             raise CopyFailed(
-                f"{self._target} has {found.items:,} items, and {wanted.items:,} were to be copied"
-                + ("" if wanted.items != found.items else ", and some of them differ")
+                f"{self._target} has {found.items:,} items, and {expected.items:,} were to be copied"
+                + ("" if expected.items != found.items else ", and some of them differ")
                 + ": something wrote to it meanwhile; run the command again"
             )
         return found
@@ -182,10 +182,10 @@ class TableCopy:
 
     def _write(self, requests: Sequence[Any]) -> None:
         for at in range(0, len(requests), TOGETHER):
-            left, pause = {self._target: list(requests[at : at + TOGETHER])}, 0.1
-            while left.get(self._target):
-                left = self._client.batch_write_item(RequestItems=left).get("UnprocessedItems", {})
-                if left.get(self._target):
+            unprocessed, pause = {self._target: list(requests[at : at + TOGETHER])}, 0.1
+            while unprocessed.get(self._target):
+                unprocessed = self._client.batch_write_item(RequestItems=unprocessed).get("UnprocessedItems", {})
+                if unprocessed.get(self._target):
                     self._wait(pause)
                     pause = min(2 * pause, LONGEST_PAUSE)
 

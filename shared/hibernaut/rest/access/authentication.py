@@ -112,12 +112,12 @@ class Authenticated:
         if self._authentication is None:
             return KEYLESS
         presented = credential(Headers(scope=scope))
-        known = self._authentication.remembered(presented)
-        if known is None:
-            known = await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
-        if known is KEYLESS and TOOL_DOOR in scope["state"]:
+        principal = self._authentication.remembered(presented)
+        if principal is None:
+            principal = await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
+        if principal is KEYLESS and TOOL_DOOR in scope["state"]:
             raise Unauthenticated("missing", "A tool sends the token of its call: use the `client` that it is given.")
-        return known
+        return principal
 
     def _refusal(self, error: HibernautError | ServerStops, scope: Scope) -> ASGIApp:
         if scope["type"] != "http":

@@ -69,7 +69,7 @@ SENT = frozenset(
     }
 )
 """The options of a message that a web page may set."""
-SAID = frozenset({"type", "role", "content", "name", "otid"})
+MESSAGE_FIELDS = frozenset({"type", "role", "content", "name", "otid"})
 """The fields of one of its messages."""
 BEGUN = frozenset({"summary", "description"})
 """The fields of a conversation that a web page creates."""
@@ -84,7 +84,7 @@ def granted(principal: Principal, method: str, path: str) -> Principal:
         raise ScopeTooNarrow(f"FORBIDDEN: A client token may not call {method} {path}; it may talk to its agents only.")
     if not principal.is_for_pages:
         return principal
-    agents = frozenset(agent_id for agent_id, held in principal.grants if held == right)
+    agents = frozenset(agent_id for agent_id, agent_right in principal.grants if agent_right == right)
     if not agents:
         raise ScopeTooNarrow(f"FORBIDDEN: {method} {path} needs the right {right}; this token has it for no agent.")
     return replace(principal, agent_ids=agents)
@@ -103,7 +103,7 @@ def check_sent(principal: Principal, body: LettaRequest) -> None:
     for message in body.messages or ():
         if message.type not in (None, "message"):
             raise ScopeTooNarrow(f"FORBIDDEN: This token may not send items of the type {message.type}; it answers no approvals.")
-        _refuse(_beyond(message, SAID))
+        _refuse(_beyond(message, MESSAGE_FIELDS))
         if getattr(message, "role", None) != "user":
             raise ScopeTooNarrow("FORBIDDEN: With this token a message has the role `user`.")
 

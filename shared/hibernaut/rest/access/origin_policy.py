@@ -81,12 +81,12 @@ class OriginPolicy:
 def check_page(scope: Scope, origin: str) -> None:
     """Check that a page of this origin sends the request, for a key that is bound to it. Raises: ForeignOrigin."""
     headers = Headers(scope=scope)
-    given = [each.lower() for each in headers.getlist("origin")]
-    if not given and headers.getlist("sec-fetch-site") == [
+    origins = [each.lower() for each in headers.getlist("origin")]
+    if not origins and headers.getlist("sec-fetch-site") == [
         "same-origin"
     ]:  # a browser names no origin where a page reads from its own server
-        given = [origin] if origin in _own(scope["scheme"], headers.get("host", "").lower()) else []
-    if given != [origin]:
+        origins = [origin] if origin in _own(scope["scheme"], headers.get("host", "").lower()) else []
+    if origins != [origin]:
         raise ForeignOrigin(f"FOREIGN_ORIGIN: This token is for pages of {origin}, and the request comes from none of them.")
 
 

@@ -140,10 +140,10 @@ class Lanes:
                 pool = self._pools[lane] = ThreadPoolExecutor(lane.threads, thread_name_prefix=lane.name)
             future = pool.submit(copy_context().run, job)
             self._jobs[lane] += 1
-        future.add_done_callback(partial(self._left, lane))
+        future.add_done_callback(partial(self._release, lane))
         return asyncio.wrap_future(future)
 
-    def _left(self, lane: Lane, _future: object) -> None:
+    def _release(self, lane: Lane, _future: object) -> None:
         with self._lock:
             self._jobs[lane] -= 1
 
@@ -156,7 +156,7 @@ async def follow(
     """
     clock = asyncio.get_running_loop().time
     ends = clock() + lanes.waits.longest if lanes.waits.longest is not None else float("inf")
-    heard, looks = clock(), 0
+    last_sent, looks = clock(), 0
     async with _Alarm(following, lanes, log.run_id) as alarm:
         while True:
             try:
@@ -165,15 +165,15 @@ async def follow(
                 found = ()
             looks = 0 if found else looks + 1
             text = "".join(one for one in found if one)
-            silent = not text and clock() - heard >= lanes.waits.silence
+            silent = not text and clock() - last_sent >= lanes.waits.silence
             if text or silent:
-                heard = clock()
+                last_sent = clock()
                 yield text
             if log.done or lanes.closed or clock() >= ends:
                 return
             if not found:
-                left = min(heard + lanes.waits.silence, ends) - clock()
-                await alarm.wait(max(0.0, min(following.patience(looks - 1), left)))
+                remaining = min(last_sent + lanes.waits.silence, ends) - clock()
+                await alarm.wait(max(0.0, min(following.patience(looks - 1), remaining)))
 
 
 async def response(following: RunFollower, lanes: Lanes, run_id: str) -> LettaResponse:

@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError
 
 from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.rest.http.async_bridge import RETRY_AFTER, ServerStops
-from hibernaut.rest.http.request_log import ERROR, WHY, shown
+from hibernaut.rest.http.request_log import ERROR, WHY, printable
 from hibernaut.schemas import errors
 from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.base import Json, JsonObject
@@ -121,13 +121,13 @@ def body_of(error: HibernautError) -> JsonObject:
     if isinstance(error, errors.ApprovalPending):
         return {"detail": {"code": "PENDING_APPROVAL", "message": error.detail, "pending_request_id": error.request_id}}
     if isinstance(error, McpServerUnavailable):
-        told = {"message": error.detail, "error": error.reason, "server_name": error.server_name}
-        return {"detail": {"code": "MCPServerUnavailable", **told}}
+        server_detail = {"message": error.detail, "error": error.reason, "server_name": error.server_name}
+        return {"detail": {"code": "MCPServerUnavailable", **server_detail}}
     if isinstance(error, errors.RouteNotServed):
         return {"detail": error.detail, "code": error.code, "route": error.route}
     if isinstance(error, errors.BudgetExceeded):
-        named = {"code": error.code, "budget": error.budget, "subject": error.subject, "resets_at": error.resets_at}
-        return {"detail": error.detail, **named}
+        budget_detail = {"code": error.code, "budget": error.budget, "subject": error.subject, "resets_at": error.resets_at}
+        return {"detail": error.detail, **budget_detail}
     return {"detail": error.detail}
 
 
@@ -181,7 +181,7 @@ def unknown_error(error: Exception, path: str) -> JSONResponse:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     place = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
-    logger.error("request failed", extra={"error": type(error).__qualname__, "place": place, "path": shown(path)})
+    logger.error("request failed", extra={"error": type(error).__qualname__, "place": place, "path": printable(path)})
     return JSONResponse({"detail": UNKNOWN_ERROR}, 500)
 
 

@@ -68,24 +68,24 @@ class BodyLimit:
         limit, form = (self._uploads, FORM) if is_upload else (self._usual, 0)
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         announced = int(length) if length.isdigit() else 0
-        seen = 0
+        size = 0
 
         async def counted() -> Message:
-            nonlocal seen
+            nonlocal size
             message = await receive()
-            seen += len(message.get("body", b""))
-            if max(seen, announced) > limit + form:
-                await self._drain(message, receive, seen, MOST_OF_A_FILE if is_upload else PATIENCE * limit)
+            size += len(message.get("body", b""))
+            if max(size, announced) > limit + form:
+                await self._drain(message, receive, size, MOST_OF_A_FILE if is_upload else PATIENCE * limit)
                 raise HTTPException(413, f"The request body is over the limit of {limit / MEBIBYTE:g} MB ({limit} bytes).")
             return message
 
         return await self._app(scope, counted, send)
 
-    async def _drain(self, message: Message, receive: Receive, seen: int, most: int) -> None:
+    async def _drain(self, message: Message, receive: Receive, size: int, most: int) -> None:
         """Read and discard the rest of the body: a client that still writes would see a broken connection instead of the reply."""
-        while message.get("more_body", False) and seen < most:
+        while message.get("more_body", False) and size < most:
             message = await receive()
-            seen += len(message.get("body", b""))
+            size += len(message.get("body", b""))
 
 
 class UnhandledErrors:

@@ -27,7 +27,7 @@ KEY_ID = "key_id"
 """The key of a request's state for the id of its API key."""
 
 
-def shown(path: str) -> str:
+def printable(path: str) -> str:
     """A path for a log line: characters that could break a line or control a terminal are percent-encoded, and API keys are removed."""
     return quote(KEY_PATTERN.sub("hib_…", path)[:LONGEST_PATH], safe=PLAIN, errors="replace")
 
@@ -58,7 +58,7 @@ class RequestLog:
         finally:
             error = {"error": state[ERROR]} if ERROR in state else {}
             key = {"key": state[KEY_ID]} if KEY_ID in state else {}
-            fields = {"method": shown(scope["method"]), "path": shown(scope["path"]), "status": status or "none"}
+            fields = {"method": printable(scope["method"]), "path": printable(scope["path"]), "status": status or "none"}
             took = {"ms": round((time.monotonic() - begun) * 1000)}
             logger.log(logging.INFO if 0 < status < 500 else logging.WARNING, "request", extra={**fields, **took, **key, **error})
             if WHY in state and logger.isEnabledFor(logging.DEBUG):

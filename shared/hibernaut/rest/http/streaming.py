@@ -18,7 +18,7 @@ from hibernaut.rest.http.async_bridge import Lanes, follow
 from hibernaut.schemas.base import message_date
 from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError
 from hibernaut.schemas.faults.rebuilt_error import rebuilt
-from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.ids import creation_time
 from hibernaut.schemas.messages.letta_message import LettaErrorMessage, LettaStopReason, Ping
 from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
 from hibernaut.schemas.stop import StopReason
@@ -69,9 +69,9 @@ def _new_events(log: RunLog) -> list[str | None]:
     return [wire_text(one, log.run_id, number=number_of(log, one.shown_seq)) for one in log.look()]
 
 
-def number_of(log: RunLog, shown: int) -> int | None:
+def number_of(log: RunLog, seq: int) -> int | None:
     """The number that an event shows; None for a run that shows none."""
-    return shown if log.numbered else None
+    return seq if log.numbered else None
 
 
 def wire_text(one: LoggedEvent, run_id: str, *, number: int | None = None) -> str | None:
@@ -124,7 +124,7 @@ def _error(message: LettaErrorMessage) -> str:
 def ping_of(source_id: str, number: int | None) -> Ping:
     """A ping with the id and the date of a run, or of the message that requests an approval."""
     run_id = source_id if source_id.startswith("run-") else None
-    return Ping(id=f"ping-{source_id[-36:]}", date=message_date(made_at(source_id)), seq_id=number, run_id=run_id)
+    return Ping(id=f"ping-{source_id[-36:]}", date=message_date(creation_time(source_id)), seq_id=number, run_id=run_id)
 
 
 def _ping(source_id: str, number: int | None) -> str:

@@ -73,7 +73,7 @@ class McpEndpoint:
                 return Response(status_code=202)
             token = token_of(message, self._request.headers)
             if token is not None and self._waits(message):
-                return streamed(message, token, partial(self._told, message, raw))
+                return streamed(message, token, partial(self._reply_with_progress, message, raw))
             result = await self._result(message, raw)
         except ProtocolError as error:
             return _json(error.body(), error.status)
@@ -87,9 +87,9 @@ class McpEndpoint:
         tool = TOOLS.get(str(call.params.get("name"))) if call.method == "tools/call" else None
         return tool is not None and tool.waits
 
-    async def _told(self, call: RpcRequest, raw: bytes, tell: Tell) -> JsonObject:
+    async def _reply_with_progress(self, call: RpcRequest, raw: bytes, tell: Tell) -> JsonObject:
         """The message that replies to a call, whose progress is told meanwhile. Who leaves cancels this."""
-        return _reply(call, await self._called(call, raw, tell))
+        return _reply(call, await self._run_tool(call, raw, tell))
 
     def _note(self, notice: Notice) -> None:
         """Take note of a notification. A cancellation ends the wait of the call that it names, if this process serves it."""
@@ -112,7 +112,7 @@ class McpEndpoint:
             case "tools/list":
                 return self._tools(call)
             case "tools/call":
-                return await self._called(call, raw)
+                return await self._run_tool(call, raw)
             case _:
                 raise call.failed(METHOD_NOT_FOUND, f"The method {call.method[:100]!r} is not served.")
 
@@ -122,13 +122,13 @@ class McpEndpoint:
         listed: JsonObject = {"tools": [tool.described() for tool in TOOLS.values() if tool.offered_to(self._principal)]}
         return listed | ({"ttlMs": SHORTEST_TTL, "cacheScope": "private"} if call.is_stateless else {})
 
-    async def _called(self, call: RpcRequest, raw: bytes, tell: Tell | None = None) -> JsonObject:
+    async def _run_tool(self, call: RpcRequest, raw: bytes, tell: Tell | None = None) -> JsonObject:
         name, arguments = call.params.get("name"), call.params.get("arguments")
         tool = TOOLS.get(name) if isinstance(name, str) else None
         if tool is None:
             raise call.failed(INVALID_PARAMS, f"There is no tool {str(name)[:100]!r}.")
         try:
-            given = tool.arguments.model_validate({} if arguments is None else arguments)
+            parsed = tool.arguments.model_validate({} if arguments is None else arguments)
         except ValidationError as error:
             return _failed(_faults(tool, error))
         context = ToolContext(
@@ -139,7 +139,7 @@ class McpEndpoint:
                 over = stack.enter_context(self._open.waiting(self._key(call.session, call.request_id)))
                 if tell is None:
                     stack.callback(asyncio.ensure_future(self._closed(over)).cancel)
-                result = await tool.run(replace(context, over=over), given)
+                result = await tool.run(replace(context, over=over), parsed)
         except HibernautError as error:
             return _failed(error.detail)
         found = result.model_dump(mode="json")
@@ -161,17 +161,17 @@ class McpEndpoint:
 
 
 def _initialized(call: RpcRequest) -> JsonObject:
-    wanted = call.params.get("protocolVersion")
-    if not isinstance(wanted, str):
+    revision = call.params.get("protocolVersion")
+    if not isinstance(revision, str):
         raise call.failed(INVALID_PARAMS, "`protocolVersion` must name a protocol revision.")
-    agreed = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
+    agreed = revision if revision in HANDSHAKE else HANDSHAKE[-1]
     return {"protocolVersion": agreed, "capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
 
 
 def _reply(call: RpcRequest, result: JsonObject) -> JsonObject:
     """The message with the result of a request."""
-    told = {"resultType": "complete", **result, "_meta": {META_SERVER: SERVER}} if call.is_stateless else result
-    return {"jsonrpc": "2.0", "id": call.request_id, "result": told}
+    payload = {"resultType": "complete", **result, "_meta": {META_SERVER: SERVER}} if call.is_stateless else result
+    return {"jsonrpc": "2.0", "id": call.request_id, "result": payload}
 
 
 def _faults(tool: AgentTool, error: ValidationError) -> str:

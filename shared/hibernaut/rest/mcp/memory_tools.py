@@ -41,52 +41,54 @@ BLOCKS: Route = ("GET", "/v1/agents/{agent_id}/core-memory/blocks")
 PASSAGES: Route = ("GET", "/v1/agents/{agent_id}/archival-memory/search")
 MESSAGES: Route = ("GET", "/v1/agents/{agent_id}/messages")
 NEW_PASSAGE: Route = ("POST", "/v1/agents/{agent_id}/archival-memory")
-SHOWN = frozenset({"tags"})
+RELATIONS = frozenset({"tags"})
 """The relations of an agent that a list shows."""
 TAGGED = "tagged:"
 """Begins the cursors of agents that a key reaches by a tag."""
 READING = {"readOnlyHint": True, "openWorldHint": False}
 
 
-async def list_agents(context: ToolContext, asked: ListAgents) -> AgentPage:
+async def list_agents(context: ToolContext, arguments: ListAgents) -> AgentPage:
     """A page of the agents that the key reaches, newest first."""
     principal = context.principal
     if not principal.restricted:
         await context.admit(AGENTS)
-        return await context.run(READS, partial(_all_agents, context.services.agents, asked))
+        return await context.run(READS, partial(_all_agents, context.services.agents, arguments))
     if principal.kind == "client":
         principal = granted(principal, *AGENT)
-    return await context.run(READS, partial(_reached_agents, context.services.agents, principal, asked))
+    return await context.run(READS, partial(_reached_agents, context.services.agents, principal, arguments))
 
 
-def _all_agents(agents: Agents, asked: ListAgents, tags: Sequence[str] = ()) -> AgentPage:
-    wanted = AgentFilter(query_text=asked.name_contains, tags=tags)
-    found = agents.list(wanted, Page(asked.limit + 1, after=asked.cursor, descending=True), MADE, SHOWN)
-    return _page(found, asked.limit)
+def _all_agents(agents: Agents, arguments: ListAgents, tags: Sequence[str] = ()) -> AgentPage:
+    criteria = AgentFilter(query_text=arguments.name_contains, tags=tags)
+    found = agents.list(criteria, Page(arguments.limit + 1, after=arguments.cursor, descending=True), MADE, RELATIONS)
+    return _page(found, arguments.limit)
 
 
-def _reached_agents(agents: Agents, principal: Principal, asked: ListAgents) -> AgentPage:
+def _reached_agents(agents: Agents, principal: Principal, arguments: ListAgents) -> AgentPage:
     """The agents that a restricted key names by id, at most 50 of them, then those that have one of its tags. Raises: NotFound for a cursor."""
-    named, found, cursor = sorted(principal.agent_ids, reverse=True), list[AgentState](), asked.cursor or ""
+    ids, found, cursor = sorted(principal.agent_ids, reverse=True), list[AgentState](), arguments.cursor or ""
     if not cursor.startswith(TAGGED):
-        if cursor and cursor not in named:
+        if cursor and cursor not in ids:
             raise no_entry(cursor)
-        rest = named[named.index(cursor) + 1 :] if cursor else named
-        text = (asked.name_contains or "").lower()
-        found = [agent for agent in agents.some(rest, SHOWN) if text in agent.name.lower()]
-        if len(found) > asked.limit or not principal.agent_tags:
-            return _page(found, asked.limit)
-        if len(found) == asked.limit:
+        rest = ids[ids.index(cursor) + 1 :] if cursor else ids
+        text = (arguments.name_contains or "").lower()
+        found = [agent for agent in agents.some(rest, RELATIONS) if text in agent.name.lower()]
+        if len(found) > arguments.limit or not principal.agent_tags:
+            return _page(found, arguments.limit)
+        if len(found) == arguments.limit:
             return AgentPage(agents=_listed(found), next_cursor=TAGGED)
-    left = asked.model_copy(update={"limit": asked.limit - len(found), "cursor": cursor.removeprefix(TAGGED) or None})
-    tagged = _all_agents(agents, left, tuple(sorted(principal.agent_tags)))
+    remaining = arguments.model_copy(
+        update={"limit": arguments.limit - len(found), "cursor": cursor.removeprefix(TAGGED) or None}
+    )
+    tagged = _all_agents(agents, remaining, tuple(sorted(principal.agent_tags)))
     others = [agent for agent in tagged.agents if agent.id not in principal.agent_ids]
     return AgentPage(agents=[*_listed(found), *others], next_cursor=TAGGED + tagged.next_cursor if tagged.next_cursor else None)
 
 
 def _page(found: Sequence[AgentState], limit: int) -> AgentPage:
-    shown = found[:limit]
-    return AgentPage(agents=_listed(shown), next_cursor=shown[-1].id if len(found) > limit else None)
+    agents = found[:limit]
+    return AgentPage(agents=_listed(agents), next_cursor=agents[-1].id if len(found) > limit else None)
 
 
 def _listed(agents: Sequence[AgentState]) -> list[ListedAgent]:
@@ -102,24 +104,26 @@ def _listed(agents: Sequence[AgentState]) -> list[ListedAgent]:
     ]
 
 
-async def read_blocks(context: ToolContext, asked: ReadBlocks) -> BlockPage:
+async def read_blocks(context: ToolContext, arguments: ReadBlocks) -> BlockPage:
     """A page of an agent's core memory, or the block with one label."""
-    await context.admit(BLOCKS, agent_id=asked.agent_id)
+    await context.admit(BLOCKS, agent_id=arguments.agent_id)
     agents = context.services.agents
-    if asked.label is not None:
-        return BlockPage(blocks=[_shown(await context.run(READS, partial(agents.block, asked.agent_id, asked.label)))])
-    page = Page(asked.limit + 1, after=asked.cursor)
-    found = await context.run(READS, partial(agents.block_page, asked.agent_id, page))
-    shown, characters = list[ShownBlock](), 0
-    for block in found[: asked.limit]:
+    if arguments.label is not None:
+        return BlockPage(
+            blocks=[_block_text(await context.run(READS, partial(agents.block, arguments.agent_id, arguments.label)))]
+        )
+    page = Page(arguments.limit + 1, after=arguments.cursor)
+    found = await context.run(READS, partial(agents.block_page, arguments.agent_id, page))
+    blocks, characters = list[ShownBlock](), 0
+    for block in found[: arguments.limit]:
         characters += min(len(block.value), LONGEST_BLOCK)
-        if shown and characters > LONGEST_PAGE:
+        if blocks and characters > LONGEST_PAGE:
             break
-        shown.append(_shown(block))
-    return BlockPage(blocks=shown, next_cursor=shown[-1].id if len(shown) < len(found) else None)
+        blocks.append(_block_text(block))
+    return BlockPage(blocks=blocks, next_cursor=blocks[-1].id if len(blocks) < len(found) else None)
 
 
-def _shown(block: StoredBlock) -> ShownBlock:
+def _block_text(block: StoredBlock) -> ShownBlock:
     return ShownBlock(
         id=block.id,
         label=block.label,
@@ -130,22 +134,22 @@ def _shown(block: StoredBlock) -> ShownBlock:
     )
 
 
-async def search_memory(context: ToolContext, asked: SearchMemory) -> MemoryHits:
+async def search_memory(context: ToolContext, arguments: SearchMemory) -> MemoryHits:
     """The passages and the messages of an agent that match a query."""
     searches, hits, limits = context.services.searches, MemoryHits(), set[str]()
     for source, route in (("passages", PASSAGES), ("messages", MESSAGES)):
-        if source in asked.sources:
-            await context.admit(route, agent_id=asked.agent_id)
-    if "passages" in asked.sources:
-        wanted = ArchivalSearch(query=asked.query, top_k=asked.limit)
-        found = await context.run(SEARCHES, partial(searches.of_agent, asked.agent_id, wanted))
+        if source in arguments.sources:
+            await context.admit(route, agent_id=arguments.agent_id)
+    if "passages" in arguments.sources:
+        passage_search = ArchivalSearch(query=arguments.query, top_k=arguments.limit)
+        found = await context.run(SEARCHES, partial(searches.of_agent, arguments.agent_id, passage_search))
         hits.passages = [
             FoundPassage(id=hit.id, text=cut(hit.content, LONGEST_HIT), tags=hit.tags, at=hit.timestamp) for hit in found.results
         ]
         limits.update({found.search} if found.search else ())
-    if "messages" in asked.sources:
-        named = MessageSearch(query=asked.query, agent_id=asked.agent_id, limit=asked.limit)
-        said, limited = await context.run(SEARCHES, partial(searches.messages, named))
+    if "messages" in arguments.sources:
+        message_search = MessageSearch(query=arguments.query, agent_id=arguments.agent_id, limit=arguments.limit)
+        messages, limited = await context.run(SEARCHES, partial(searches.messages, message_search))
         hits.messages = [
             FoundMessage(
                 id=hit.message_id,
@@ -154,20 +158,20 @@ async def search_memory(context: ToolContext, asked: SearchMemory) -> MemoryHits
                 conversation_id=hit.conversation_id,
                 at=hit.created_at.isoformat(),
             )
-            for hit in said
+            for hit in messages
         ]
         limits.update({limited} if limited else ())
     hits.incomplete = ", ".join(sorted(limits)) or None
     return hits
 
 
-async def write_passage(context: ToolContext, asked: WritePassage) -> WrittenPassage:
+async def write_passage(context: ToolContext, arguments: WritePassage) -> WrittenPassage:
     """Write a passage into an agent's archival memory."""
-    await context.admit(NEW_PASSAGE, agent_id=asked.agent_id)
-    caller, given = context.caller, CreatePassage(text=asked.text, tags=asked.tags or None)
-    create = partial(context.services.passages.create_for, asked.agent_id, given, user=caller.user_id, key_id=caller.key_id)
-    (made,) = await context.run(WRITES, create)
-    return WrittenPassage(id=made.id, archive_id=made.archive_id)
+    await context.admit(NEW_PASSAGE, agent_id=arguments.agent_id)
+    caller, passage = context.caller, CreatePassage(text=arguments.text, tags=arguments.tags or None)
+    create = partial(context.services.passages.create_for, arguments.agent_id, passage, user=caller.user_id, key_id=caller.key_id)
+    (created,) = await context.run(WRITES, create)
+    return WrittenPassage(id=created.id, archive_id=created.archive_id)
 
 
 TOOLS = (

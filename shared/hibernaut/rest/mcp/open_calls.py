@@ -49,9 +49,9 @@ class OpenCalls:
             yield wait.over
         finally:
             with self._lock:
-                left = self._waits[key]
-                left.discard(wait)
-                if not left:
+                waits = self._waits[key]
+                waits.discard(wait)
+                if not waits:
                     del self._waits[key]
 
     def end(self, key: CallKey) -> None:

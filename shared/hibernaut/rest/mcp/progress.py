@@ -51,11 +51,11 @@ async def _events(call: RpcRequest, token: RequestId, answer: Callable[[Tell], A
     lines: asyncio.Queue[str | None] = asyncio.Queue()
     work = asyncio.ensure_future(answer(lines.put_nowait))
     work.add_done_callback(lambda _: lines.put_nowait(None))
-    told = 0
+    count = 0
     try:
         while (line := await lines.get()) is not None:
-            told += 1
-            params = {"progressToken": token, "progress": told, "message": line}
+            count += 1
+            params = {"progressToken": token, "progress": count, "message": line}
             yield _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
         try:
             yield _event(work.result())

@@ -38,31 +38,31 @@ MOST_CALLS = 20
 """The largest number of waiting calls that a report names."""
 
 
-async def send_message(context: ToolContext, asked: SendMessage) -> RunReport:
+async def send_message(context: ToolContext, arguments: SendMessage) -> RunReport:
     """Send a message to an agent and wait for the end of its run."""
     services, lanes = context.services, context.lanes
-    await context.admit(SEND, agent_id=asked.agent_id)
-    request = _request(context, asked)
-    if asked.conversation_id is not None:
-        target = await lanes.look(partial(services.conversations.target, asked.conversation_id, None))
-        if target.agent_id != asked.agent_id:
-            raise InvalidArgument(f"INVALID_ARGUMENT: {asked.conversation_id} is no conversation of {asked.agent_id}.")
+    await context.admit(SEND, agent_id=arguments.agent_id)
+    request = _request(context, arguments)
+    if arguments.conversation_id is not None:
+        target = await lanes.look(partial(services.conversations.target, arguments.conversation_id, None))
+        if target.agent_id != arguments.agent_id:
+            raise InvalidArgument(f"INVALID_ARGUMENT: {arguments.conversation_id} is no conversation of {arguments.agent_id}.")
     run_id = await lanes.take(partial(run_responses.begin, services, request))
     if context.tell is not None:
         context.tell(f"The agent has the message (run_id {run_id}).")
-    return await _report(context, run_id, asked.wait_seconds)
+    return await _report(context, run_id, arguments.wait_seconds)
 
 
-def _request(context: ToolContext, asked: SendMessage) -> SendRequest:
-    said = MessageCreate(role="user", content=asked.message, otid=asked.otid or otid_of(context))
+def _request(context: ToolContext, arguments: SendMessage) -> SendRequest:
+    message = MessageCreate(role="user", content=arguments.message, otid=arguments.otid or otid_of(context))
     request = send_request(
-        asked.agent_id,
-        LettaRequest(messages=[said]),
+        arguments.agent_id,
+        LettaRequest(messages=[message]),
         "send_message",
-        digest=body_digest(asked.agent_id, context.raw),
+        digest=body_digest(arguments.agent_id, context.raw),
         principal=context.principal,
     )
-    return replace(request, conversation_id=asked.conversation_id)
+    return replace(request, conversation_id=arguments.conversation_id)
 
 
 def otid_of(context: ToolContext) -> str | None:
@@ -78,19 +78,19 @@ def otid_of(context: ToolContext) -> str | None:
     return f"mcp-{hashlib.sha256(repr(named).encode()).hexdigest()[:32]}"
 
 
-async def get_run(context: ToolContext, asked: GetRun) -> RunReport:
+async def get_run(context: ToolContext, arguments: GetRun) -> RunReport:
     """Wait for the end of a run, or of the run that continues it."""
-    await context.admit(RUN, run_id=asked.run_id)
-    return await _report(context, asked.run_id, asked.wait_seconds)
+    await context.admit(RUN, run_id=arguments.run_id)
+    return await _report(context, arguments.run_id, arguments.wait_seconds)
 
 
-async def cancel_run(context: ToolContext, asked: CancelRun) -> RunReport:
+async def cancel_run(context: ToolContext, arguments: CancelRun) -> RunReport:
     """Cancel a run, or the run that continues it."""
-    await context.admit(RUN, run_id=asked.run_id)
-    found = await context.lanes.look(partial(context.services.continuations.newest, asked.run_id))
+    await context.admit(RUN, run_id=arguments.run_id)
+    found = await context.lanes.look(partial(context.services.continuations.newest, arguments.run_id))
     await context.admit(CANCEL, agent_id=found.run.agent_id)
     await context.run(CONTROL, partial(context.services.cancelling.agent, found.run.agent_id, [found.run.id]))
-    return await _report(context, asked.run_id, 0)
+    return await _report(context, arguments.run_id, 0)
 
 
 async def _report(context: ToolContext, run_id: str, seconds: float) -> RunReport:
@@ -108,14 +108,14 @@ async def _report(context: ToolContext, run_id: str, seconds: float) -> RunRepor
 async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
     """Whether the run ends within this time, while somebody waits for it."""
     ending = asyncio.ensure_future(async_bridge.response(context.services.following, context.lanes, run_id))
-    gone = asyncio.ensure_future(context.over.wait())
-    telling = asyncio.ensure_future(_told(context, run_id))
+    disconnection = asyncio.ensure_future(context.over.wait())
+    progress = asyncio.ensure_future(_report_progress(context, run_id))
     try:
-        done, _ = await asyncio.wait({ending, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({ending, disconnection}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in (gone, ending, telling):
+        for each in (disconnection, ending, progress):
             each.cancel()
-        await asyncio.wait({ending, telling})
+        await asyncio.wait({ending, progress})
     if ending not in done:
         return False
     error = ending.exception()
@@ -124,7 +124,7 @@ async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
     return True
 
 
-async def _told(context: ToolContext, run_id: str) -> None:
+async def _report_progress(context: ToolContext, run_id: str) -> None:
     """Tell a client that asks for it what the agent does."""
     if context.tell is not None:
         with suppress(HibernautError):  # the run is gone, which the report says
@@ -176,9 +176,10 @@ def _of(run_id: str, run: StoredRun) -> RunReport:
 
 def reply_of(messages: Sequence[LettaMessage]) -> str:
     """What the agent says in the messages of a run."""
-    said = [message.content for message in messages if isinstance(message, AssistantMessage)]
+    contents = [message.content for message in messages if isinstance(message, AssistantMessage)]
     texts = [
-        each if isinstance(each, str) else "".join(part.text for part in each if isinstance(part, TextContent)) for each in said
+        each if isinstance(each, str) else "".join(part.text for part in each if isinstance(part, TextContent))
+        for each in contents
     ]
     return "\n\n".join(text for text in texts if text)
 

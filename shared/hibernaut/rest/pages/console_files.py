@@ -57,10 +57,10 @@ def files() -> dict[str, bytes]:
 @cache
 def digest() -> str:
     """What changes with any file."""
-    told = sha256()
+    hasher = sha256()
     for name, content in files().items():
-        told.update(f"{name}\0{len(content)}\0".encode() + content)
-    return told.hexdigest()[:DIGITS]
+        hasher.update(f"{name}\0{len(content)}\0".encode() + content)
+    return hasher.hexdigest()[:DIGITS]
 
 
 def are_read() -> bool:
@@ -72,9 +72,9 @@ def answer(path: str, headers: Headers) -> Response:
     """The reply to a request for a path below the console: empty for the page, else `<digest>/<file>`."""
     if path == "":
         etag = f'"{digest()}"'
-        known = etag in [one.strip().removeprefix("W/") for one in headers.get("if-none-match", "").split(",")]
-        page = b"" if known else files()[PAGE].replace(PLACE, digest().encode())
-        return Response(page, 304 if known else 200, {**_PAGE_HEADERS, "etag": etag}, TYPES[".html"])
+        is_current = etag in [one.strip().removeprefix("W/") for one in headers.get("if-none-match", "").split(",")]
+        page = b"" if is_current else files()[PAGE].replace(PLACE, digest().encode())
+        return Response(page, 304 if is_current else 200, {**_PAGE_HEADERS, "etag": etag}, TYPES[".html"])
     release, _, name = path.partition("/")
     content = files().get(name) if release == digest() and name != PAGE else None
     if content is None:

@@ -138,9 +138,9 @@ class DescribedApi(FastAPI):
 
     def openapi(self) -> JsonObject:
         """The whole description, which is built once."""
-        made = self.openapi_schema is None
+        is_new = self.openapi_schema is None
         document: JsonObject = super().openapi()
-        if made:
+        if is_new:
             _describe(document)
         return document
 

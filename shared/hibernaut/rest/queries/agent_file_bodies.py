@@ -71,13 +71,13 @@ class ImportBody:
 
     def __init__(self, data: bytes | IO[bytes], fields: JsonObject | None, retry: int) -> None:
         """`fields`: those of a form; None: the body is JSON. `retry`: how often the client has sent the request before."""
-        self._given = data
+        self._body = data
         self._fields = fields
         self.retry = retry
 
     @cached_property
     def _data(self) -> bytes:
-        return self._given if isinstance(self._given, bytes) else self._given.read()
+        return self._body if isinstance(self._body, bytes) else self._body.read()
 
     @property
     def digest(self) -> str:
@@ -128,12 +128,12 @@ def read_agent_file(data: bytes) -> tuple[Json, bool]:
 
 def options_of(fields: JsonObject) -> ImportOptions:
     """The options of a form or an object; a newer name has precedence. Raises: InvalidArgument."""
-    given = {DEPRECATED[name]: one for name, one in fields.items() if name in DEPRECATED and one not in (None, "")}
-    given |= {name: one for name, one in fields.items() if name in ImportOptions.model_fields and one not in (None, "")}
-    if isinstance(secrets := given.get("secrets"), str):
-        given["secrets"] = _secrets(secrets)
+    values = {DEPRECATED[name]: one for name, one in fields.items() if name in DEPRECATED and one not in (None, "")}
+    values |= {name: one for name, one in fields.items() if name in ImportOptions.model_fields and one not in (None, "")}
+    if isinstance(secrets := values.get("secrets"), str):
+        values["secrets"] = _secrets(secrets)
     try:
-        return ImportOptions.model_validate(given)
+        return ImportOptions.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise InvalidArgument(f"INVALID_ARGUMENT: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None

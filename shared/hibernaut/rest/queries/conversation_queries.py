@@ -48,8 +48,8 @@ class ConversationMessageList(MessageList):
 
     def query(self) -> MessageQuery:
         """The query of the use case."""
-        asked = super().query()
-        return replace(asked, conversation_id=None, group_id=self.group_id, include_err=bool(self.include_err))
+        agent_query = super().query()
+        return replace(agent_query, conversation_id=None, group_id=self.group_id, include_err=bool(self.include_err))
 
 
 ConversationListQuery = Annotated[ConversationList, Query()]

@@ -14,12 +14,12 @@ from hibernaut.schemas.base import Schema
 from hibernaut.services.agents.identities import EVERY, IdentityFilter, IdentityRelation
 
 
-class IdentityShown(Schema):
+class IdentityRelations(Schema):
     """The relations of an identity that a reply shows: to a 1.0 client those of `include`, to other clients all (digest 1.4)."""
 
     include: list[IdentityRelation] | None = None
 
-    def shown(self, caller: Caller) -> frozenset[IdentityRelation]:
+    def relations(self, caller: Caller) -> frozenset[IdentityRelation]:
         return frozenset(self.include or ()) if caller.is_1_0_client else EVERY
 
 
@@ -34,7 +34,7 @@ class _IdentityPaging(Schema):
         return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
 
 
-class IdentityList(_IdentityPaging, IdentityShown):
+class IdentityList(_IdentityPaging, IdentityRelations):
     """A page of identities, newest first. `name`: a part of the name, in any case."""
 
     name: str | None = None
@@ -50,6 +50,6 @@ class IdentityBlockList(_IdentityPaging):
     """A page of the blocks of an identity, newest first."""
 
 
-IdentityShownQuery = Annotated[IdentityShown, Query()]
+IdentityRelationsQuery = Annotated[IdentityRelations, Query()]
 IdentityListQuery = Annotated[IdentityList, Query()]
 IdentityBlockListQuery = Annotated[IdentityBlockList, Query()]

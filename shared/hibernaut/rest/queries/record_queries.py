@@ -1,6 +1,6 @@
 """The query strings of the lists of agents, blocks, archives, tools and tags (Letta V1 API, digest 1.5, 2.2, 2.9, 2.10 and 2.15).
 
-The methods `page`, `filter`, `shown` and `query` return the arguments of the use cases.
+The methods `page`, `filter`, `relations` and `query` return the arguments of the use cases.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class _List(Schema):
         return Page(limit=self.limit, before=self.before, after=self.after, descending=self.order == "desc")
 
 
-class _Shown(Schema):
+class _Relations(Schema):
     """The relations of an agent that a reply shows."""
 
     include: list[str] | None = None
     include_relationships: list[str] | None = None
 
-    def shown(self, caller: Caller) -> frozenset[str]:
+    def relations(self, caller: Caller) -> frozenset[str]:
         return shown_relations(caller.is_1_0_client, self.include, self.include_relationships, reads_secrets=caller.reads_secrets)
 
 
-class AgentShown(_Shown):
+class AgentRelations(_Relations):
     """The query of one agent. A client that writes back what it reads gets all relations: Letta Code 0.25 adds its own tools and tags to those of an agent that
     it has read without `include`, and sets the sum. Empty lists would cost the agent its other tools at each start.
     """
 
-    def shown(self, caller: Caller) -> frozenset[str]:
+    def relations(self, caller: Caller) -> frozenset[str]:
         chooses = caller.is_1_0_client and not caller.writes_back
         return shown_relations(chooses, self.include, self.include_relationships, reads_secrets=caller.reads_secrets)
 
@@ -101,7 +101,7 @@ class AgentCount(_AgentChoice):
     """The filter of a count of agents."""
 
 
-class AgentList(_List, _Shown, _AgentChoice):
+class AgentList(_List, _Relations, _AgentChoice):
     """A page of agents. `ascending` and `sort_by` are deprecated forms of `order` and `order_by`.
 
     `agent_ids`, an addition to V1: the agents with these ids, hidden ones too, in this order and whatever the other filters say.
@@ -118,7 +118,7 @@ class AgentList(_List, _Shown, _AgentChoice):
         return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
 
 
-class BlockAgentList(_List, _Shown):
+class BlockAgentList(_List, _Relations):
     """A page of the agents that a block is attached to."""
 
 
@@ -292,7 +292,7 @@ def _parts(values: Sequence[str] | None) -> list[str]:
     return [part for value in values or () for text in value.split(",") if (part := text.strip())]
 
 
-AgentShownQuery = Annotated[AgentShown, Query()]
+AgentRelationsQuery = Annotated[AgentRelations, Query()]
 AgentCountQuery = Annotated[AgentCount, Query()]
 AgentListQuery = Annotated[AgentList, Query()]
 BlockAgentListQuery = Annotated[BlockAgentList, Query()]

@@ -76,11 +76,11 @@ class SocketActions:
         """Accept what the action sends, or find the run that it names. Raises: HibernautError, ValidationError, ServerStops."""
         match action:
             case SendAction():
-                return await self._sent(principal, action, action.body)
+                return await self._send(principal, action, action.body)
             case ApproveAction():
                 answer = {"type": "approval", "approvals": [one.model_dump() for one in action.approvals], "otid": action.otid}
                 options = {"stream_tokens": action.stream_tokens, "include_pings": action.include_pings}
-                return await self._sent(principal, action, {"messages": [answer], **options})
+                return await self._send(principal, action, {"messages": [answer], **options})
             case FollowAction():
                 return await self._found(principal, action)
         assert_never(action)
@@ -105,21 +105,21 @@ class SocketActions:
             for limit in rates.concerning(principal, path):
                 await self.lanes.run(ACCESS, partial(rates.admit, limit))
 
-    async def _sent(self, principal: Principal, action: SendAction | ApproveAction, given: dict[str, object]) -> Followed:
+    async def _send(self, principal: Principal, action: SendAction | ApproveAction, fields: dict[str, object]) -> Followed:
         """Send to an agent as POST …/messages/stream does, or to a conversation as POST …/messages does."""
         body: LettaStreamingRequest | ConversationMessageRequest
         if action.agent_id is not None:
-            body = LettaStreamingRequest.model_validate(given)
+            body = LettaStreamingRequest.model_validate(fields)
             services = await self._admitted(principal, action, "/stream")
             request = send_request(
                 action.agent_id,
                 body,
                 "send_message_streaming",
-                digest=_digest(action.agent_id, given),
+                digest=_digest(action.agent_id, fields),
                 principal=principal,
             )
         else:
-            body = ConversationMessageRequest.model_validate(given)
+            body = ConversationMessageRequest.model_validate(fields)
             services = await self._admitted(principal, action, "/messages")
             target = await self.lanes.look(partial(services.conversations.target, str(action.conversation_id), None))
             request = replace(
@@ -127,7 +127,7 @@ class SocketActions:
                     target.agent_id,
                     body,
                     "send_conversation_message",
-                    digest=_digest(target.agent_id, given),
+                    digest=_digest(target.agent_id, fields),
                     principal=principal,
                 ),
                 conversation_id=target.record.id if target.record else None,
@@ -165,5 +165,5 @@ class SocketActions:
         return services
 
 
-def _digest(agent_id: str, given: dict[str, object]) -> str:
-    return body_digest(agent_id, json.dumps(given, sort_keys=True).encode())
+def _digest(agent_id: str, fields: dict[str, object]) -> str:
+    return body_digest(agent_id, json.dumps(fields, sort_keys=True).encode())

@@ -67,7 +67,7 @@ class SocketEndpoint:
         try:
             principal = await self._admitted(scope)
         except Exception as error:  # noqa: BLE001  every error is an answer; an unknown one is logged by its place
-            logger.info("socket refused", extra={"error": messages.known_error(error).code})
+            logger.info("socket refused", extra={"error": messages.typed_error(error).code})
             await socket.send_denial_response(messages.denial(error))
             return
         self._open[principal.tenant] += 1

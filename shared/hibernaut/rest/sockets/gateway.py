@@ -77,7 +77,7 @@ class GatewaySockets:
             await self._lanes.look(partial(self._open, connection))
         except Exception as error:  # noqa: BLE001  every error is an answer; an unknown one is logged by its place
             denial = messages.denial(error)
-            logger.info("socket refused", extra={"error": messages.known_error(error).code, "status": denial.status_code})
+            logger.info("socket refused", extra={"error": messages.typed_error(error).code, "status": denial.status_code})
             headers = {"content-type": "application/json"}
             return {"statusCode": denial.status_code, "headers": headers, "body": bytes(denial.body).decode()}
         logger.info("socket connected", extra={"key": principal.key_id})
@@ -112,7 +112,7 @@ class GatewaySockets:
         except ConnectionGone:
             logger.info("socket gone", extra={"action": name})
         except Exception as error:  # noqa: BLE001  every error is an answer; an unknown one is logged by its place
-            logger.info("socket action", extra={"action": name or "unreadable", "error": messages.known_error(error).code})
+            logger.info("socket action", extra={"action": name or "unreadable", "error": messages.typed_error(error).code})
             await self._refuse(connection_id, error, request_id)
 
     async def work(self, job: JsonObject, workers: SocketWorkers) -> None:
@@ -137,9 +137,9 @@ class GatewaySockets:
             await self._after(following, followed, workers)
         except (ConnectionGone, _Unfollowed, NotPosted) as error:
             following.ended = {ConnectionGone: "gone", NotPosted: "not posted"}.get(type(error), "unfollowed")
-            await self._left(following, followed)
+            await self._notify_interrupted(following, followed)
         except Exception as error:  # noqa: BLE001  every error is an answer; an unknown one is logged by its place
-            following.ended = messages.known_error(error).code
+            following.ended = messages.typed_error(error).code
             await self._refuse(connection_id, error, request_id)
             await self._forget(following)
         finally:
@@ -254,7 +254,7 @@ class GatewaySockets:
         job = _job(following.connection_id, following.request_id, following.number + 1, rest.model_dump(mode="json"))
         await self._lanes.look(partial(workers.start, job))
 
-    async def _left(self, following: _Worker, followed: Followed | None) -> None:
+    async def _notify_interrupted(self, following: _Worker, followed: Followed | None) -> None:
         """Tell a connection that still stands that its follow has ended."""
         if following.ended != "gone":
             with suppress(ConnectionGone, NotPosted):

@@ -68,7 +68,7 @@ def action_of(value: JsonObject) -> SocketAction:
     return _actions().validate_python(value)
 
 
-def events(request_id: str, run_id: str, after: int, shown: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def events(request_id: str, run_id: str, after: int, numbered_events: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The messages with these events of a run, each a number and its JSON; with each message, the number of the last whole event by then.
 
     `after`: the number of the last event before them.
@@ -76,7 +76,7 @@ def events(request_id: str, run_id: str, after: int, shown: Iterable[tuple[int, 
     head = _text({"type": "events", "request_id": request_id, "run_id": run_id})[:-1]
     pending: list[str] = []
     size = 0
-    for number, event in shown:
+    for number, event in numbered_events:
         item = f'{{"seq_id":{number},"event":{event}}}'
         length = len(item.encode())
         if pending and size + length > LARGEST:
@@ -129,22 +129,22 @@ def pong(request_id: str) -> str:
 
 def refusal(error: Exception, request_id: str | None) -> str:
     """The error of a request, with the status and the body of the REST route."""
-    known = known_error(error)
+    typed = typed_error(error)
     if isinstance(error, ValidationError):
         body = errors.validation_body(error.errors(include_url=False, include_context=False, include_input=False))
-    elif isinstance(known, Unauthenticated):
-        body = {"detail": known.detail, "fault": known.fault, "hint": known.hint}
-    elif type(known) is HibernautError:
+    elif isinstance(typed, Unauthenticated):
+        body = {"detail": typed.detail, "fault": typed.fault, "hint": typed.hint}
+    elif type(typed) is HibernautError:
         body = {"detail": errors.UNKNOWN_ERROR}
     else:
-        body = errors.body_of(known)
-    status = errors.status_of(known)
-    after = errors.headers_of(known).get("retry-after")
+        body = errors.body_of(typed)
+    status = errors.status_of(typed)
+    after = errors.headers_of(typed).get("retry-after")
     again = {"retry_after": int(after)} if after is not None else {}
-    return _text({"type": "error", "request_id": request_id, "status": status, "code": known.code, **again, "error": body})
+    return _text({"type": "error", "request_id": request_id, "status": status, "code": typed.code, **again, "error": body})
 
 
-def known_error(error: Exception) -> HibernautError:
+def typed_error(error: Exception) -> HibernautError:
     """An error as one of our tree. An unknown one is logged by its place, never by its text."""
     match error:
         case HibernautError():
@@ -166,11 +166,11 @@ def known_error(error: Exception) -> HibernautError:
 
 def denial(error: Exception) -> JSONResponse:
     """The HTTP response to a handshake that is refused."""
-    known = known_error(error)
-    body = errors.body_of(known)
-    if isinstance(known, Unauthenticated):
-        body = {"detail": known.hint, "code": known.code, "fault": known.fault}
-    return JSONResponse(body, errors.status_of(known), errors.headers_of(known))
+    typed = typed_error(error)
+    body = errors.body_of(typed)
+    if isinstance(typed, Unauthenticated):
+        body = {"detail": typed.hint, "code": typed.code, "fault": typed.fault}
+    return JSONResponse(body, errors.status_of(typed), errors.headers_of(typed))
 
 
 def _text(value: Json) -> str:

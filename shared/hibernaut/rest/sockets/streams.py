@@ -44,8 +44,8 @@ def _news(log: RunLog, request_id: str, keep: Callable[[], None]) -> list[str]:
     """The new events, as lines: a number and a message."""
     keep()
     after = log.shown_seq
-    shown = ((one.shown_seq, wire_message(one, log.run_id, number=number_of(log, one.shown_seq))) for one in log.look())
-    events = ((number, message.model_dump_json()) for number, message in shown if message is not None)
+    wire_messages = ((one.shown_seq, wire_message(one, log.run_id, number=number_of(log, one.shown_seq))) for one in log.look())
+    events = ((number, message.model_dump_json()) for number, message in wire_messages if message is not None)
     return [f"{number} {text}{LINE}" for number, text in messages.events(request_id, log.run_id, after, events)]
 
 

@@ -36,8 +36,8 @@ def _origin(address: str) -> str:
     bare = parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username or parts.password)
     if parts.scheme not in _PORTS or not host or not bare or not host.isascii() or not host.isprintable() or " " in host:
         raise ValueError(fault)
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+    literal = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{literal}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
 
 
 Origin = Annotated[str, StringConstraints(max_length=LONGEST_ORIGIN), AfterValidator(_origin)]

@@ -83,10 +83,10 @@ class StoredApiKey(ApiKey):
 
     def public(self) -> ApiKey:
         """What the API shows."""
-        shown = self.model_dump(include=set(ApiKey.model_fields))
+        fields = self.model_dump(include=set(ApiKey.model_fields))
         if self.page_access is not None:
-            shown["agent_ids"] = [policy.id for policy in self.page_access.data]
-        return ApiKey(**shown)
+            fields["agent_ids"] = [policy.id for policy in self.page_access.data]
+        return ApiKey(**fields)
 
     def principal(self) -> "Principal":
         """Who sends a request with this key."""

@@ -12,7 +12,7 @@ LARGEST_FILE = 50 * 1024 * 1024
 """The largest agent file in bytes. On AWS the body of a request is smaller."""
 MOST_AGENTS = 100
 """The largest number of agents in a file."""
-MOST_KEPT = 30
+MOST_RESERVED_IDS = 30
 """The largest number of agents in a file whose ids are kept: one transaction reserves them."""
 MOST_PARTS = 2_000
 """The largest number of tools, blocks, folders, groups, skills or MCP servers in a file."""
@@ -81,8 +81,8 @@ class ExportAgentRequest(Schema):
 
     def exports(self, what: Literal["passages", "conversations", "identities"]) -> bool:
         """Whether these are exported."""
-        wanted: bool | None = getattr(self, what)
-        return wanted if wanted is not None else self.full_history and not self.scrub_messages
+        choice: bool | None = getattr(self, what)
+        return choice if choice is not None else self.full_history and not self.scrub_messages
 
 
 class ImportOptions(Schema):

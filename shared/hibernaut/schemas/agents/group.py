@@ -55,7 +55,7 @@ class Group(Schema):
     hidden: bool | None = None
 
 
-class HeardConversation(Schema):
+class TranscriptProgress(Schema):
     """How much of one conversation the sleep-time agents have been told: the messages up to `told`. Those up to `upto` belong to turns that
     have ended.
     """
@@ -70,7 +70,7 @@ class StoredGroup(Stored, Group):
     """
 
     turns: int = 0
-    heard: dict[str, HeardConversation] = Field(default_factory=dict)
+    heard: dict[str, TranscriptProgress] = Field(default_factory=dict)
     version: int = 1
 
     def wire(self) -> Group:
@@ -91,7 +91,7 @@ class SleeptimeTrigger(Stored):
     manager_agent_id: str
     name: str
     reason: TriggerReason
-    spans: dict[str, HeardConversation]
+    spans: dict[str, TranscriptProgress]
     runs: dict[str, str]
     part: int = 0
     turn: int = 0

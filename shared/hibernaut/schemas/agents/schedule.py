@@ -79,8 +79,8 @@ class RateSchedule(Schema):
 
 def _kind(value: Json) -> str:
     """V1's one-time schedules may lack `type`."""
-    given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    return str(given or "one-time")
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return str(kind or "one-time")
 
 
 Timing = Annotated[

@@ -225,9 +225,9 @@ class StoredMigration(Stored):
 
     def wire(self) -> MigrationStatus:
         """The wire form."""
-        shown = {name: getattr(self, name) for name in MigrationStatus.model_fields if name not in ("status", "version")}
+        fields = {name: getattr(self, name) for name in MigrationStatus.model_fields if name not in ("status", "version")}
         status = "running" if self.over_at is None else "completed" if self.fault is None else "failed"
-        return MigrationStatus.model_validate({**shown, "status": status, "version": str(self.number)})
+        return MigrationStatus.model_validate({**fields, "status": status, "version": str(self.number)})
 
 
 class TemplateDocument(Stored):

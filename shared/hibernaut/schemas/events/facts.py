@@ -22,7 +22,7 @@ PING = "ping"
 """The type of the event that a test of a webhook sends. Nobody subscribes to it."""
 MOST_TOOL_NAMES = 20
 """The largest number of tool names in one event."""
-MOST_AGENTS_TOLD = 100
+MOST_AGENT_IDS = 100
 
 
 @immutable
@@ -65,7 +65,7 @@ class MemoryChanged:
     """A block of core memory has changed. `by`: a step of an agent's run, or a request to the API.
 
     `agent_id`: the agent whose run changed it, or whose route was used; null if the request named the block alone. `agent_ids`: the agents that it concerns; for
-    a request, those that the block is attached to, at most `MOST_AGENTS_TOLD`. `run_id`: null for a request.
+    a request, those that the block is attached to, at most `MOST_AGENT_IDS`. `run_id`: null for a request.
     `created`: a tool made a block for its agent. `attached`, `detached`: the agent has gained or lost a block that exists.
     """
 

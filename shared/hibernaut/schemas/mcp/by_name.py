@@ -34,8 +34,8 @@ class _FlatConfig(StrictSchema):
     def config(self, kind: McpServerType | None = None) -> JsonObject:
         """The configuration as the newer routes take it. `kind`: the type, if the request names none."""
         named = self.type or kind
-        given = {name: getattr(self, name) for name in _FLAT if getattr(self, name) is not None}
-        return {**given, **({"mcp_server_type": named.value} if named else {})}
+        fields = {name: getattr(self, name) for name in _FLAT if getattr(self, name) is not None}
+        return {**fields, **({"mcp_server_type": named.value} if named else {})}
 
 
 def _checked(error: ValidationError) -> ValueError:
@@ -127,10 +127,10 @@ class McpExecution(Schema):
 
 def flat_config(server: StoredMcpServer) -> AnyMcpConfig:
     """The wire form of a record."""
-    shown = server.wire()
-    told = {"server_name": server.server_name, "type": server.mcp_server_type}
-    if isinstance(shown, StdioMcpServer):
-        return StdioMcpConfig.model_validate({**told, "command": shown.command, "args": shown.args, "env": shown.env})
-    assert isinstance(shown, SseMcpServer)  # noqa: S101  the other wire forms
-    secrets = {name: getattr(shown, name) for name in ("server_url", "auth_header", "auth_token", "custom_headers")}
-    return HttpMcpConfig.model_validate({**told, **secrets})
+    wire = server.wire()
+    common = {"server_name": server.server_name, "type": server.mcp_server_type}
+    if isinstance(wire, StdioMcpServer):
+        return StdioMcpConfig.model_validate({**common, "command": wire.command, "args": wire.args, "env": wire.env})
+    assert isinstance(wire, SseMcpServer)  # noqa: S101  the other wire forms
+    secrets = {name: getattr(wire, name) for name in ("server_url", "auth_header", "auth_token", "custom_headers")}
+    return HttpMcpConfig.model_validate({**common, **secrets})

@@ -186,13 +186,13 @@ class StoredMcpServer(Stored, Schema):
 
     def wire(self) -> McpServer:
         """The wire form of its type."""
-        told = {name: getattr(self, name) for name in McpServer.model_fields}
+        fields = {name: getattr(self, name) for name in McpServer.model_fields}
         if self.mcp_server_type is McpServerType.STDIO:
             env = dict.fromkeys(self.env_names, MASK) or None
-            return StdioMcpServer(**told, command=self.command, args=self.args, env=env)
+            return StdioMcpServer(**fields, command=self.command, args=self.args, env=env)
         form = SseMcpServer if self.mcp_server_type is McpServerType.SSE else StreamableHttpMcpServer
         return form(
-            **told,
+            **fields,
             server_url=self.server_url,
             auth_header=self.auth_header,
             auth_token=MASK if self.has_token else None,

@@ -36,13 +36,13 @@ class StoredFolder(Stored, Folder):
 
     def wire(self) -> Folder:
         """The wire form of a folder."""
-        return Folder.model_construct(**self._shown())
+        return Folder.model_construct(**self._wire_fields())
 
     def source(self) -> Source:
         """The wire form of a source."""
-        return Source.model_construct(**self._shown())
+        return Source.model_construct(**self._wire_fields())
 
-    def _shown(self) -> JsonObject:
+    def _wire_fields(self) -> JsonObject:
         return {name: getattr(self, name) for name in Folder.model_fields}
 
 

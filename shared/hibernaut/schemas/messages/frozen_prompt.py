@@ -36,6 +36,6 @@ class FrozenPrompt(Schema):
     updates: list[MemoryUpdate] = Field(default_factory=list)
 
     @property
-    def told_tokens(self) -> int:
+    def update_tokens(self) -> int:
         """The size of all updates."""
         return sum(update.tokens for update in self.updates)

@@ -10,7 +10,7 @@ from hibernaut.schemas.limits import Name, Text
 from hibernaut.schemas.usage import LettaUsageStatistics
 
 
-def _said(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("prompt cannot be empty or whitespace-only")
     return text
@@ -19,7 +19,7 @@ def _said(text: str) -> str:
 class GenerateRequest(Schema):
     """`response_schema`: the JSON schema of an object that the answer is to be."""
 
-    prompt: Annotated[Text, AfterValidator(_said)]
+    prompt: Annotated[Text, AfterValidator(_not_blank)]
     system_prompt: Text | None = None
     override_model: Name | None = None
     response_schema: ParametersSchema | None = None

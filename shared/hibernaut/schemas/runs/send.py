@@ -50,10 +50,10 @@ class ToolReturnCreate(Schema):
 
 def _kind(value: Json) -> str:
     """An item without `type` is an approval if it has one of the approval's keys, else a message (digest 5.1)."""
-    given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    if given is None and isinstance(value, dict) and ("approve" in value or "approval_request_id" in value):
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    if kind is None and isinstance(value, dict) and ("approve" in value or "approval_request_id" in value):
         return "approval"
-    return given or "message"
+    return kind or "message"
 
 
 InputMessage = Annotated[

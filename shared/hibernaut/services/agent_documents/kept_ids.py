@@ -8,7 +8,7 @@ from datetime import datetime
 from pydantic import TypeAdapter, ValidationError
 
 from hibernaut.domain.agent_files.notes import ImportNotes
-from hibernaut.schemas.agents.agent_file import MOST_KEPT
+from hibernaut.schemas.agents.agent_file import MOST_RESERVED_IDS
 from hibernaut.schemas.base import JsonObject, Moment
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.ids import is_id
@@ -60,9 +60,9 @@ class KeptIds:
             self.files = dict(self._records.files.get_many(files))
 
     def _settle_agents(self, document: JsonObject) -> None:
-        if len(document["agents"]) > MOST_KEPT:
+        if len(document["agents"]) > MOST_RESERVED_IDS:
             raise InvalidArgument(
-                f"INVALID_ARGUMENT: A file whose ids are kept may have {MOST_KEPT} agents, not {len(document['agents'])}."
+                f"INVALID_ARGUMENT: A file whose ids are kept may have {MOST_RESERVED_IDS} agents, not {len(document['agents'])}."
             )
         ids = _ids(document, "agents", "agent")
         if not ids:

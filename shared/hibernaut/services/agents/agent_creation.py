@@ -19,7 +19,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import MAX_CHANGES, Change
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
-from hibernaut.schemas.agents.group import HeardConversation
+from hibernaut.schemas.agents.group import TranscriptProgress
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
@@ -141,7 +141,7 @@ class AgentCreation:
         self,
         main: StoredAgent,
         group_id: str,
-        earlier_messages: HeardConversation | None,
+        earlier_messages: TranscriptProgress | None,
         by: Creator,
         blocks: Sequence[StoredBlock],
     ) -> tuple[NewAgent, Sequence[Change]]:
@@ -301,9 +301,9 @@ class AgentCreation:
             yield self._records.conversations.put_message(row.agent_id, row)
 
 
-def _given_messages(request: CreateAgentRequest, rows: Sequence[Message]) -> HeardConversation | None:
+def _given_messages(request: CreateAgentRequest, rows: Sequence[Message]) -> TranscriptProgress | None:
     """The caller's first messages, which the sleep-time agent has not received; None if there are none."""
-    return HeardConversation(told=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
+    return TranscriptProgress(told=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
 
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:

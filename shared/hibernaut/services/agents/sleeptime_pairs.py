@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hibernaut.domain.agents.prompts import MEMORY_PERSONA
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import AgentType, CreateAgentRequest, StoredAgent
-from hibernaut.schemas.agents.group import SLEEPING, HeardConversation, ManagerType, StoredGroup
+from hibernaut.schemas.agents.group import SLEEPING, ManagerType, StoredGroup, TranscriptProgress
 from hibernaut.schemas.limits import LONGEST_NAME
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.services.records import Records
@@ -45,7 +45,7 @@ def request_for(main: StoredAgent) -> CreateAgentRequest:
     )
 
 
-def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: HeardConversation | None) -> StoredGroup:
+def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: TranscriptProgress | None) -> StoredGroup:
     """The group of a new pair. `first_messages`: the part of the agent's own conversation that the sleep-time agent receives first."""
     voice = main.agent_type is AgentType.VOICE_CONVO
     turns = {} if voice else {"sleeptime_agent_frequency": EVERY, "turns_counter": -1}
@@ -62,10 +62,10 @@ def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: 
     )
 
 
-def said_before(records: Records, agent_id: str) -> HeardConversation | None:
+def said_before(records: Records, agent_id: str) -> TranscriptProgress | None:
     """The newest messages of an agent that gets a sleep-time agent later; None: there are none but the system message."""
     rows = records.conversations.page(agent_id, limit=MOST_BEFORE + 1, descending=True)
-    return HeardConversation(told=rows[-1].id, upto=rows[0].id) if len(rows) > 1 else None
+    return TranscriptProgress(told=rows[-1].id, upto=rows[0].id) if len(rows) > 1 else None
 
 
 def sleeping_group(records: Records, agent: StoredAgent) -> StoredGroup | None:

@@ -15,7 +15,7 @@ from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict
-from hibernaut.schemas.events.facts import MOST_AGENTS_TOLD, MemoryChanged
+from hibernaut.schemas.events.facts import MOST_AGENT_IDS, MemoryChanged
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.memory.version_faults import VersionConflict
@@ -205,7 +205,7 @@ class Blocks:
         """The change that stores the event of a changed block. Its agents are read only if a webhook subscribes to them."""
         if types is None or MemoryChanged.type not in types:
             return []
-        agents = self._records.blocks.agents_of(block.id)[:MOST_AGENTS_TOLD]
+        agents = self._records.blocks.agents_of(block.id)[:MOST_AGENT_IDS]
         fact = MemoryChanged(block.id, block.label, change, "api", agent_id, tuple(agents), None)
         return self._records.events.put([fact], types, token, self._records.clock.now())
 

@@ -15,7 +15,7 @@ from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import StoreUnavailable, place_of
-from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.ids import creation_time
 from hibernaut.services.resting.log_packing import LogPacking
 from hibernaut.services.resting.pack_writer import Allowance, PackWriter
 from hibernaut.services.resting.run_packing import RunPacking
@@ -86,4 +86,4 @@ class Resting:
 
 def _is_idle(head: Head, since: datetime) -> bool:
     busy = head.owner or head.pending or head.waiting
-    return not busy and head.last_message is not None and made_at(head.last_message) < since
+    return not busy and head.last_message is not None and creation_time(head.last_message) < since

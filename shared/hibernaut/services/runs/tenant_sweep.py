@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import ConditionFailed, Key
-from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.ids import creation_time
 from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.agent_marking import AgentMarking
@@ -193,7 +193,7 @@ class TenantSweep:
 
     def _age(self, state: RunState) -> timedelta:
         """The time since the run's input was appended to its conversation, without the time in the queue."""
-        started_at = made_at(state.run.first_message) if state.run.first_message else state.run.created_at
+        started_at = creation_time(state.run.first_message) if state.run.first_message else state.run.created_at
         return self._host.clock.now() - started_at
 
     def _report(self, state: RunState) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.table import Item, Key
-from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.ids import creation_time
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.indexing import IndexedBatch, Indexing, by_tenant
 from hibernaut.store.memory.search_outbox import Pointer
@@ -97,6 +97,6 @@ def _wait(pointer: Pointer, now: datetime) -> timedelta:
 def _age(pointer: Pointer, now: datetime) -> timedelta | None:
     """The age of the first record that the pointer names; None for an id without a time."""
     try:
-        return now - made_at(pointer.ids[0])
+        return now - creation_time(pointer.ids[0])
     except (ValueError, OverflowError, OSError):
         return None

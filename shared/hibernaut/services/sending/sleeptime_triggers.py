@@ -18,7 +18,7 @@ from hibernaut.domain.agents import sleeptime
 from hibernaut.domain.window.sleeptime_transcripts import limit_for, lines_of, report
 from hibernaut.ports.storage.table import Change, ConditionFailed, Key, TableError
 from hibernaut.schemas.agents.agent import StoredAgent
-from hibernaut.schemas.agents.group import HeardConversation, ManagerType, SleeptimeTrigger
+from hibernaut.schemas.agents.group import ManagerType, SleeptimeTrigger, TranscriptProgress
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import AgentPaused, BudgetExceeded, HibernautError, NotFound
 from hibernaut.schemas.immutable import immutable
@@ -45,7 +45,7 @@ class Transcript:
     """The text of a message, and what did not fit into it, by conversation. `text` "": there is nothing to tell."""
 
     text: str
-    rest: Mapping[str, HeardConversation]
+    rest: Mapping[str, TranscriptProgress]
 
 
 class SleeptimeTriggers:
@@ -189,7 +189,7 @@ class SleeptimeTriggers:
     def _transcript(self, trigger: SleeptimeTrigger, most: int) -> Transcript:
         """The lines of the trigger's messages, up to `most` characters but at least one message."""
         parts: list[tuple[str, Sequence[str]]] = []
-        remaining: dict[str, HeardConversation] = {}
+        remaining: dict[str, TranscriptProgress] = {}
         room, is_full = most, False
         for conversation, span in trigger.spans.items():
             lines, last_included = list[str](), span.told
@@ -200,12 +200,12 @@ class SleeptimeTriggers:
                     break
                 lines, last_included, room = [*lines, *message_lines], row.id, room - size
             if is_full:
-                remaining[conversation] = HeardConversation(told=last_included, upto=span.upto)
+                remaining[conversation] = TranscriptProgress(told=last_included, upto=span.upto)
             if lines:
                 parts.append(("" if conversation == trigger.manager_agent_id else conversation, lines))
         return Transcript(report(parts) if parts else "", remaining)
 
-    def _rows(self, conversation: str, span: HeardConversation) -> Iterator[Message]:
+    def _rows(self, conversation: str, span: TranscriptProgress) -> Iterator[Message]:
         after = span.told
         while rows := self._stores.conversations.page(conversation, after=after, before=f"{span.upto}~", limit=ROWS):
             yield from rows

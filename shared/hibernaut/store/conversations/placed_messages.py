@@ -16,7 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from hibernaut.ports.storage.table import Index, Item, Key, Query
-from hibernaut.schemas.ids import as_of, made_at
+from hibernaut.schemas.ids import as_of, creation_time
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.conversations import place_keys
 from hibernaut.store.conversations.conversations import ConversationStore
@@ -95,7 +95,7 @@ class PlacedMessages:
         if not conversations:
             return []
         newest = keys.last_part(str(runs[0]["sk"]))
-        edge = as_of(f"message-{newest[-36:]}", made_at(newest) - LAG)
+        edge = as_of(f"message-{newest[-36:]}", creation_time(newest) - LAG)
         if span.before is not None and span.before <= edge:
             return []
         late = IdRange(max(edge, span.after or ""), span.before)

@@ -14,7 +14,7 @@ from hibernaut.domain.events import OutboundEvent
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Delete, Index, Item, Key, Put, Update, Value, eq
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.events.webhook import Delivery, DeliveryState, StoredWebhook
-from hibernaut.schemas.ids import made_at
+from hibernaut.schemas.ids import creation_time
 from hibernaut.store.events import event_keys
 from hibernaut.store.events.outbox import LEFT_MS
 from hibernaut.store.table import keys
@@ -180,7 +180,7 @@ def pending(event: OutboundEvent, webhook_id: str) -> Delivery:
         webhook_id=webhook_id,
         type=event.type,
         state="pending",
-        created_at=made_at(event.id),
+        created_at=creation_time(event.id),
         event=event.json(),
     )
 

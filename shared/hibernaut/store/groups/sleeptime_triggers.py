@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from hibernaut.ports.storage.table import ABSENT, Change, Delete, Key, Put, Update, eq
-from hibernaut.schemas.agents.group import HeardConversation, SleeptimeTrigger
+from hibernaut.schemas.agents.group import SleeptimeTrigger, TranscriptProgress
 from hibernaut.store.groups import group_keys
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, freed
@@ -48,7 +48,7 @@ class SleeptimeTriggerStore:
         return Put(self._codec.item(key, trigger, left=_left(trigger.runs), part=trigger.part, **due), ABSENT)
 
     def accepted(
-        self, trigger: SleeptimeTrigger, agent_id: str, remaining: Mapping[str, HeardConversation], runs: Mapping[str, str]
+        self, trigger: SleeptimeTrigger, agent_id: str, remaining: Mapping[str, TranscriptProgress], runs: Mapping[str, str]
     ) -> Change:
         """The change of a trigger in the transaction that accepts the run of one of its agents. Condition: no run was accepted since it was read.
 

@@ -17,8 +17,8 @@ def relays_of(stores: Stores, host: Host, bus: EventBus = NO_EVENT_BUS, random: 
     """What passes on the events of each tenant. `random`: the source of the pauses' jitter."""
     parts = RelayParts(host.clock, host.ids, bus, (random or Random()).random)
 
-    def made(tenant: str) -> EventRelay:
+    def relay(tenant: str) -> EventRelay:
         calls = WebhookCalls(WebhookVault(TenantSeals(tenant, host.cipher)), host.web, host.clock)
         return EventRelay(stores.of(tenant), stores.webhooks_of(tenant), calls, parts)
 
-    return PerTenant(made)
+    return PerTenant(relay)

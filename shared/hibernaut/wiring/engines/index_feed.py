@@ -20,9 +20,9 @@ def indexing_of(
     """
     refusals = EmbedderRefusals()
 
-    def made(tenant: str) -> Indexing:
+    def indexing(tenant: str) -> Indexing:
         own = stores.of(tenant)
         usable = embedders if own_models is None else own_models.embedders(tenant, embedders)
         return Indexing(own, index, SearchSources(own, usable), refusals, stores.clock)
 
-    return PerTenant(made)
+    return PerTenant(indexing)

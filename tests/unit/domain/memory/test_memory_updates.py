@@ -141,7 +141,7 @@ def test_updates_that_outgrow_a_quarter_of_the_window_freeze_the_system_message_
         if after is None:
             break
         before = after
-    assert TOLD_TOKENS * 0.8 < before.told_tokens <= TOLD_TOKENS, "what was told before counts"
+    assert TOLD_TOKENS * 0.8 < before.update_tokens <= TOLD_TOKENS, "what was told before counts"
 
 
 def test_a_text_without_its_update_is_what_was_there_before() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.search.passage_texts import LONGEST_TAG, MOST_TAGS, MOST_TOKENS, checked
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.ids import as_of, compose, is_id, made_at, order_of
+from hibernaut.schemas.ids import as_of, compose, creation_time, is_id, order_of
 
 MOMENTS = st.integers(0, 200 * 10**12).map(lambda microseconds: datetime.fromtimestamp(microseconds / 1000, UTC))
 
@@ -69,5 +69,5 @@ def test_an_id_of_a_moment_sorts_there(moments: list[datetime]) -> None:
 
 def test_a_moment_that_no_id_can_name_is_the_nearest_one() -> None:
     fresh = compose("passage", 1, 2, 3)
-    assert made_at(as_of(fresh, datetime(1066, 10, 14, tzinfo=UTC))) == datetime(1970, 1, 1, tzinfo=UTC)
-    assert as_of(fresh, made_at(fresh)) == fresh
+    assert creation_time(as_of(fresh, datetime(1066, 10, 14, tzinfo=UTC))) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert as_of(fresh, creation_time(fresh)) == fresh

@@ -129,9 +129,9 @@ class OfflineGateway:
         event = self._event(way, request)
         if len(json.dumps(event)) > PAYLOAD_LIMIT:
             return await _send(self._refusal("REQUEST_TOO_LARGE", 413), send)
-        asked = with_contexts(request, event["requestContext"])
+        invocation = with_contexts(request, event["requestContext"])
         try:
-            await self._streams.ask(way.function, asked, receive, passed, seconds=way.seconds)
+            await self._streams.ask(way.function, invocation, receive, passed, seconds=way.seconds)
         except Broken:
             if begun:
                 raise

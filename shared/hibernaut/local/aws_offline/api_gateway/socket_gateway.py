@@ -44,7 +44,7 @@ class SocketGateway:
         self._functions = _routes(stack)
         self._stages = [one.ref for one in stack.of_type("AWS::ApiGatewayV2::Stage")]
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="socket gateway")
-        self._open: dict[str, _Held] = {}
+        self._open: dict[str, _Connection] = {}
 
     def close_all(self) -> None:
         """Stop invoking."""
@@ -56,13 +56,13 @@ class SocketGateway:
 
     def post(self, connection_id: str, data: bytes) -> bool:
         """Send a message to a connection; False if it is gone."""
-        held = self._open.get(connection_id)
-        return held is not None and held.do(held.socket.send_text(data.decode()))
+        connection = self._open.get(connection_id)
+        return connection is not None and connection.do(connection.socket.send_text(data.decode()))
 
     def close(self, connection_id: str) -> bool:
         """Close a connection; False if it is gone."""
-        held = self._open.pop(connection_id, None)
-        return held is not None and held.do(held.socket.close(1000))
+        connection = self._open.pop(connection_id, None)
+        return connection is not None and connection.do(connection.socket.close(1000))
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         socket = WebSocket(scope, receive, send)
@@ -77,8 +77,8 @@ class SocketGateway:
             await socket.send_denial_response(Response(status_code=status))
             return
         headers = {name.lower(): value for name, value in (answer.payload.get("headers") or {}).items()}
-        held = _Held(socket, asyncio.get_running_loop())
-        self._open[about["connectionId"]] = held
+        connection = _Connection(socket, asyncio.get_running_loop())
+        self._open[about["connectionId"]] = connection
         await socket.accept(headers.get(PROTOCOL_HEADER))
         try:
             await self._serve(socket, about)
@@ -96,13 +96,13 @@ class SocketGateway:
                 message = await socket.receive()
                 if message["type"] != "websocket.receive":
                     return
-                task = asyncio.ensure_future(self._told(socket, about, message))
+                task = asyncio.ensure_future(self._handle_message(socket, about, message))
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
         except (WebSocketDisconnect, RuntimeError):
             return
 
-    async def _told(self, socket: WebSocket, about: JsonObject, message: Message) -> None:
+    async def _handle_message(self, socket: WebSocket, about: JsonObject, message: Message) -> None:
         text = message.get("text")
         body = {"body": text, "isBase64Encoded": False} if text is not None else {"body": "AA==", "isBase64Encoded": True}
         context = {**about, "eventType": "MESSAGE", "messageId": uuid.uuid4().hex[:16]}
@@ -132,7 +132,7 @@ class SocketGateway:
         }
 
 
-class _Held:
+class _Connection:
     """An open connection, and the loop that serves it."""
 
     def __init__(self, socket: WebSocket, loop: asyncio.AbstractEventLoop) -> None:

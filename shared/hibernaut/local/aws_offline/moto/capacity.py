@@ -38,12 +38,12 @@ def install() -> None:
     from moto.dynamodb.responses import DynamoHandler
 
     for name in (*_READS, *_WRITES):
-        replace(DynamoHandler, name, functools.partial(_telling, name))
+        replace(DynamoHandler, name, functools.partial(_reporting, name))
 
 
 def transacting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """moto's handler of transactions, with the told capacity."""
-    return _telling(_TRANSACTION, original)
+    return _reporting(_TRANSACTION, original)
 
 
 def wrote(changes: Sequence[tuple[Any, _Wire | None, _Wire | None]], *, times: int) -> None:
@@ -98,14 +98,14 @@ def _key(item: _Wire | None, name: str) -> Any:
     return None if typed is None else _typed(typed)[1]
 
 
-def _telling(name: str, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _reporting(name: str, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def answered(handler: Any) -> Any:
         _written.units = 0
         answer = original(handler)
         if handler.body.get("ReturnConsumedCapacity", "NONE") != "NONE":
-            told = _read(name, handler, answer.result) if name in _READS else _wrote(name, handler)
-            answer.result["ConsumedCapacity"] = told
+            capacity = _read(name, handler, answer.result) if name in _READS else _wrote(name, handler)
+            answer.result["ConsumedCapacity"] = capacity
         return answer
 
     return answered
@@ -121,22 +121,22 @@ def _wrote(name: str, handler: Any) -> Any:
 def _read(name: str, handler: Any, result: Mapping[str, Any]) -> Any:
     """The units of a read. A consistent one takes a unit for each 4 KB, an eventually consistent one half of that."""
     if name == "batch_get_item":
-        return [_batch(table, asked, result) for table, asked in handler.body["RequestItems"].items()]
+        return [_batch(table, request, result) for table, request in handler.body["RequestItems"].items()]
     table = handler.body["TableName"]
     items = [result["Item"]] if result.get("Item") else result.get("Items", ())
     whole = sum(_whole(handler, table, item) for item in items)
     return {"TableName": table, "CapacityUnits": max(1, ceil(whole / READ_BYTES)) * _share(handler.body)}
 
 
-def _batch(table: str, asked: Mapping[str, Any], result: Mapping[str, Any]) -> Mapping[str, Any]:
+def _batch(table: str, request: Mapping[str, Any], result: Mapping[str, Any]) -> Mapping[str, Any]:
     """A batch is charged key by key; a key without an item is a unit."""
     found = result["Responses"].get(table, ())
-    units = sum(max(1, ceil(size(item) / READ_BYTES)) for item in found) + len(asked["Keys"]) - len(found)
-    return {"TableName": table, "CapacityUnits": units * _share(asked)}
+    units = sum(max(1, ceil(size(item) / READ_BYTES)) for item in found) + len(request["Keys"]) - len(found)
+    return {"TableName": table, "CapacityUnits": units * _share(request)}
 
 
-def _share(asked: Mapping[str, Any]) -> float:
-    return 1 if asked.get("ConsistentRead") else 0.5
+def _share(request: Mapping[str, Any]) -> float:
+    return 1 if request.get("ConsistentRead") else 0.5
 
 
 def _whole(handler: Any, table_name: str, item: _Wire) -> int:

@@ -32,7 +32,7 @@ from hibernaut.local.aws_offline.patching import put, replace
 
 _LISTENER = "hibernaut_listener"
 _BY_VALUE = "hibernaut_by_value"
-_TOKENS_KEPT = 1000
+_MOST_TOKENS = 1000
 _READS = ("get_item", "query", "scan", "transact_get_items")
 _Place = tuple[Any, Any, Any]
 """A table name, and the hash and range key of an item."""
@@ -65,7 +65,7 @@ def install() -> None:
 
 
 @contextmanager
-def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+def listen_to_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
     """Within the context, `listener` is called for each record of a change stream, within the write, which may still be undone.
     The call is only a reason to read the stream.
     """
@@ -85,7 +85,7 @@ def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None
 
 
 @contextmanager
-def told_of_writes(listener: Callable[[list[tuple[str, list[Any], Any]]], None]) -> Iterator[None]:
+def listen_to_writes(listener: Callable[[list[tuple[str, list[Any], Any]]], None]) -> Iterator[None]:
     """Within the context, `listener` is called for each write that was made, before it is answered and before the next one: the table, the
     key, and the new item (None: deleted) of each change.
     """
@@ -109,11 +109,11 @@ _nesting = _Nesting()
 
 def _in_turn(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def taken(*args: Any, **kwargs: Any) -> Any:
+    def locked(*args: Any, **kwargs: Any) -> Any:
         with turn:
             return original(*args, **kwargs)
 
-    return taken
+    return locked
 
 
 def _single_write(turn: threading.RLock, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,10 +171,10 @@ def _as_one(places: list[_Place], *, times: int) -> Iterator[None]:
         if done:
             wrote([(place[0], _attrs(old), _attrs(_item(place))) for place, old in before], times=times)
         for place, old in before:
-            left = _item(place)
+            current = _item(place)
             if not done:
                 _put_back(place, old)
-            _note(place, old, left)
+            _note(place, old, current)
             if done and place[0].stream_shard and _attributes(old) != _attributes(_item(place)):
                 place[0].stream_shard.add(old, _item(place))
         if done and not _nesting.depth:
@@ -216,8 +216,8 @@ def _in_one_partition(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def query(table: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = bind(table, *args, **kwargs).arguments
-        found = _partition(table, asked) if table.range_key_attr else None
+        arguments = bind(table, *args, **kwargs).arguments
+        found = _partition(table, arguments) if table.range_key_attr else None
         if found is None:
             return original(table, *args, **kwargs)
         put(table, "all_items", lambda: found)
@@ -229,31 +229,31 @@ def _in_one_partition(original: Callable[..., Any]) -> Callable[..., Any]:
     return query
 
 
-def _partition(table: Any, asked: Mapping[str, Any]) -> list[Any] | None:
+def _partition(table: Any, arguments: Mapping[str, Any]) -> list[Any] | None:
     """The items of the partition of the table, or of an index by texts, that a query names; None for another index."""
-    if not asked.get("index_name"):
-        partition = table.items.get(asked["hash_key"], {})
+    if not arguments.get("index_name"):
+        partition = table.items.get(arguments["hash_key"], {})
         # moto sorts them again, which takes little if they are in order: its comparisons are slow.
         return [partition[key] for key in sorted(partition, key=lambda key: key.value)]
-    named = dict(asked.get("hash_key_conditions") or [])
-    if not named or any(wanted.type != "S" for wanted in named.values()):
+    named = dict(arguments.get("hash_key_conditions") or [])
+    if not named or any(condition.type != "S" for condition in named.values()):
         return None
-    (first, wanted), *others = named.items()
-    items = list(_by_value(table, first).get(wanted.value, {}).values())
-    for name, wanted in others:
-        items = [item for item in items if (has := item.attrs.get(name)) is not None and has.value == wanted.value]
+    (first, condition), *others = named.items()
+    items = list(_by_value(table, first).get(condition.value, {}).values())
+    for name, condition in others:
+        items = [item for item in items if (has := item.attrs.get(name)) is not None and has.value == condition.value]
     return items
 
 
 def _by_value(table: Any, name: str) -> dict[str, dict[Any, Any]]:
     """The items of a table by the text of an attribute, and by their keys. Made by the first query that needs it; writes keep it as the table is."""
-    known = table.__dict__.setdefault(_BY_VALUE, {})
-    if name not in known:
-        known[name] = {}
+    by_name = table.__dict__.setdefault(_BY_VALUE, {})
+    if name not in by_name:
+        by_name[name] = {}
         for hash_key, partition in table.items.items():
             for range_key, item in partition.items():
-                _enter(known[name], name, (hash_key, range_key), item)
-    found: dict[str, dict[Any, Any]] = known[name]
+                _enter(by_name[name], name, (hash_key, range_key), item)
+    found: dict[str, dict[Any, Any]] = by_name[name]
     return found
 
 
@@ -262,11 +262,11 @@ def _enter(found: dict[str, dict[Any, Any]], name: str, key: tuple[Any, Any], it
         found.setdefault(has.value, {})[key] = item
 
 
-def _note(place: _Place, *gone: Any) -> None:
-    """Keep the items by value as the table is after a write. `gone`: the item as it was before."""
+def _note(place: _Place, *old_items: Any) -> None:
+    """Keep the items by value as the table is after a write. `old_items`: the item as it was before."""
     table, *key = place
     for name, found in table.__dict__.get(_BY_VALUE, {}).items():
-        for item in gone:
+        for item in old_items:
             if item is not None and (has := item.attrs.get(name)) is not None:
                 found.get(has.value, {}).pop(tuple(key), None)
         _enter(found, name, (key[0], key[1]), _item(place))
@@ -304,20 +304,20 @@ def _once_per_token(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if token is None:
             return original(handler)
         of = (handler.current_account, handler.region, token)
-        asked = hashlib.sha256(json.dumps(handler.body["TransactItems"], sort_keys=True).encode()).digest()
+        fingerprint = hashlib.sha256(json.dumps(handler.body["TransactItems"], sort_keys=True).encode()).digest()
         with turn:
-            known = answers.get(of)
-        if known is None:
+            earlier = answers.get(of)
+        if earlier is None:
             answer = original(handler)
             with turn:
-                answers[of] = (asked, answer)
-                while len(answers) > _TOKENS_KEPT:
+                answers[of] = (fingerprint, answer)
+                while len(answers) > _MOST_TOKENS:
                     answers.popitem(last=False)
             return answer
-        if known[0] != asked:
+        if earlier[0] != fingerprint:
             error = "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException"
             raise DynamodbException(error, "The token was used for another transaction")
-        return known[1]
+        return earlier[1]
 
     return transact_write_items
 

@@ -47,7 +47,7 @@ def install() -> None:
 
 
 @contextmanager
-def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> Iterator[None]:
+def listen_to_ends(listener: Callable[[ExecutionEnded], None]) -> Iterator[None]:
     """Within the context, `listener` is called at the end of every execution, before waiting callers wake up."""
     from moto.stepfunctions.parser.backend.execution import Execution
 
@@ -160,12 +160,12 @@ def _fix_ends() -> None:
     from moto.stepfunctions.responses import StepFunctionResponse
 
     def terminated(original: Callable[[Any], None]) -> Callable[[Any], None]:
-        def told(communication: Any) -> None:
+        def end(communication: Any) -> None:
             if communication.execution.exec_status != ExecutionStatus.ABORTED:
                 original(communication)
                 _over(communication.execution)
 
-        return told
+        return end
 
     def stop(execution: Any, stop_date: datetime.datetime, error: str | None, cause: str | None) -> None:
         execution.exec_status = ExecutionStatus.ABORTED
@@ -197,14 +197,14 @@ def _fix_early_stops() -> None:
     from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
 
     def environment(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def made(worker: Any) -> Any:
+        def environment_of(worker: Any) -> Any:
             environment = original(worker)
             execution = worker._execution_communication.execution
             if execution.exec_status == ExecutionStatus.ABORTED:
                 environment.set_stop(stop_date=execution.stop_date, cause=execution.cause, error=execution.error)
             return environment
 
-        return made
+        return environment_of
 
     def set_stop(original: Callable[..., None]) -> Callable[..., None]:
         def stop_even_before_the_first_state(env: Any, **reason: Any) -> None:

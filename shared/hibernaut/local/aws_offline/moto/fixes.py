@@ -66,25 +66,25 @@ def executions_of(machine: str) -> list[str]:
     return executions.names_of(machine)
 
 
-def told_of_ends(listener: Callable[[ExecutionEnded], None]) -> AbstractContextManager[None]:
+def listen_to_ends(listener: Callable[[ExecutionEnded], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called at the end of every execution."""
     from hibernaut.local.aws_offline.moto import executions
 
-    return executions.told_of_ends(listener)
+    return executions.listen_to_ends(listener)
 
 
-def told_of_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractContextManager[None]:
+def listen_to_changes(listener: Callable[[dict[str, Any]], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called, within each write, for every record of a table's change stream."""
     from hibernaut.local.aws_offline.moto import dynamodb
 
-    return dynamodb.told_of_changes(listener)
+    return dynamodb.listen_to_changes(listener)
 
 
-def told_of_objects(listener: Callable[[CreatedObjects], None]) -> AbstractContextManager[None]:
+def listen_to_objects(listener: Callable[[CreatedObjects], None]) -> AbstractContextManager[None]:
     """Within the context, the listener is called for every new object."""
     from hibernaut.local.aws_offline.moto import objects as moto_objects
 
-    return moto_objects.told_of_objects(listener)
+    return moto_objects.listen_to_objects(listener)
 
 
 def connections_behind_moto(gateway: OpenConnections) -> AbstractContextManager[None]:

@@ -24,7 +24,7 @@ class CreatedObjects:
 
 
 @contextmanager
-def told_of_objects(listener: Callable[[CreatedObjects], None]) -> Iterator[None]:
+def listen_to_objects(listener: Callable[[CreatedObjects], None]) -> Iterator[None]:
     """Within the context, `listener` is called for every new object as soon as it can be read."""
     from moto.s3 import notifications
 

@@ -32,8 +32,8 @@ def _once_per_client(original: Callable[[Any], str]) -> Callable[[Any], str]:
     def text(agent: Any) -> str:
         if _TEXT not in agent.__dict__:
             agent.__dict__[_TEXT] = original(agent)
-        made: str = agent.__dict__[_TEXT]
-        return made
+        value: str = agent.__dict__[_TEXT]
+        return value
 
     return text
 

@@ -24,7 +24,7 @@ from typing import Any
 from hibernaut.local.aws_offline.patching import put, replace
 
 _SHARED = "hibernaut_shared"
-_DEFINITIONS_KEPT = 16
+_MOST_DEFINITIONS = 16
 _LONGEST_REQUEST = 900
 """Seconds that the request of a task can take: the longest time limit of a Lambda function."""
 
@@ -95,11 +95,11 @@ def _share_clients() -> None:
     if hasattr(original, _SHARED):
         return
     turn = threading.Lock()
-    made = functools.cache(lambda region, service: original(region=region, service=service))
+    client_of = functools.cache(lambda region, service: original(region=region, service=service))
 
     def shared(region: str, service: str, state_credentials: Any = None) -> Any:  # noqa: ARG001 (moto knows one account)
         with turn:
-            return made(region, service)
+            return client_of(region, service)
 
     put(shared, _SHARED, True)
     for module in list(sys.modules.values()):
@@ -113,7 +113,7 @@ def _parse_once() -> None:
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
     def parse(original: Callable[[str], tuple[Any, Any]]) -> Callable[[str], tuple[Any, Any]]:
-        tree_of = functools.lru_cache(_DEFINITIONS_KEPT)(lambda definition: original(definition)[1])
+        tree_of = functools.lru_cache(_MOST_DEFINITIONS)(lambda definition: original(definition)[1])
 
         def parsed(definition: str) -> tuple[Any, Any]:
             tree = tree_of(definition)

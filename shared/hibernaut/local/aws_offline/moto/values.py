@@ -45,11 +45,11 @@ def bytesize(text: str | bytes) -> int:
 
 
 def _copied(item: Any, memo: dict[int, Any]) -> Any:
-    made = item.__class__.__new__(item.__class__)
-    made.hash_key, made.range_key = item.hash_key, item.range_key
-    made.attrs = item.attrs.__class__()
+    clone = item.__class__.__new__(item.__class__)
+    clone.hash_key, clone.range_key = item.hash_key, item.range_key
+    clone.attrs = item.attrs.__class__()
     # Past the check of the whole item's size at each attribute.
     dict.update(
-        made.attrs, {name: copy.deepcopy(value, memo) if value.type in _PARTS else value for name, value in item.attrs.items()}
+        clone.attrs, {name: copy.deepcopy(value, memo) if value.type in _PARTS else value for name, value in item.attrs.items()}
     )
-    return made
+    return clone

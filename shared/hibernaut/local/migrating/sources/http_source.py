@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hibernaut.local.migrating.api import Api, RequestRefused
 from hibernaut.local.migrating.letta_messages import rows_of
-from hibernaut.local.migrating.mcp_records import shown_server
+from hibernaut.local.migrating.mcp_records import server_from_api
 from hibernaut.local.migrating.sources.source import (
     OF_AN_IDENTITY,
     SourceAgent,
@@ -59,7 +59,7 @@ class HttpSource:
     def mcp_servers(self) -> Iterator[SourceMcpServer]:
         servers = self._api.found("/v1/mcp-servers/") or ()
         tools = [one for one in self._api.each("/v1/tools/") if one.get("tool_type") == "external_mcp"] if servers else []
-        return (shown_server(one, tools) for one in servers)
+        return (server_from_api(one, tools) for one in servers)
 
     def identities(self) -> Iterator[SourceIdentity]:
         for identity in self._list("/v1/identities/"):
@@ -149,14 +149,14 @@ class HttpSource:
 
     def _messages(self, path: str, query: JsonObject) -> Iterator[JsonObject]:
         """The messages of a conversation, oldest first."""
-        seen: set[str] = set()
+        ids: set[str] = set()
         cursor: JsonObject = {}
         while page := self._api.get(path, limit=ROWS, order="asc", **query, **cursor):
-            new = [one for one in page if one["id"] not in seen]
+            new = [one for one in page if one["id"] not in ids]
             if not new:
                 return
             yield from new
-            seen.update(str(one["id"]) for one in new)
+            ids.update(str(one["id"]) for one in new)
             cursor = {"after": page[-1]["id"]}
 
     def archives(self) -> Iterator[SourceArchive]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from hibernaut.local.migrating.mcp_records import stored_server
+from hibernaut.local.migrating.mcp_records import server_from_row
 from hibernaut.local.migrating.sources.postgres import Postgres
 from hibernaut.local.migrating.sources.source import (
     OF_AN_IDENTITY,
@@ -68,7 +68,7 @@ class PostgresSource:
 
     def mcp_servers(self) -> Iterator[SourceMcpServer]:
         tools = [tool for tool in self._own("tools") if tool.get("tool_type") == "external_mcp"]
-        return (stored_server(row, tools) for row in self._own("mcp_server"))
+        return (server_from_row(row, tools) for row in self._own("mcp_server"))
 
     def identities(self) -> Iterator[SourceIdentity]:
         for identity in self._own("identities"):
@@ -175,34 +175,34 @@ class PostgresSource:
         self.notes.append(SourceNote(record, why))
 
 
-def _organization_of(database: Postgres, wanted: str) -> str:
+def _organization_of(database: Postgres, organization: str) -> str:
     """The organization to move: the wanted one, or the only one. Raises: CannotServe."""
     if not database.columns("agents") or not database.columns("messages"):
         raise CannotServe(f"{database.label} has no tables `agents` and `messages`; is it the database of a Letta server?", 2)
     others = tuple(name for name in database.columns("agents") if name != "organization_id")
     found = {str(row["organization_id"]) for row in database.rows("agents", but=others)}
-    if wanted and wanted not in found:
-        raise CannotServe(f"{database.label} has no agents of the organization {wanted}", 2)
-    if not wanted and len(found) > 1:
+    if organization and organization not in found:
+        raise CannotServe(f"{database.label} has no agents of the organization {organization}", 2)
+    if not organization and len(found) > 1:
         raise CannotServe(
             f"{database.label} has agents of several organizations: name one by --organization: {', '.join(sorted(found))}", 2
         )
-    return wanted or next(iter(found), "")
+    return organization or next(iter(found), "")
 
 
 def _message(row: JsonObject) -> JsonObject:
     """A row of a log as an agent file has it. Rows of early releases have a text in place of contents."""
-    kept = {name: value for name, value in _json(row).items() if name != "text"}
+    fields = {name: value for name, value in _json(row).items() if name != "text"}
     content = row.get("content") or ([{"type": "text", "text": row["text"]}] if row.get("text") else None)
-    return {**kept, "type": "message", "content": content}
+    return {**fields, "type": "message", "content": content}
 
 
 def _json(row: JsonObject) -> JsonObject:
     """A row with its times as V1's API writes them, and its metadata under the name of the API."""
-    made: JsonObject = {name: _value(value) for name, value in row.items()}
-    if "metadata_" in made and "metadata" not in made:
-        made["metadata"] = made["metadata_"]
-    return made
+    fields: JsonObject = {name: _value(value) for name, value in row.items()}
+    if "metadata_" in fields and "metadata" not in fields:
+        fields["metadata"] = fields["metadata_"]
+    return fields
 
 
 def _value(value: Json) -> Json:

@@ -86,9 +86,9 @@ class SourceConversation:
         """The conversation as an agent file has it."""
         own = {one.get("label"): one["id"] for one in agent.blocks}
         isolated = [{"block_id": own[one.get("label")], "block": one} for one in self.isolated if one.get("label") in own]
-        kept = {name: self.fields[name] for name in OF_A_CONVERSATION if self.fields.get(name) is not None}
+        fields = {name: self.fields[name] for name in OF_A_CONVERSATION if self.fields.get(name) is not None}
         log: JsonObject = {"in_context_message_ids": list(self.log.in_context), "messages": list(self.log.messages)}
-        return {"id": self.id, **kept, "isolated_blocks": isolated, **log}
+        return {"id": self.id, **fields, "isolated_blocks": isolated, **log}
 
 
 @immutable
@@ -172,11 +172,11 @@ class MigrationSource(Protocol):
 
 def agent_entry(fields: Mapping[str, Json], secrets: Mapping[str, str]) -> JsonObject:
     """The entry of an agent from its fields, without references."""
-    kept = {name: fields[name] for name in OF_AN_AGENT if fields.get(name) is not None}
+    entry = {name: fields[name] for name in OF_AN_AGENT if fields.get(name) is not None}
     metadata = fields.get("metadata_")
-    if "metadata" not in kept and isinstance(metadata, dict):
-        kept["metadata"] = metadata
-    return {"id": str(fields["id"]), **kept, "secrets": dict(secrets)}
+    if "metadata" not in entry and isinstance(metadata, dict):
+        entry["metadata"] = metadata
+    return {"id": str(fields["id"]), **entry, "secrets": dict(secrets)}
 
 
 def handle_of(config: Json) -> str | None:

@@ -31,8 +31,8 @@ def import_agent_file(services: TheServices, caller: TheCaller, body: TheImport)
     the agents of the first one.
     """
     imports = services.agent_documents
-    if body.retry and (known := imports.repeated(body.digest)) is not None:
-        return reply(known)
+    if body.retry and (earlier_result := imports.repeated(body.digest)) is not None:
+        return reply(earlier_result)
     document, options, repaired = body.parsed(imports.uploaded)
     return reply(
         imports.import_(document, options, user=caller.user_id, key_id=caller.key_id, repaired=repaired, digest=body.digest)
@@ -68,7 +68,7 @@ def export_agent(
         raise InvalidArgument(
             "INVALID_ARGUMENT: Agents are exported in the current format only; use_legacy_format must be false."
         )
-    asked = ExportAgentRequest(
+    request = ExportAgentRequest(
         conversation_id=conversation_id,
         scrub_messages=scrub_messages,
         full_history=full_history,
@@ -76,7 +76,7 @@ def export_agent(
         conversations=conversations,
         identities=identities,
     )
-    return _file(services.agent_documents.export(agent_id, asked))
+    return _file(services.agent_documents.export(agent_id, request))
 
 
 @router.post("/{agent_id}/export", response_model=AgentFileSchema)
@@ -87,5 +87,5 @@ def export_agent_with_skills(services: TheServices, agent_id: AgentId, request: 
 
 def _file(document: AgentFileSchema) -> Response:
     """Indented by two, as V1 writes it: people read agent files. Without an extension the file has V1's keys alone."""
-    left_out = None if document.hibernaut else {"hibernaut"}
-    return Response(to_json(document, indent=2, exclude=left_out), media_type=JSON)
+    excluded = None if document.hibernaut else {"hibernaut"}
+    return Response(to_json(document, indent=2, exclude=excluded), media_type=JSON)

@@ -21,9 +21,9 @@ def list_agent_versions(services: TheServices, agent_id: AgentId, query: Version
     """A page of the versions of an agent's settings, newest first; with `at`, the one in force at that time, with the settings."""
     if query.at is not None:
         return replies([services.agent_history.version_at(agent_id, query.at)])
-    asked = query.page()
+    page = query.page()
     found = services.agent_history.page(
-        agent_id, after=asked.after, before=asked.before, limit=asked.limit, descending=asked.descending
+        agent_id, after=page.after, before=page.before, limit=page.limit, descending=page.descending
     )
     return replies(found)
 

@@ -10,7 +10,7 @@ from hibernaut.rest.access.client_rights import check_changed
 from hibernaut.rest.dependencies import TheCaller, ThePrincipal, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries.record_queries import AgentCountQuery, AgentListQuery, AgentShownQuery
+from hibernaut.rest.queries.record_queries import AgentCountQuery, AgentListQuery, AgentRelationsQuery
 from hibernaut.schemas.agents.agent import (
     AgentState,
     ContextWindowOverview,
@@ -38,10 +38,10 @@ def create_agent(
 @router.get("", response_model=list[AgentState])
 def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery) -> Response:
     """A page of agents. Hidden agents are omitted unless `show_hidden_agents` is set. `agent_ids`: these agents alone, as far as they exist."""
-    shown, order_by = query.shown(caller), query.sort_by or query.order_by
+    relations, order_by = query.relations(caller), query.sort_by or query.order_by
     if query.agent_ids is not None:
-        return replies(services.agents.some(query.agent_ids, shown))
-    return replies(services.agents.list(query.filter(), query.page(), order_by, shown))
+        return replies(services.agents.some(query.agent_ids, relations))
+    return replies(services.agents.list(query.filter(), query.page(), order_by, relations))
 
 
 @router.get("/count", response_model=int)
@@ -51,9 +51,9 @@ def count_agents(services: TheServices, query: AgentCountQuery) -> Response:
 
 
 @router.get("/{agent_id}", response_model=AgentState)
-def retrieve_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentShownQuery) -> Response:
+def retrieve_agent(services: TheServices, caller: TheCaller, agent_id: AgentId, query: AgentRelationsQuery) -> Response:
     """One agent."""
-    return reply(services.agents.retrieve(agent_id, query.shown(caller)))
+    return reply(services.agents.retrieve(agent_id, query.relations(caller)))
 
 
 @router.patch("/{agent_id}", response_model=AgentState)

@@ -45,8 +45,8 @@ async def send_group_message(
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if not body.streaming and (body.stream_tokens or body.background or not body.include_pings):
         raise Unprocessable(NOT_STREAMING)
-    asked = prepared(group_id, body, "send_message_streaming" if body.streaming else "send_message")
-    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, asked))
+    group_request = prepared(group_id, body, "send_message_streaming" if body.streaming else "send_message")
+    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
     if body.streaming:
         return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
     return await run_responses.whole(services, lanes, request)
@@ -61,8 +61,8 @@ async def stream_group_message(
     prepared: ThePrepare,
 ) -> Response:
     """Send messages to a group. The reply is a stream of server-sent events, one for each text of an agent."""
-    asked = prepared(group_id, body, "send_message_streaming")
-    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, asked))
+    group_request = prepared(group_id, body, "send_message_streaming")
+    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
     return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
 
 
@@ -75,8 +75,8 @@ async def send_group_message_async(
     prepared: ThePrepare,
 ) -> Response:
     """Send messages to a group without waiting. The reply is the accepted run."""
-    asked = prepared(group_id, body, "send_message_async")
-    return reply(await lanes.take(lambda: accepted_run(services, services.group_messages.addressed(asked))))
+    group_request = prepared(group_id, body, "send_message_async")
+    return reply(await lanes.take(lambda: accepted_run(services, services.group_messages.addressed(group_request))))
 
 
 @router.post("/messages/cancel")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Response
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.queries.identity_queries import IdentityBlockListQuery, IdentityListQuery, IdentityShownQuery
+from hibernaut.rest.queries.identity_queries import IdentityBlockListQuery, IdentityListQuery, IdentityRelationsQuery
 from hibernaut.rest.queries.record_queries import BlockAgentListQuery
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.agents.identity import CreateIdentity, Identity, NewProperties, UpdateIdentity
@@ -20,21 +20,21 @@ router = APIRouter(prefix="/v1", tags=["identities"], route_class=LazyRoute)
 
 
 @router.post("/identities", response_model=Identity)
-def create_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityShownQuery) -> Response:
+def create_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityRelationsQuery) -> Response:
     """Create an identity, and attach it to the agents and blocks that the request names."""
-    return reply(services.identities.create(request, query.shown(caller), key_id=caller.key_id))
+    return reply(services.identities.create(request, query.relations(caller), key_id=caller.key_id))
 
 
 @router.put("/identities", response_model=Identity)
-def upsert_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityShownQuery) -> Response:
+def upsert_identity(services: TheServices, caller: TheCaller, request: CreateIdentity, query: IdentityRelationsQuery) -> Response:
     """Create an identity, or change the one that has the key in the project."""
-    return reply(services.identities.upsert(request, query.shown(caller), key_id=caller.key_id))
+    return reply(services.identities.upsert(request, query.relations(caller), key_id=caller.key_id))
 
 
 @router.get("/identities", response_model=list[Identity])
 def list_identities(services: TheServices, caller: TheCaller, query: IdentityListQuery) -> Response:
     """A page of identities."""
-    return replies(services.identities.list(query.filter(), query.page(), query.shown(caller)))
+    return replies(services.identities.list(query.filter(), query.page(), query.relations(caller)))
 
 
 @router.get("/identities/count", response_model=int)
@@ -44,17 +44,17 @@ def count_identities(services: TheServices) -> Response:
 
 
 @router.get("/identities/{identity_id}", response_model=Identity)
-def retrieve_identity(services: TheServices, caller: TheCaller, identity_id: str, query: IdentityShownQuery) -> Response:
+def retrieve_identity(services: TheServices, caller: TheCaller, identity_id: str, query: IdentityRelationsQuery) -> Response:
     """One identity."""
-    return reply(services.identities.get(identity_id, query.shown(caller)))
+    return reply(services.identities.get(identity_id, query.relations(caller)))
 
 
 @router.patch("/identities/{identity_id}", response_model=Identity)
 def update_identity(
-    services: TheServices, caller: TheCaller, identity_id: str, request: UpdateIdentity, query: IdentityShownQuery
+    services: TheServices, caller: TheCaller, identity_id: str, request: UpdateIdentity, query: IdentityRelationsQuery
 ) -> Response:
     """Change the fields that the request sets. Properties, agents and blocks are added."""
-    return reply(services.identities.update(identity_id, request, query.shown(caller), key_id=caller.key_id))
+    return reply(services.identities.update(identity_id, request, query.relations(caller), key_id=caller.key_id))
 
 
 @router.put("/identities/{identity_id}/properties", response_model=Identity)
@@ -73,7 +73,7 @@ def delete_identity(services: TheServices, caller: TheCaller, identity_id: str) 
 @router.get("/identities/{identity_id}/agents", response_model=list[AgentState])
 def list_identity_agents(services: TheServices, caller: TheCaller, identity_id: str, query: BlockAgentListQuery) -> Response:
     """A page of the agents of an identity."""
-    return replies(services.agents.of_identity(identity_id, query.page(), query.shown(caller)))
+    return replies(services.agents.of_identity(identity_id, query.page(), query.relations(caller)))
 
 
 @router.get("/identities/{identity_id}/blocks", response_model=list[Block])

@@ -22,7 +22,7 @@ from hibernaut.rest.routers.conversations.messages import ThePrepare
 from hibernaut.schemas.base import Json, JsonObject, Schema
 from hibernaut.schemas.content import InputPart, TextContent
 from hibernaut.schemas.errors import InvalidArgument
-from hibernaut.schemas.ids import is_id, made_at
+from hibernaut.schemas.ids import creation_time, is_id
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaResponse
 from hibernaut.schemas.runs.events import ErrorEvent, StopEvent
 from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
@@ -103,7 +103,7 @@ def _completion(agent_id: str, run_id: str, whole: LettaResponse) -> ChatComplet
     usage = whole.usage
     return ChatCompletion(
         id=run_id,
-        created=int(made_at(run_id).timestamp()),
+        created=int(creation_time(run_id).timestamp()),
         model=agent_id,
         choices=[
             ChatChoice(
@@ -149,7 +149,7 @@ def _chunk(run_id: str, agent_id: str, delta: JsonObject, finish: str | None = N
     chunk: JsonObject = {
         "id": run_id,
         "object": "chat.completion.chunk",
-        "created": int(made_at(run_id).timestamp()),
+        "created": int(creation_time(run_id).timestamp()),
         "model": agent_id,
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}],
     }

@@ -43,8 +43,8 @@ def create_conversation(
     """Create a conversation with an agent."""
     check_begun(principal, body)
     conversations = services.conversations
-    made = conversations.openings.create(agent_id, body, user=caller.user_id)
-    return reply(conversations.shown(made))
+    conversation = conversations.openings.create(agent_id, body, user=caller.user_id)
+    return reply(conversations.shown(conversation))
 
 
 @router.get("", response_model=list[Conversation])
@@ -88,14 +88,14 @@ def fork_conversation(
     """Create a conversation that begins with the messages in this one's context."""
     conversations = services.conversations
     target = conversations.target(conversation_id, options.agent_id)
-    made = conversations.openings.fork(
+    conversation = conversations.openings.fork(
         target.head_id,
         parent=target.record,
         message_id=options.message_id,
         hidden=options.hidden,
         user=caller.user_id,
     )
-    return reply(conversations.shown(made))
+    return reply(conversations.shown(conversation))
 
 
 @router.post("/{conversation_id}/recompile", response_model=str)

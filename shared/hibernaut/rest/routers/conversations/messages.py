@@ -62,8 +62,8 @@ async def prepare(request: HttpRequest) -> Prepare:
 
     def prepared(agent_id: str, body: LettaRequest, run_type: str) -> SendRequest:
         digest, retry = body_digest(agent_id, raw), int(count) if _COUNT.fullmatch(count) else 0
-        asked = send_request(agent_id, body, run_type, digest=digest, retry=retry, principal=principal)
-        return replace(asked, traceparent=caller if context_in(caller) else None)
+        converted = send_request(agent_id, body, run_type, digest=digest, retry=retry, principal=principal)
+        return replace(converted, traceparent=caller if context_in(caller) else None)
 
     return prepared
 

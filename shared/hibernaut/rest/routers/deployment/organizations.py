@@ -57,13 +57,13 @@ AdminListQuery = Annotated[AdminList, Query()]
 @router.get("/users", response_model=list[User])
 async def list_users(_caller: TheCaller, query: AdminListQuery) -> Response:
     """The user of the tenant. Whoever has one of its keys acts as this user."""
-    shown = page([User()], query.page(), id_of=lambda one: one.id, place=lambda one: one.id)
-    return replies(shown)
+    users = page([User()], query.page(), id_of=lambda one: one.id, place=lambda one: one.id)
+    return replies(users)
 
 
 @router.get("/orgs", response_model=list[Organization])
 async def list_organizations(caller: TheCaller, query: AdminListQuery) -> Response:
     """The organisation of the caller: its tenant."""
     found = [Organization(name=caller.tenant)]
-    shown = page(found, query.page(), id_of=lambda one: one.id, place=lambda one: one.id)
-    return replies(shown)
+    organizations = page(found, query.page(), id_of=lambda one: one.id, place=lambda one: one.id)
+    return replies(organizations)

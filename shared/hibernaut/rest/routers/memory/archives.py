@@ -50,7 +50,7 @@ def delete_archive(services: TheServices, archive_id: ArchiveId) -> Response:
 @router.get("/archives/{archive_id}/agents", response_model=list[AgentState])
 def list_archive_agents(services: TheServices, caller: TheCaller, archive_id: ArchiveId, query: BlockAgentListQuery) -> Response:
     """A page of the agents that the archive is attached to."""
-    return replies(services.archives.agents(archive_id, query.page(), query.shown(caller)))
+    return replies(services.archives.agents(archive_id, query.page(), query.relations(caller)))
 
 
 @router.patch("/agents/{agent_id}/archives/attach/{archive_id}")

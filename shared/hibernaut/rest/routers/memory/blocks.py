@@ -55,5 +55,5 @@ def delete_block(services: TheServices, caller: TheCaller, block_id: BlockId) ->
 @router.get("/{block_id}/agents", response_model=list[AgentState])
 def list_block_agents(services: TheServices, caller: TheCaller, block_id: BlockId, query: BlockAgentListQuery) -> Response:
     """A page of the agents that the block is attached to."""
-    shown = query.shown(caller)
-    return replies(services.agents.using_block(block_id, query.page(), shown))
+    relations = query.relations(caller)
+    return replies(services.agents.using_block(block_id, query.page(), relations))

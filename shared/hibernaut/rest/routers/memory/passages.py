@@ -17,8 +17,8 @@ router = APIRouter(prefix="/v1", tags=["passages"], route_class=LazyRoute)
 @router.post("/archives/{archive_id}/passages", response_model=Passage)
 def create_passage(services: TheServices, caller: TheCaller, archive_id: ArchiveId, request: CreatePassage) -> Response:
     """Create a passage in an archive."""
-    (made,) = services.passages.create(archive_id, [request], user=caller.user_id, key_id=caller.key_id)
-    return reply(made)
+    (passage,) = services.passages.create(archive_id, [request], user=caller.user_id, key_id=caller.key_id)
+    return reply(passage)
 
 
 @router.post("/archives/{archive_id}/passages/batch", response_model=list[Passage])

@@ -68,7 +68,7 @@ async def _events(services: Services, lanes: Lanes, name: str, attempt: Attempt)
             yield _event("oauth_required", message=f"The MCP server {name} asks for authorization.")
             yield _event("authorization_url", url=found.address, session_id=found.digest)
             yield _event("waiting_for_auth", message="Open the address, and come back when you have answered.")
-            async for silence in _answered(services, lanes, found.digest):
+            async for silence in _until_answered(services, lanes, found.digest):
                 yield silence
             found = await lanes.run(TOOL_RUNS, attempt)
             if isinstance(found, BegunFlow):
@@ -78,24 +78,24 @@ async def _events(services: Services, lanes: Lanes, name: str, attempt: Attempt)
         yield _event("error", message=error.detail)
 
 
-async def _answered(services: Services, lanes: Lanes, digest: str) -> AsyncIterator[str]:
+async def _until_answered(services: Services, lanes: Lanes, digest: str) -> AsyncIterator[str]:
     """Signs of life until the user has answered. Raises: InvalidArgument if the authorization has failed."""
     clock = asyncio.get_running_loop().time
-    heard, ends = clock(), clock() + (lanes.waits.longest or float("inf"))
+    last_sent, ends = clock(), clock() + (lanes.waits.longest or float("inf"))
     while True:
         status, fault = await lanes.look(partial(services.mcp_connections.look, digest))
         if status == "authorized":
             return
         if status == "failed" or lanes.closed or clock() >= ends:
             raise InvalidArgument(f"The authorization has failed: {fault or 'it was not answered in time'}.")
-        if clock() - heard >= lanes.waits.silence:
-            heard = clock()
+        if clock() - last_sent >= lanes.waits.silence:
+            last_sent = clock()
             yield ": \n\n"
         await asyncio.sleep(PAUSE)
 
 
-def _event(name: str, **told: object) -> str:
-    return f"data: {json.dumps({'event': name, **told}, ensure_ascii=False)}\n\n"
+def _event(name: str, **fields: object) -> str:
+    return f"data: {json.dumps({'event': name, **fields}, ensure_ascii=False)}\n\n"
 
 
 @router.get("/tools/mcp/oauth/callback", include_in_schema=False)
@@ -104,18 +104,18 @@ async def answer_authorization(request: Request, lanes: TheLanes) -> Response:
     from hibernaut.domain.tools.mcp.oauth import OAuthFault
     from hibernaut.services.mcp.oauth_flows import tenant_in
 
-    given = {
+    parameters = {
         name: values[0]
         for name in ("state", "code", "error", "error_description", "iss")
         if (values := request.query_params.getlist(name))
     }
-    state = given.get("state", "")[:LONGEST_STATE]
+    state = parameters.get("state", "")[:LONGEST_STATE]
     tenant = tenant_in(state)
     if tenant is None:
         return _page("The authorization is unknown.", "The address of this page has no state of an authorization.", 400)
     try:
         services: Services = request.app.state.services.of(tenant)
-        await lanes.run(TOOL_RUNS, partial(services.mcp_connections.answer, state, given))
+        await lanes.run(TOOL_RUNS, partial(services.mcp_connections.answer, state, parameters))
     except OAuthFault as fault:
         return _page("The server was not authorized.", f"The reason: {fault}.", 400)
     except InvalidArgument:

@@ -39,7 +39,7 @@ def add_mcp_server(services: TheServices, caller: TheCaller, request: McpServerB
 @router.post("/test", response_model=McpTrial)
 def test_mcp_server(services: TheServices, request: McpServerByName) -> Response:
     """Read the tools of an MCP server without storing it."""
-    return reply(McpTrial(tools=_shown(services.named_mcp_servers.tried(request))))
+    return reply(McpTrial(tools=_wire_tools(services.named_mcp_servers.tried(request))))
 
 
 @router.patch("/{mcp_server_name}", response_model=AnyMcpConfig)
@@ -64,7 +64,7 @@ def resync_mcp_server(services: TheServices, caller: TheCaller, mcp_server_name:
 @router.get("/{mcp_server_name}/tools", response_model=list[McpListedTool])
 def list_tools_of_mcp_server(services: TheServices, mcp_server_name: str) -> Response:
     """The tools that an MCP server lists now. Nothing is stored."""
-    return replies(_shown(services.named_mcp_servers.listed(mcp_server_name)))
+    return replies(_wire_tools(services.named_mcp_servers.listed(mcp_server_name)))
 
 
 @router.post("/{mcp_server_name}/tools/{tool_name}/execute", response_model=McpExecution)
@@ -81,5 +81,5 @@ def add_mcp_tool(services: TheServices, caller: TheCaller, mcp_server_name: str,
     return reply(services.named_mcp_servers.add_tool(mcp_server_name, mcp_tool_name, user=caller.user_id))
 
 
-def _shown(listing: McpListing) -> list[McpListedTool]:
+def _wire_tools(listing: McpListing) -> list[McpListedTool]:
     return [McpListedTool(name=tool.name, description=tool.description, inputSchema=tool.schema) for tool in listing.tools]

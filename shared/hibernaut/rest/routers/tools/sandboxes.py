@@ -72,9 +72,9 @@ def recreate_virtual_environment(services: TheServices) -> Response:
 def list_sandbox_configs(services: TheServices, query: Annotated[SandboxList, Query()]) -> Response:
     """The configuration, if there is one."""
     found = services.sandboxes.all() if query.sandbox_type in (None, "local") else []
-    wanted = Page(limit=query.limit, after=query.after, descending=False)
-    shown = page(found, wanted, id_of=lambda one: one.id, place=lambda one: one.id)
-    return replies(shown)
+    page_query = Page(limit=query.limit, after=query.after, descending=False)
+    configs = page(found, page_query, id_of=lambda one: one.id, place=lambda one: one.id)
+    return replies(configs)
 
 
 @router.patch("/environment-variable/{env_var_id}", response_model=SandboxVariable)
@@ -121,6 +121,6 @@ def list_sandbox_variables(
     """The variables, without their values unless `include=values` asks for them and the caller may read secrets."""
     values = caller.reads_secrets and "values" in (query.include or ())
     found = services.sandboxes.variables(sandbox_config_id, values=values)
-    wanted = Page(limit=query.limit, after=query.after, descending=False)
-    shown = page(found, wanted, id_of=lambda one: one.id, place=lambda one: one.id)
-    return replies(shown)
+    page_query = Page(limit=query.limit, after=query.after, descending=False)
+    variables = page(found, page_query, id_of=lambda one: one.id, place=lambda one: one.id)
+    return replies(variables)

@@ -28,7 +28,7 @@ class SearchTools(StrictSchema):
     tags: list[str] | None = None
     limit: Whole = 50
 
-    def wanted(self) -> ToolQuery:
+    def to_query(self) -> ToolQuery:
         return ToolQuery(self.query or "", self.search_mode, self.tool_types or (), self.tags or (), self.limit)
 
 
@@ -61,7 +61,7 @@ def count_tools(services: TheServices, query: ToolCountQuery) -> Response:
 @router.post("/search", response_model=list[ToolSearchResult])
 def search_tools(services: TheServices, request: SearchTools) -> Response:
     """The tools whose names, descriptions, tags and parameters have the words of the query, best first."""
-    return replies(ToolSearch(services.tools).search(request.wanted()))
+    return replies(ToolSearch(services.tools).search(request.to_query()))
 
 
 @router.post("/run", response_model=ToolReturnMessage)

@@ -16,7 +16,7 @@ from hibernaut.ports.storage.table import Item, Key, Query
 from hibernaut.schemas.agents.conversation import Segment
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.faults.record_faults import RecordLost
-from hibernaut.schemas.ids import derived_otid, made_at
+from hibernaut.schemas.ids import creation_time, derived_otid
 from hibernaut.schemas.messages.message import Message
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec
@@ -222,7 +222,7 @@ def read_row(codec: Codec, item: Item) -> Message:
         agent_id=agent or log,
         conversation_id=log if agent else None,
         otid=derived_otid(message_id, 0),
-        created_at=made_at(message_id),
+        created_at=creation_time(message_id),
     )
 
 

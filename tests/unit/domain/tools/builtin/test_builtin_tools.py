@@ -5,7 +5,7 @@ from __future__ import annotations
 from hibernaut.domain.memory.memory_edits import MEMORY_TOOLS
 from hibernaut.domain.tools.builtin.builtin_online_schemas import ONLINE_DEFINITIONS
 from hibernaut.domain.tools.builtin.builtin_tools import CREATED_AT, builtin_by_id, builtin_id, builtin_tools
-from hibernaut.schemas.ids import is_id, made_at
+from hibernaut.schemas.ids import creation_time, is_id
 from hibernaut.schemas.tools.tool import ToolType
 
 SEARCHING = {"conversation_search", "archival_memory_search"}
@@ -32,7 +32,7 @@ def test_their_types_are_lettas() -> None:
 def test_ids_are_well_formed_distinct_and_lasting() -> None:
     ids = [tool.id for tool in builtin_tools().values()]
     assert len(set(ids)) == len(ids)
-    assert all(is_id(one, "tool") and made_at(one) == CREATED_AT for one in ids)
+    assert all(is_id(one, "tool") and creation_time(one) == CREATED_AT for one in ids)
     # Agents in tables refer to these ids: this one stands for all.
     assert builtin_id("send_message") == "tool-019b76da-a800-468a-aeda-77cf03370300"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from hibernaut.local.aws_offline.moto.dynamodb import told_of_writes
+from hibernaut.local.aws_offline.moto.dynamodb import listen_to_writes
 from hibernaut.local.aws_offline.patching import put
 from hibernaut.local.aws_offline.place import ACCOUNT, REGION
 from hibernaut.local.ready import OFFLINE_FILE
@@ -38,7 +38,7 @@ class FolderInUse(Exception):
         super().__init__(f"{folder} is in use by another process; stop it, or choose another folder with --data-dir")
 
 
-class KeptState:
+class EmulatorState:
     """The state of one deployment in a folder. One process at a time may have it. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
@@ -73,8 +73,8 @@ class KeptState:
             return self._fact(f"key {next(ids)}", lambda: utils.generate_key_id(multi_region))
 
         def material() -> bytes:
-            made = self._fact(f"material {next(materials)}", lambda: base64.b64encode(utils.generate_master_key()).decode())
-            return base64.b64decode(made)
+            encoded = self._fact(f"material {next(materials)}", lambda: base64.b64encode(utils.generate_master_key()).decode())
+            return base64.b64decode(encoded)
 
         put(models, "generate_key_id", key_id)
         put(models, "generate_master_key", material)
@@ -100,8 +100,8 @@ class KeptState:
     def following(self) -> Iterator[None]:
         """Within the context, the file follows each write of the table and of the buckets."""
         with ExitStack() as hooks:
-            hooks.enter_context(told_of_writes(self._wrote))
-            hooks.enter_context(self._told_of_objects())
+            hooks.enter_context(listen_to_writes(self._wrote))
+            hooks.enter_context(self._listen_to_objects())
             yield
 
     def _wrote(self, changes: list[tuple[str, list[Any], Any]]) -> None:
@@ -111,7 +111,7 @@ class KeptState:
             self._database.executemany("INSERT INTO items VALUES (?, ?, ?)", [row for row in rows if row[2] is not None])
 
     @contextmanager
-    def _told_of_objects(self) -> Iterator[None]:
+    def _listen_to_objects(self) -> Iterator[None]:
         from moto.s3.models import S3Backend
 
         put_object, delete_object = S3Backend.put_object, S3Backend.delete_object
