@@ -41,7 +41,7 @@ def aws_client(
     session = get_session(_REGION)
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     if credentials is not None:
-        session.register_component("credential_provider", _given(credentials))
+        session.register_component("credential_provider", _per_call_provider(credentials))
     return session.create_client(service, region_name=region, config=config, endpoint_url=endpoint_url)
 
 
@@ -55,7 +55,7 @@ def _loader(data_path: str | None) -> Any:
     return create_loader(data_path)
 
 
-def _given(source: CurrentCredentials) -> Any:
+def _per_call_provider(source: CurrentCredentials) -> Any:
     """A provider of credentials that asks the source at each signature."""
     from botocore.credentials import Credentials
 

@@ -44,7 +44,7 @@ class TimeOrderedIds:
         self._lock = threading.Lock()
         self._last = (0, 0)
         self._pool = b""
-        self._made_in = 0
+        self._process_id = 0
 
     def new(self, prefix: str, after: str | None = None) -> str:
         """A fresh id, greater than every id that this object has made for the prefix and than `after`."""
@@ -60,8 +60,8 @@ class TimeOrderedIds:
 
     def _random(self) -> int:
         """Random bits of the system, asked for many ids at once: each question lets other threads go first. A forked process asks anew."""
-        if len(self._pool) < _BYTES or self._made_in != os.getpid():
-            self._pool, self._made_in = secrets.token_bytes(_AT_ONCE * _BYTES), os.getpid()
+        if len(self._pool) < _BYTES or self._process_id != os.getpid():
+            self._pool, self._process_id = secrets.token_bytes(_AT_ONCE * _BYTES), os.getpid()
         own, self._pool = self._pool[:_BYTES], self._pool[_BYTES:]
         return int.from_bytes(own, "big") >> (8 * _BYTES - RANDOM_BITS)
 

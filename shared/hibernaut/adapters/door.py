@@ -25,12 +25,12 @@ MOST_REDIRECTS = 5
 
 
 class DoorClosed(Exception):
-    """A request may not be sent. The message is the end of a sentence about its address. `told`: whoever named the address may read it; otherwise
+    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: whoever named the address may read it; otherwise
     the refusal must read like an unreachable server.
     """
 
-    def __init__(self, reason: str, *, told: bool) -> None:
-        self.told = told
+    def __init__(self, reason: str, *, is_public: bool) -> None:
+        self.is_public = is_public
         super().__init__(reason)
 
 
@@ -51,7 +51,7 @@ class Door:
         host = url.raw_host.decode("ascii")
         fault = address_fault(url.scheme, host, url.port, user=bool(url.userinfo))
         if fault is not None:
-            raise DoorClosed(fault, told=True)
+            raise DoorClosed(fault, is_public=True)
         try:
             found = self._resolve(host, url.port or PORTS[url.scheme])
         except (OSError, UnicodeError):
@@ -64,8 +64,8 @@ class Door:
     def _refusal(self, found: list[str]) -> DoorClosed:
         setting = self.policy.setting
         if not found:
-            return DoorClosed("names a host that is not known", told=bool(setting))
-        return DoorClosed(f"leads to a private address that {setting} does not name", told=bool(setting))
+            return DoorClosed("names a host that is not known", is_public=bool(setting))
+        return DoorClosed(f"leads to a private address that {setting} does not name", is_public=bool(setting))
 
     def dial(self, watch: Callable[[Request], None], tls: SSLContext) -> Client:
         """A client without redirects. `watch` is called with each request."""

@@ -63,12 +63,12 @@ class GoogleTokens:
     HTTP client that asks for a token, and so decides which addresses may be reached. `advice`: what to do without a token. Thread-safe.
     """
 
-    def __init__(self, given: str | None = None, *, client: MakeClient = direct, advice: str = ADVICE) -> None:
-        self._given = given
+    def __init__(self, source: str | None = None, *, client: MakeClient = direct, advice: str = ADVICE) -> None:
+        self._source = source
         self._client = client
         self._advice = advice
         self._lock = threading.Lock()
-        self._known: Credentials | None = None
+        self._credentials: Credentials | None = None
 
     def headers(self) -> Mapping[str, str]:
         """The `authorization` of a valid token, which is renewed shortly before it expires. Raises: NoGoogleToken."""
@@ -82,12 +82,12 @@ class GoogleTokens:
         found: dict[str, str] = {}
         try:
             with self._lock:
-                if self._known is None:
-                    self._known = self._loaded(HttpxRequest(self._client))
+                if self._credentials is None:
+                    self._credentials = self._loaded(HttpxRequest(self._client))
                 # `before_request` would also ask iamcredentials.googleapis.com, on a thread of its own, where the account may act.
-                if self._known.token_state is not TokenState.FRESH:
-                    self._known.refresh(HttpxRequest(self._client))
-                self._known.apply(found)
+                if self._credentials.token_state is not TokenState.FRESH:
+                    self._credentials.refresh(HttpxRequest(self._client))
+                self._credentials.apply(found)
         except TransportError as error:
             raise NoGoogleToken("Google's token service cannot be reached", retryable=True) from error
         except GoogleAuthError as error:
@@ -98,37 +98,37 @@ class GoogleTokens:
         return found
 
     def _loaded(self, request: Any) -> Credentials:
-        if self._given is None:
+        if self._source is None:
             import google.auth
 
             found, _ = google.auth.default(scopes=SCOPES, request=request)
             return found
-        given = self._given.strip()
-        text = given if given.startswith("{") else Path(given).expanduser().read_text(encoding="utf-8")
+        source = self._source.strip()
+        text = source if source.startswith("{") else Path(source).expanduser().read_text(encoding="utf-8")
         return _of(json.loads(text))
 
 
 def _of(info: JsonObject) -> Credentials:
     """The credentials of a file. Programs that a file would run for a token are not run."""
-    made: Any
+    result: Any
     match info:
         case {"type": "service_account"}:
             from google.oauth2 import service_account
 
-            made = service_account.Credentials.from_service_account_info(info, scopes=SCOPES)
+            result = service_account.Credentials.from_service_account_info(info, scopes=SCOPES)
         case {"type": "authorized_user"}:
             from google.oauth2 import credentials
 
-            made = credentials.Credentials.from_authorized_user_info(info, scopes=SCOPES)
+            result = credentials.Credentials.from_authorized_user_info(info, scopes=SCOPES)
         case {"type": "external_account", "credential_source": {"environment_id": str()}}:
             from google.auth import aws
 
-            made = aws.Credentials.from_info(info, scopes=SCOPES)
+            result = aws.Credentials.from_info(info, scopes=SCOPES)
         case {"type": "external_account", "credential_source": {"file": str()} | {"url": str()}}:
             from google.auth import identity_pool
 
-            made = identity_pool.Credentials.from_info(info, scopes=SCOPES)
+            result = identity_pool.Credentials.from_info(info, scopes=SCOPES)
         case _:
             raise ValueError("the type of the credentials is not supported")
-    found: Credentials = made
+    found: Credentials = result
     return found

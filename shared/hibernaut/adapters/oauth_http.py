@@ -26,25 +26,25 @@ class DoorOAuth:
 
     def get(self, url: str) -> OAuthAnswer:
         """As the port says."""
-        return self._asked("GET", url, headers=ACCEPT)
+        return self._request("GET", url, headers=ACCEPT)
 
     def register(self, url: str, client: JsonObject) -> OAuthAnswer:
         """As the port says."""
-        return self._asked("POST", url, headers=ACCEPT, json=client)
+        return self._request("POST", url, headers=ACCEPT, json=client)
 
     def token(self, url: str, form: Mapping[str, str], basic: tuple[str, str] | None = None) -> OAuthAnswer:
         """As the port says. Id and secret are encoded before they are joined (RFC 6749, 2.3.1)."""
         auth = (quote_plus(basic[0]), quote_plus(basic[1])) if basic is not None else None
-        return self._asked("POST", url, headers=ACCEPT, data=dict(form), auth=auth)
+        return self._request("POST", url, headers=ACCEPT, data=dict(form), auth=auth)
 
-    def _asked(self, method: str, url: str, **given: Any) -> OAuthAnswer:
+    def _request(self, method: str, url: str, **options: Any) -> OAuthAnswer:
         from httpx2 import HTTPError, InvalidURL
 
         from hibernaut.adapters.pinned_transport import AddressRefused
 
         until = time.monotonic() + MOST_SECONDS
         try:
-            with self._door.client(SECONDS) as client, client.stream(method, url, **given) as response:
+            with self._door.client(SECONDS) as client, client.stream(method, url, **options) as response:
                 body = bytearray()
                 for piece in response.iter_raw():
                     body += piece

@@ -89,7 +89,7 @@ class AsyncPinnedTransport(httpx2.AsyncBaseTransport):
 
 
 def _refused(closed: DoorClosed, request: httpx2.Request) -> httpx2.ConnectError:
-    if closed.told:
+    if closed.is_public:
         return AddressRefused(str(closed), request=request)
     return httpx2.ConnectError(NOT_CONNECTED, request=request)
 

@@ -102,7 +102,7 @@ class SqliteConnections:
 
         Raises: ConnectionsClosed, NoConnectionFree, sqlite3.Error.
         """
-        connection = self._taken()
+        connection = self._take()
         sound = False
         try:
             yield connection
@@ -133,7 +133,7 @@ class SqliteConnections:
         finally:
             self._turn.release()
 
-    def _taken(self) -> sqlite3.Connection:
+    def _take(self) -> sqlite3.Connection:
         with self._free:
             if not self._free.wait_for(lambda: self._closed or self._idle or self._readers < self._most, self._wait):
                 raise NoConnectionFree(f"{self._most} readers are under way")

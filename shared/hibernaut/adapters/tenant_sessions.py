@@ -53,7 +53,7 @@ class TenantSessions:
         self._clock = clock
         self._lock = threading.Lock()
         self._sts: Any = None
-        self._known: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     @contextmanager
     def entered(self, tenant: str) -> Iterator[None]:
@@ -68,15 +68,15 @@ class TenantSessions:
         """The credentials of the tenant that was entered. Raises: LookupError if none was; BotoCoreError, ClientError."""
         tenant = _TENANT.get()
         with self._lock:
-            known = self._known.get(tenant)
-        if known is None or known.ends - EARLY <= self._clock.now():
-            known = self._assumed(tenant)
+            session = self._sessions.get(tenant)
+        if session is None or session.ends - EARLY <= self._clock.now():
+            session = self._assumed(tenant)
             with self._lock:
-                self._known[tenant] = known
-                self._known.move_to_end(tenant)
-                while len(self._known) > MOST_SESSIONS:
-                    self._known.popitem(last=False)
-        return known.credentials
+                self._sessions[tenant] = session
+                self._sessions.move_to_end(tenant)
+                while len(self._sessions) > MOST_SESSIONS:
+                    self._sessions.popitem(last=False)
+        return session.credentials
 
     def _assumed(self, tenant: str) -> _Session:
         from botocore.credentials import ReadOnlyCredentials
@@ -84,9 +84,11 @@ class TenantSessions:
         answer = self._client().assume_role(
             RoleArn=self._role, RoleSessionName=f"tenant-{tenant}", DurationSeconds=SECONDS, Tags=[{"Key": TAG, "Value": tenant}]
         )
-        made = answer["Credentials"]
-        found = ReadOnlyCredentials(made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
-        return _Session(found, made["Expiration"])
+        answer_credentials = answer["Credentials"]
+        found = ReadOnlyCredentials(
+            answer_credentials["AccessKeyId"], answer_credentials["SecretAccessKey"], answer_credentials["SessionToken"]
+        )
+        return _Session(found, answer_credentials["Expiration"])
 
     def _client(self) -> Any:
         if self._sts is None:

@@ -70,7 +70,7 @@ def test_no_call_is_signed_outside_of_a_tenant(sessions: TenantSessions, sts: St
 def test_a_process_remembers_a_bounded_number_of_tenants(sessions: TenantSessions, sts: Sts) -> None:
     for number in range(MOST_SESSIONS + 1):
         key_of(sessions, f"t{number}")
-    assert len(sessions._known) == MOST_SESSIONS
+    assert len(sessions._sessions) == MOST_SESSIONS
     assert key_of(sessions, "t0") == f"t0-{MOST_SESSIONS + 2}"
 
 

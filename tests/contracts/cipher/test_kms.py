@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from hibernaut.adapters.cipher.kms import KEPT_KEYS, KEPT_SECONDS, KmsCipher
+from hibernaut.adapters.cipher.kms import CACHE_SECONDS, MOST_KEYS, KmsCipher
 from hibernaut.ports.storage.cipher import SealBroken
 from hibernaut.schemas.errors import MasterKeyUnavailable, NotImplementedHere
 from tests.support.clocks import ManualClock
@@ -72,7 +72,7 @@ def test_a_data_key_is_fetched_once_in_its_time() -> None:
     for _ in range(5):
         cipher.unseal(sealed, PLACE)
     assert kms.count("decrypt") == 1
-    clock.sleep(KEPT_SECONDS)
+    clock.sleep(CACHE_SECONDS)
     cipher.unseal(sealed, PLACE)
     assert kms.count("decrypt") == 2
 
@@ -80,14 +80,14 @@ def test_a_data_key_is_fetched_once_in_its_time() -> None:
 def test_a_bounded_number_of_data_keys_is_kept() -> None:
     kms = CountedKms()
     cipher = cipher_of(kms)
-    seals = [cipher.seal(b"sk-1", PLACE) for _ in range(KEPT_KEYS + 1)]
+    seals = [cipher.seal(b"sk-1", PLACE) for _ in range(MOST_KEYS + 1)]
     for sealed in seals:
         cipher.unseal(sealed, PLACE)
-    assert len(cipher._kept) == KEPT_KEYS
+    assert len(cipher._cache) == MOST_KEYS
     cipher.unseal(seals[-1], PLACE)
-    assert kms.count("decrypt") == KEPT_KEYS + 1
+    assert kms.count("decrypt") == MOST_KEYS + 1
     cipher.unseal(seals[0], PLACE)
-    assert kms.count("decrypt") == KEPT_KEYS + 2
+    assert kms.count("decrypt") == MOST_KEYS + 2
 
 
 @pytest.mark.parametrize("code", ["InvalidCiphertextException", "IncorrectKeyException"])

@@ -65,4 +65,4 @@ def test_a_failure_is_not_remembered() -> None:
 def test_a_long_query_is_kept_by_its_sum_only() -> None:
     cached = CachedEmbedder(HashingEmbedder())
     cached.embed(["x" * 1_000_000], query=True)
-    assert [len(key) for key in cached._known[True]] == [32]
+    assert [len(key) for key in cached._vectors[True]] == [32]

@@ -187,5 +187,5 @@ def test_the_embedders_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
     first = catalogue.of(config(handle="openai/m"))
     for number in range(64):
         catalogue.of(config(model=f"m{number}", handle="openai/m"))
-    assert len(catalogue._made) == 64
+    assert len(catalogue._embedders) == 64
     assert catalogue.of(config(handle="openai/m")) is not first

@@ -56,8 +56,8 @@ def test_a_text_is_cut_alike_in_parts_and_whole(words: WordPieces) -> None:
 
 
 def test_the_words_it_remembers_are_bounded(words: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm_words, "KEPT_WORDS", 10)
-    monkeypatch.setattr(minilm_words, "KEPT_COUNTS", 10)
+    monkeypatch.setattr(minilm_words, "MOST_WORDS", 10)
+    monkeypatch.setattr(minilm_words, "MOST_COUNTS", 10)
     text = " ".join(f"word{number}" for number in range(200))
     assert words.count(text) == words.count(text) == len(words.numbers(text, 10**6)) - 2
     assert len(words._pieces) <= 10

@@ -188,8 +188,8 @@ def test_what_a_killed_installation_leaves_is_no_set(
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hibernaut.adapters.packages.package_folders.removed", lambda _: None)
-        patch.setattr("hibernaut.adapters.packages.package_folders.made_read_only", die)
+        patch.setattr("hibernaut.adapters.packages.package_folders.remove", lambda _: None)
+        patch.setattr("hibernaut.adapters.packages.package_folders.make_read_only", die)
         with pytest.raises(Killed):
             folders.install("acme", ("some-package",))
     assert [name.startswith(".building-") for name in left(folders)] == [True]

@@ -270,8 +270,8 @@ def test_a_refusal_tells_the_operators_own_clients_what_to_set_and_a_stranger_no
         return closed.value
 
     assert str(refusal("HIBERNAUT_PRIVATE_PAGES")) == "leads to a private address that HIBERNAUT_PRIVATE_PAGES does not name"
-    assert (refusal("HIBERNAUT_PRIVATE_PAGES").told, refusal("").told) == (True, False)
-    assert refusal("", "http://inside.test:22/").told, "the form of an address reveals nothing"
+    assert (refusal("HIBERNAUT_PRIVATE_PAGES").is_public, refusal("").is_public) == (True, False)
+    assert refusal("", "http://inside.test:22/").is_public, "the form of an address reveals nothing"
 
 
 def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, leading: type[Leading]) -> None:

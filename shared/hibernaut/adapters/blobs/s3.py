@@ -28,12 +28,12 @@ class S3Blobs:
     def __init__(self, bucket: str, *, client: S3Client | None = None, credentials: CurrentCredentials | None = None) -> None:
         self._bucket = bucket
         self._credentials = credentials
-        self._given = client
+        self._override = client
 
     @cached_property
     def _client(self) -> S3Client:
-        if self._given is not None:
-            return self._given
+        if self._override is not None:
+            return self._override
         from botocore.config import Config
 
         config = Config(retries={"total_max_attempts": ATTEMPTS, "mode": "standard"}, connect_timeout=5, read_timeout=TIMEOUT_S)

@@ -16,12 +16,12 @@ class S3Downloads:
 
     def __init__(self, bucket: str, *, client: S3Client | None = None) -> None:
         self._bucket = bucket
-        self._given = client
+        self._override = client
 
     @cached_property
     def _client(self) -> S3Client:
-        if self._given is not None:
-            return self._given
+        if self._override is not None:
+            return self._override
         from botocore.config import Config
 
         # The bucket's name in its region: the one without a region redirects for hours after the bucket was made, and the network of custom

@@ -24,12 +24,12 @@ class S3Uploads:
     def __init__(self, bucket: str, clock: Clock, *, client: S3Client | None = None) -> None:
         self._bucket = bucket
         self._clock = clock
-        self._given = client
+        self._override = client
 
     @cached_property
     def _client(self) -> S3Client:
-        if self._given is not None:
-            return self._given
+        if self._override is not None:
+            return self._override
         from botocore.config import Config
 
         # In some regions the old way of signing is the usual one, which covers no headers.
@@ -39,10 +39,10 @@ class S3Uploads:
         """Raises: OSError where there is nothing to sign with."""
         from botocore.exceptions import BotoCoreError
 
-        asked = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": media_type, "IfNoneMatch": "*"}
+        parameters = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": media_type, "IfNoneMatch": "*"}
         seconds = max(1, int((until - self._clock.now()).total_seconds()))
         try:
-            url = self._client.generate_presigned_url("put_object", Params=asked, ExpiresIn=seconds)
+            url = self._client.generate_presigned_url("put_object", Params=parameters, ExpiresIn=seconds)
         except BotoCoreError as error:
             raise OSError(f"S3 cannot sign: {type(error).__name__}") from error
         headers = {"Content-Length": str(size), "Content-Type": media_type, "If-None-Match": "*"}

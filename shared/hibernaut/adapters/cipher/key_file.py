@@ -67,7 +67,7 @@ class KeyFileCipher:
     def _masters(self, *, make: bool) -> tuple[bytes, ...]:
         """The keys of the file, at least one; the first one seals."""
         with self._lock:
-            self._keys = self._keys or self._read() or (self._made() if make else ())
+            self._keys = self._keys or self._read() or (self._create() if make else ())
             if not self._keys:
                 raise MasterKeyUnavailable(
                     f"The key file {self._path} is missing, so stored secrets cannot be read. Put it back from a backup of the data"
@@ -93,7 +93,7 @@ class KeyFileCipher:
             RETRY_AFTER,
         )
 
-    def _made(self) -> tuple[bytes, ...]:
+    def _create(self) -> tuple[bytes, ...]:
         """The key of the first process that makes the file. The file appears whole and is on the disk before a value is sealed with it."""
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 DEPLOYMENT = "hibernaut"
 """The name in the encryption context that holds the deployment's environment. The functions' roles permit this environment only."""
-KEPT_KEYS = 256
-KEPT_SECONDS = 300.0
+MOST_KEYS = 256
+CACHE_SECONDS = 300.0
 """The time to live of decrypted data keys in memory. A key that is disabled in KMS opens values for at most this long."""
 ATTEMPTS, TIMEOUT_S = 3, 5.0
 RETRY_AFTER = 2.0
@@ -41,23 +41,23 @@ class KmsClient(Protocol):
 class KmsCipher:
     """Encryption under one KMS key, for one deployment. Thread-safe.
 
-    `key`: an ARN; if it is empty, this function has no key and both methods raise NotImplementedHere. At most KEPT_KEYS decrypted
-    data keys stay in memory, each for KEPT_SECONDS.
+    `key`: an ARN; if it is empty, this function has no key and both methods raise NotImplementedHere. At most MOST_KEYS decrypted
+    data keys stay in memory, each for CACHE_SECONDS.
     """
 
     def __init__(self, key: str, *, deployment: str, clock: Clock, client: KmsClient | None = None) -> None:
         self._key = key
         self._deployment = deployment
         self._clock = clock
-        self._given = client
+        self._kms = client
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[bytes, bytes], tuple[float, bytes]] = OrderedDict()
+        self._cache: OrderedDict[tuple[bytes, bytes], tuple[float, bytes]] = OrderedDict()
 
     def seal(self, plain: bytes, context: Mapping[str, str]) -> bytes:
         """The encrypted value. Raises: MasterKeyUnavailable, NotImplementedHere."""
-        made = self._ask("generate_data_key", context, KeySpec="AES_256")
-        wrapped = bytes(made["CiphertextBlob"])
-        return bytes(Envelope.sealed(plain, data_key=made["Plaintext"], wrapped_key=wrapped, context=context))
+        answer = self._ask("generate_data_key", context, KeySpec="AES_256")
+        wrapped = bytes(answer["CiphertextBlob"])
+        return bytes(Envelope.sealed(plain, data_key=answer["Plaintext"], wrapped_key=wrapped, context=context))
 
     def unseal(self, sealed: bytes, context: Mapping[str, str]) -> bytes:
         """The decrypted value. Raises: SealBroken, MasterKeyUnavailable, NotImplementedHere."""
@@ -67,14 +67,14 @@ class KmsCipher:
     def _data_key(self, wrapped: bytes, context: Mapping[str, str]) -> bytes:
         place, now = (wrapped, context_bytes(context)), self._clock.monotonic()
         with self._lock:
-            kept = self._kept.get(place)
-        if kept is not None and now - kept[0] < KEPT_SECONDS:
-            return kept[1]
+            entry = self._cache.get(place)
+        if entry is not None and now - entry[0] < CACHE_SECONDS:
+            return entry[1]
         key = bytes(self._ask("decrypt", context, CiphertextBlob=wrapped)["Plaintext"])
         with self._lock:
-            self._kept[place] = (now, key)
-            while len(self._kept) > KEPT_KEYS:
-                self._kept.popitem(last=False)
+            self._cache[place] = (now, key)
+            while len(self._cache) > MOST_KEYS:
+                self._cache.popitem(last=False)
         return key
 
     def _ask(self, action: str, context: Mapping[str, str], **parameters: object) -> Mapping[str, Any]:
@@ -92,7 +92,7 @@ class KmsCipher:
 
     def _client(self) -> KmsClient:
         with self._lock:
-            if self._given is None:
+            if self._kms is None:
                 from botocore.config import Config
 
                 config = Config(
@@ -100,8 +100,8 @@ class KmsCipher:
                     connect_timeout=TIMEOUT_S,
                     read_timeout=TIMEOUT_S,
                 )
-                self._given = cast("KmsClient", aws_client("kms", config))
-            return self._given
+                self._kms = cast("KmsClient", aws_client("kms", config))
+            return self._kms
 
 
 def _failed(error: BotoCoreError | ClientError) -> SealBroken | MasterKeyUnavailable:

@@ -26,7 +26,7 @@ class CachedEmbedder(WrappedEmbedder):
         super().__init__(inner)
         self._most = {True: most, False: most_texts}
         self._lock = threading.Lock()
-        self._known: dict[bool, OrderedDict[bytes, Vector]] = {True: OrderedDict(), False: OrderedDict()}
+        self._vectors: dict[bool, OrderedDict[bytes, Vector]] = {True: OrderedDict(), False: OrderedDict()}
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says. Two threads with the same new text may both call the model."""
@@ -34,22 +34,22 @@ class CachedEmbedder(WrappedEmbedder):
         found = self._remembered(sums, query)
         missing = {key: text for key, text in zip(sums, texts, strict=True) if key not in found}
         if missing:
-            made = dict(zip(missing, self._inner.embed(list(missing.values()), query=query), strict=True))
-            self._keep(made, query)
-            found |= made
+            vectors = dict(zip(missing, self._inner.embed(list(missing.values()), query=query), strict=True))
+            self._keep(vectors, query)
+            found |= vectors
         return [found[key] for key in sums]
 
     def _remembered(self, sums: Sequence[bytes], query: bool) -> dict[bytes, Vector]:
         with self._lock:
-            known = self._known[query]
-            found = {key: known[key] for key in sums if key in known}
+            cache = self._vectors[query]
+            found = {key: cache[key] for key in sums if key in cache}
             for key in found:
-                known.move_to_end(key)
+                cache.move_to_end(key)
             return found
 
-    def _keep(self, made: dict[bytes, Vector], query: bool) -> None:
+    def _keep(self, vectors: dict[bytes, Vector], query: bool) -> None:
         with self._lock:
-            known = self._known[query]
-            known |= made
-            while len(known) > self._most[query]:
-                known.popitem(last=False)
+            cache = self._vectors[query]
+            cache |= vectors
+            while len(cache) > self._most[query]:
+                cache.popitem(last=False)

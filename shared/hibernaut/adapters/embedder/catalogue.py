@@ -45,7 +45,7 @@ OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pi
 """Endpoint types that do not use OpenAI's format without a key: no text is sent to an address that only a configuration names."""
 NONE = "none"
 """The value of the setting for no embedding."""
-MOST_KEPT = 64
+MOST_EMBEDDERS = 64
 _ALIASES = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 logger = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ class EmbedderCatalogue:
         self._bedrock = bedrock
         self._minilm = minilm_files.installed()
         self._lock = threading.Lock()
-        self._made: dict[tuple[str, ...], Embedder] = {}
-        self._wanted = default
+        self._embedders: dict[tuple[str, ...], Embedder] = {}
+        self._default_model = default
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
         """As the port says. Equal configurations share one embedder and its cache."""
@@ -91,14 +91,14 @@ class EmbedderCatalogue:
             endpoint = ""
         key = (kind, endpoint, config.handle or "", config.embedding_model, str(config.embedding_dim), str(config.batch_size))
         with self._lock:
-            if key not in self._made:
-                made = self._make(config, kind, endpoint)
-                if made is None:
+            if key not in self._embedders:
+                embedder = self._make(config, kind, endpoint)
+                if embedder is None:
                     return None
-                while len(self._made) >= MOST_KEPT:
-                    self._made.pop(next(iter(self._made)))
-                self._made[key] = CachedEmbedder(made)
-            return self._made[key]
+                while len(self._embedders) >= MOST_EMBEDDERS:
+                    self._embedders.pop(next(iter(self._embedders)))
+                self._embedders[key] = CachedEmbedder(embedder)
+            return self._embedders[key]
 
     def default(self) -> EmbeddingConfig | None:
         """The configured model; else MiniLM if its weights are installed, OpenAI's if there is a key, or None."""
@@ -128,7 +128,7 @@ class EmbedderCatalogue:
 
     @cached_property
     def _default(self) -> EmbeddingModelDescription | None:
-        return self._default_row(self._wanted)
+        return self._default_row(self._default_model)
 
     def _make(self, config: EmbeddingConfig, kind: str, endpoint: str) -> Embedder | None:
         model, dimension = config.embedding_model, config.embedding_dim
@@ -174,8 +174,8 @@ class EmbedderCatalogue:
             return None
         return ProviderSettings(kind, kind, endpoint) if endpoint.startswith(("http://", "https://")) else None
 
-    def _default_row(self, wanted: DefaultEmbedding) -> EmbeddingModelDescription | None:
-        handle = wanted.handle or self._usual_handle()
+    def _default_row(self, default: DefaultEmbedding) -> EmbeddingModelDescription | None:
+        handle = default.handle or self._usual_handle()
         if handle is None or handle == NONE:
             return None
         provider, _, model = handle.partition("/")
@@ -186,7 +186,7 @@ class EmbedderCatalogue:
             _refused(handle, "no provider here serves it")
             return None
         facts = known(model)
-        size = (None if own else wanted.dimension) or (facts.dimension if facts else None)
+        size = (None if own else default.dimension) or (facts.dimension if facts else None)
         if size is None:
             _refused(handle, "its dimension is not known: set HIBERNAUT_EMBEDDING_DIMENSION")
             return None

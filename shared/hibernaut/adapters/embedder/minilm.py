@@ -78,8 +78,8 @@ class MiniLM:
             self._refused = f"hibernaut/minilm cannot be used: {error}"
             logger.error("local embedding model refused, search uses words only", extra={"reason": str(error)})
             raise EmbedderFailed(self._refused, retryable=False) from error
-        spent = round((time.perf_counter() - begun) * 1000)
-        logger.info("local embedding model loaded", extra={"model": "all-MiniLM-L6-v2", "milliseconds": spent})
+        milliseconds = round((time.perf_counter() - begun) * 1000)
+        logger.info("local embedding model loaded", extra={"model": "all-MiniLM-L6-v2", "milliseconds": milliseconds})
         return loaded
 
 

@@ -97,10 +97,10 @@ class _Layer:
 
     def over(self, rows: Numbers, texts: Sequence[slice]) -> Numbers:
         query, key, value = self.query.of(rows), self.key.of(rows), self.value.of(rows)
-        seen = np.empty_like(rows)
+        attended = np.empty_like(rows)
         for text in texts:
-            seen[text] = _attention(query[text], key[text], value[text])
-        mixed = self.mixed.of(seen)
+            attended[text] = _attention(query[text], key[text], value[text])
+        mixed = self.mixed.of(attended)
         mixed += rows
         rows = self.mixed_norm.over(mixed)
         changed = self.narrow.of(_gelu(self.wide.of(rows)))
@@ -141,9 +141,9 @@ def _attention(query: Numbers, key: Numbers, value: Numbers) -> Numbers:
     shares: Numbers = np.multiply(by_head[0], _SCALE) @ by_head[1].transpose(0, 2, 1)
     shares -= shares.max(axis=2, keepdims=True)
     np.exp(shares, out=shares)
-    taken: Numbers = shares @ by_head[2]
-    taken /= shares.sum(axis=2, keepdims=True)
-    return taken.transpose(1, 0, 2).reshape(length, SIZE)
+    weighted: Numbers = shares @ by_head[2]
+    weighted /= shares.sum(axis=2, keepdims=True)
+    return weighted.transpose(1, 0, 2).reshape(length, SIZE)
 
 
 def _gelu(rows: Numbers) -> Numbers:
@@ -151,23 +151,23 @@ def _gelu(rows: Numbers) -> Numbers:
     spare = [np.empty((_ROWS, rows.shape[1]), np.float32) for _ in range(3)]
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
-        size, t, left = (each[: len(part)] for each in spare)
+        size, t, tail = (each[: len(part)] for each in spare)
         np.abs(part, out=size)
         size *= _ROOT_HALF
         np.multiply(size, _ERF_T, out=t)
         t += _ONE
         np.reciprocal(t, out=t)
-        np.multiply(t, _ERF[0], out=left)
+        np.multiply(t, _ERF[0], out=tail)
         for factor in _ERF[1:]:
-            left += factor
-            left *= t
+            tail += factor
+            tail *= t
         np.square(size, out=size)
         np.negative(size, out=size)
         np.exp(size, out=size)
-        left *= size
+        tail *= size
         np.abs(part, out=t)
-        left *= t
-        left *= _HALF
+        tail *= t
+        tail *= _HALF
         np.maximum(part, 0, out=part)
-        part -= left
+        part -= tail
     return rows

@@ -14,9 +14,9 @@ from itertools import chain
 BEGIN, END, UNKNOWN = 101, 102, 100
 LONGEST_WORD = 100
 """The longest word in characters; a longer one is unknown as a whole."""
-KEPT_WORDS = 50_000
+MOST_WORDS = 50_000
 """The number of words in the cache of pieces: about 10 MB. Texts repeat words, and a look-up costs a hundredth of a split."""
-KEPT_COUNTS = 100_000
+MOST_COUNTS = 100_000
 """The number of written words in the cache of counts: about 10 MB. It is larger, because punctuation makes more variants."""
 STRIDE = 65_536
 """The number of characters that are processed at once, so that a text of megabytes needs no lists of its size."""
@@ -76,8 +76,8 @@ class _Characters(dict[int, str]):
     """The cache of normalized characters in decomposed form; at most all of Unicode."""
 
     def __missing__(self, point: int) -> str:
-        self[point] = shown = _normalized(chr(point))
-        return shown
+        self[point] = text = _normalized(chr(point))
+        return text
 
 
 def _normalized(character: str) -> str:
@@ -106,7 +106,7 @@ class _Counts(dict[str, int]):
     def __missing__(self, written: str) -> int:
         number = self._counted(written)
         if len(written) <= LONGEST_WORD:
-            if len(self) >= KEPT_COUNTS:
+            if len(self) >= MOST_COUNTS:
                 self.clear()
             self[written] = number
         return number
@@ -133,7 +133,7 @@ class _Pieces(dict[str, tuple[int, ...]]):
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         pieces = self._cut(word)
-        if len(self) >= KEPT_WORDS:
+        if len(self) >= MOST_WORDS:
             self.clear()
         self[word] = pieces
         return pieces

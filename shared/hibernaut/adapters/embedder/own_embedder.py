@@ -38,8 +38,8 @@ def own_embedder(
     def dialled() -> Client:
         return dial(lambda _: None, certificates())
 
-    made = embedder_of(settings, EmbeddingModel(model, dimension), config.batch_size, dialled)
-    return CachedEmbedder(RestingEmbedder(made, now))
+    embedder = embedder_of(settings, EmbeddingModel(model, dimension), config.batch_size, dialled)
+    return CachedEmbedder(RestingEmbedder(embedder, now))
 
 
 def _of_bedrock(settings: ProviderSettings, model: str, dimension: int, dial: Dial[Client]) -> Embedder:

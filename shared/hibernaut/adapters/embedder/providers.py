@@ -24,17 +24,17 @@ def embedding_providers(secrets: Secrets) -> Mapping[str, ProviderSettings]:
     return found
 
 
-def embedder_of(provider: ProviderSettings, asked: EmbeddingModel, batch: int, dial: Dial = direct) -> HttpEmbedder:
+def embedder_of(provider: ProviderSettings, model: EmbeddingModel, batch: int, dial: Dial = direct) -> HttpEmbedder:
     """The embedder for a model of a provider other than Bedrock. Opens no connection. `dial` makes its HTTP clients."""
     server = EmbeddingServer(provider.url, bearer(provider.key), key_advice(provider), dial)
     if provider.kind == VERTEX:
         from hibernaut.adapters.embedder.hosted.vertex import vertex_embedder
 
         advice = OWN_KEY_ADVICE if provider.own else None
-        return vertex_embedder(asked, server, credentials=provider.key, advice=advice, batch=batch)
+        return vertex_embedder(model, server, credentials=provider.key, advice=advice, batch=batch)
     if provider.dialect is GEMINI and not provider.url.endswith("/openai"):
         from hibernaut.adapters.embedder.hosted.gemini import gemini_embedder
 
-        return gemini_embedder(asked, server, key=provider.key, batch=batch)
+        return gemini_embedder(model, server, key=provider.key, batch=batch)
     route = ROUTES.get(provider.dialect.name if provider.dialect else provider.kind, OPENAI_ROUTE)
-    return openai_embedder(asked, server, batch=batch, route=route)
+    return openai_embedder(model, server, batch=batch, route=route)

@@ -52,7 +52,7 @@ class SigningKey:
 
 
 @immutable
-class _Known:
+class _KeySet:
     keys: tuple[SigningKey, ...]
     at: float
 
@@ -65,7 +65,7 @@ class SigningKeys:
         self._web = web
         self._clock = clock
         self._reading = threading.Lock()
-        self._known: _Known | None = None
+        self._key_set: _KeySet | None = None
         self._next = float("-inf")
         self._failed = False
 
@@ -84,13 +84,13 @@ class SigningKeys:
         )
 
     def _age(self) -> float:
-        return self._clock.monotonic() - self._known.at if self._known is not None else float("inf")
+        return self._clock.monotonic() - self._key_set.at if self._key_set is not None else float("inf")
 
     def _find(self, kid: str | None, algorithm: str) -> SigningKey | None:
         """A token without a name is verified by the only key of its algorithm."""
-        if self._known is None or self._age() >= LONGEST_STALE:
+        if self._key_set is None or self._age() >= LONGEST_STALE:
             return None
-        fitting = [key for key in self._known.keys if key.algorithm == algorithm and kid in (None, key.kid)]
+        fitting = [key for key in self._key_set.keys if key.algorithm == algorithm and kid in (None, key.kid)]
         return fitting[0] if len(fitting) == 1 else None
 
     def _read(self, *, wait: bool) -> None:
@@ -101,11 +101,11 @@ class SigningKeys:
             if self._clock.monotonic() < self._next:
                 return
             try:
-                self._known = _Known(self._fetched(), self._clock.monotonic())
+                self._key_set = _KeySet(self._fetched(), self._clock.monotonic())
                 self._failed = False
             except (WebFailure, ValueError, RecursionError) as error:
                 self._failed = True
-                fields = {"error": type(error).__name__, "reason": str(error)[:200], "cached": self._known is not None}
+                fields = {"error": type(error).__name__, "reason": str(error)[:200], "cached": self._key_set is not None}
                 logger.warning("keys of the identity provider not read", extra=fields)
             self._next = self._clock.monotonic() + (AFTER_FAILURE if self._failed else AGAIN_SECONDS)
         finally:
@@ -149,13 +149,13 @@ def _key(listed: JsonObject) -> SigningKey | None:
     if listed.get("alg", algorithm) != algorithm:
         return None
     try:
-        made = jwt.PyJWK({name: listed.get(name) for name in members}, algorithm)
+        key = jwt.PyJWK({name: listed.get(name) for name in members}, algorithm)
     except jwt.PyJWTError:
         return None
-    if algorithm == "RS256" and made.key.key_size < SMALLEST_RSA:
+    if algorithm == "RS256" and key.key.key_size < SMALLEST_RSA:
         return None
     kid = listed.get("kid")
-    return SigningKey(kid if isinstance(kid, str) else None, algorithm, made)
+    return SigningKey(kid if isinstance(kid, str) else None, algorithm, key)
 
 
 def _list(value: object) -> list[Any]:

@@ -25,7 +25,7 @@ from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFo
 
 _STATES_AT_ONCE = 1000
 _IS_THERE = "resource_already_exists_exception"
-_NAME_TAKEN = "invalid_alias_name_exception"
+_INVALID_ALIAS = "invalid_alias_name_exception"
 Done = TypeVar("Done")
 
 
@@ -151,20 +151,22 @@ class OpenSearchMemoryIndex:
         return f"{self._index(space)}.writes"
 
     def _search(self, space: str, query: IndexQuery) -> IndexFound:
-        wanted = terms(query.text or "")
+        query_terms = terms(query.text or "")
         vector = self._vector_search(space, query)
-        counting = requests.counts_search(query, wanted) if wanted else None
+        counting = requests.counts_search(query, query_terms) if query_terms else None
         searches = [search for search in (counting, vector) if search is not None]
         first = self._dialect.searched(self._index(space), searches) if searches else []
         near = self._dialect.vector_hits(first[-1], query) if vector is not None else ()
         if counting is None:
             return IndexFound(vector=near)
-        counts = requests.counts_of(first[0], wanted)
-        held = {term: weight for term, weight in rarities(wanted, counts, query.beside).items() if counts.holding.get(term)}
-        if not held:
+        counts = requests.counts_of(first[0], query_terms)
+        weights = {
+            term: weight for term, weight in rarities(query_terms, counts, query.beside).items() if counts.holding.get(term)
+        }
+        if not weights:
             return IndexFound(vector=near, counts=counts)
-        (response,) = self._dialect.searched(self._index(space), [self._dialect.lexical_search(query, held)])
-        return IndexFound(lexical=self._dialect.lexical_hits(response, query, held), vector=near, counts=counts)
+        (response,) = self._dialect.searched(self._index(space), [self._dialect.lexical_search(query, weights)])
+        return IndexFound(lexical=self._dialect.lexical_hits(response, query, weights), vector=near, counts=counts)
 
     def _vector_search(self, space: str, query: IndexQuery) -> dict[str, Any] | None:
         """None where the query has no vector, or the space has none. Raises: ValueError for a vector of another dimension."""
@@ -180,7 +182,7 @@ class OpenSearchMemoryIndex:
         done = send()
         if done is None:
             self._forgotten(space)
-            self._made(space)
+            self._create_index(space)
             self._fit(space, dimensions)
             done = send()
         if done is None:
@@ -190,17 +192,17 @@ class OpenSearchMemoryIndex:
     def _fit(self, space: str, dimensions: set[int]) -> None:
         """See to it that the space takes vectors of these dimensions. Raises: ValueError where it cannot."""
         for dimension in sorted(dimensions):
-            known = self._dimension_of(space)
-            if known not in (None, dimension) and self._forgotten(space):
-                known = self._dimension_of(space)
-            if known is None:
-                self._made(space)
+            current = self._dimension_of(space)
+            if current not in (None, dimension) and self._forgotten(space):
+                current = self._dimension_of(space)
+            if current is None:
+                self._create_index(space)
                 with translated():
                     self._client.indices.put_mapping(index=self._index(space), body=self._dialect.vector_mapping(dimension))
                 continue
-            _check_dimension(space, known, dimension)
+            _check_dimension(space, current, dimension)
 
-    def _made(self, space: str) -> None:
+    def _create_index(self, space: str) -> None:
         """The space's index, unless it is there.
 
         A deletion sent to a missing index makes one by the alias's name, which is in the way, and taken away.
@@ -221,7 +223,7 @@ class OpenSearchMemoryIndex:
             try:
                 self._client.indices.create(index=self._index(space), body=body)
             except RequestError as error:
-                if error.error == _NAME_TAKEN:
+                if error.error == _INVALID_ALIAS:
                     return False
                 if error.error != _IS_THERE:
                     raise
@@ -230,9 +232,9 @@ class OpenSearchMemoryIndex:
     def _dimension_of(self, space: str) -> int | None:
         """None where the space has no vectors. Once it has, the dimension stays, until it is dropped."""
         with self._turn:
-            known = self._dimensions.get(space)
-        if known is not None:
-            return known
+            cached = self._dimensions.get(space)
+        if cached is not None:
+            return cached
         fields = [index["mappings"].get("properties", {}) for index in self._dialect.mappings(self._index(space)).values()]
         if not fields or "vector" not in fields[0]:
             return None
@@ -247,9 +249,9 @@ class OpenSearchMemoryIndex:
             return self._dimensions.pop(space, None) is not None
 
 
-def _check_dimension(space: str, known: int, found: int) -> None:
-    if found != known:
-        raise ValueError(f"the space {space} has vectors of {known} numbers, not of {found}")
+def _check_dimension(space: str, expected: int, found: int) -> None:
+    if found != expected:
+        raise ValueError(f"the space {space} has vectors of {expected} numbers, not of {found}")
 
 
 def _check_direction(vector: Sequence[float]) -> None:

@@ -164,8 +164,8 @@ class CollectionDialect:
         """Scored by BM25, best first, among equals the newer first."""
         scored = []
         for hit in _newest(response):
-            held, length = hit["_source"].get("frequencies", {}), hit["fields"]["length"][0]
-            score = sum(weight * saturation(held[term], length) for term, weight in weights.items() if term in held)
+            frequencies, length = hit["_source"].get("frequencies", {}), hit["fields"]["length"][0]
+            score = sum(weight * saturation(frequencies[term], length) for term, weight in weights.items() if term in frequencies)
             scored.append((-score, -hit["fields"]["created_at"][0], hit["fields"]["id"][0], hit["fields"]["embedded"][0]))
         best = sorted(scored)[: query.limit]
         return tuple(IndexHit(id=name, score=-score, embedded=embedded) for score, _, name, embedded in best)
@@ -219,9 +219,9 @@ class CollectionDialect:
 
     def _is_ours(self, index: str) -> bool:
         """False after the index was dropped while it was written to: the write has made one of the collection's own design, which goes."""
-        made = self.mappings(index).get(index)
-        if made is None or made["mappings"].get("_meta", {}).get("format") == requests.FORMAT:
-            return made is not None
+        mapping = self.mappings(index).get(index)
+        if mapping is None or mapping["mappings"].get("_meta", {}).get("format") == requests.FORMAT:
+            return mapping is not None
         self.delete_index(index)
         return False
 

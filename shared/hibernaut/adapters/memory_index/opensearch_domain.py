@@ -105,8 +105,8 @@ class DomainDialect:
 
     def lexical_search(self, query: IndexQuery, weights: Mapping[str, float]) -> dict[str, Any]:
         each = [{"term": {"words": {"value": term, "boost": weight}}} for term, weight in weights.items()]
-        wanted = {"bool": {"should": each, "minimum_should_match": 1, "filter": requests.filters(query)}}
-        return requests.ranked(wanted, query.limit)
+        criteria = {"bool": {"should": each, "minimum_should_match": 1, "filter": requests.filters(query)}}
+        return requests.ranked(criteria, query.limit)
 
     def lexical_hits(
         self,

@@ -60,19 +60,19 @@ def batches(lines: Iterable[str]) -> Iterator[str]:
         yield "".join(batch)
 
 
-def counts_search(query: IndexQuery, wanted: Sequence[str]) -> dict[str, Any]:
+def counts_search(query: IndexQuery, query_terms: Sequence[str]) -> dict[str, Any]:
     """How many documents the tenant has, and how many of them hold each term."""
     return {
         "size": 0,
         "track_total_hits": True,
         "query": {"bool": {"filter": [{"term": {"tenant": query.tenant}}]}},
-        "aggs": {"holding": {"filters": {"filters": {str(number): _holds(term) for number, term in enumerate(wanted)}}}},
+        "aggs": {"holding": {"filters": {"filters": {str(number): _holds(term) for number, term in enumerate(query_terms)}}}},
     }
 
 
-def counts_of(response: Mapping[str, Any], wanted: Sequence[str]) -> WordCounts:
+def counts_of(response: Mapping[str, Any], query_terms: Sequence[str]) -> WordCounts:
     buckets = response.get("aggregations", {}).get("holding", {}).get("buckets", {})
-    holding = {term: int(buckets[str(number)]["doc_count"]) for number, term in enumerate(wanted) if str(number) in buckets}
+    holding = {term: int(buckets[str(number)]["doc_count"]) for number, term in enumerate(query_terms) if str(number) in buckets}
     return WordCounts(texts=int(response["hits"]["total"]["value"]), holding=holding)
 
 

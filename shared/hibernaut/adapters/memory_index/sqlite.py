@@ -14,7 +14,7 @@ from pathlib import Path
 from hibernaut.adapters.memory_index import sqlite_rows as rows
 from hibernaut.adapters.memory_index.sqlite_file import SqliteIndexFile
 from hibernaut.adapters.memory_index.sqlite_queries import narrows
-from hibernaut.adapters.memory_index.sqlite_schema import space_dropped, space_made
+from hibernaut.adapters.memory_index.sqlite_schema import space_creation, space_removal
 from hibernaut.adapters.memory_index.sqlite_vectors import VectorPlace, Vectors, packed
 from hibernaut.adapters.memory_index.sqlite_words import by_words
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
@@ -52,7 +52,7 @@ class SqliteMemoryIndex:
         with self._file.writing() as writer:
             for tenant, some in by_tenant.items():
                 lengths = [len(document.vector) for document, _ in some if document.vector is not None]
-                number = self._made(writer, space, tenant, lengths)
+                number = self._space_number(writer, space, tenant, lengths)
                 self._forget_old_tombstones(writer, number)
                 rows.put(writer, number, some)
         return ()
@@ -71,7 +71,7 @@ class SqliteMemoryIndex:
             return
         with self._file.writing() as writer:
             touched = set[VectorPlace]()
-            numbers = {tenant: self._made(writer, space, tenant, []) for tenant in {each.tenant for each in tombstones}}
+            numbers = {tenant: self._space_number(writer, space, tenant, []) for tenant in {each.tenant for each in tombstones}}
             for number in numbers.values():
                 self._forget_old_tombstones(writer, number)
             for tombstone in tombstones:
@@ -113,25 +113,25 @@ class SqliteMemoryIndex:
     def drop(self, space: str) -> None:
         with self._file.writing() as writer:
             numbers = [number for (number,) in writer.execute("SELECT number FROM space WHERE name = ?", (space,))]
-            for statement in (statement for number in numbers for statement in space_dropped(number)):
+            for statement in (statement for number in numbers for statement in space_removal(number)):
                 writer.execute(statement)
             writer.execute("DELETE FROM space WHERE name = ?", (space,))
         for number in numbers:
             self._vectors.forget(number)
 
-    def _made(self, writer: sqlite3.Connection, space: str, tenant: str, dimensions: Sequence[int]) -> int:
+    def _space_number(self, writer: sqlite3.Connection, space: str, tenant: str, dimensions: Sequence[int]) -> int:
         """The number of the tenant's part of the space. Raises: ValueError where a dimension is not the space's."""
         dimension = rows.dimension(writer, space)
-        wanted = dimension or next(iter(dimensions), None)
-        if odd := [other for other in dimensions if other != wanted]:
-            raise ValueError(f"the space {space} has vectors of {wanted} numbers, not of {odd[0]}")
+        expected = dimension or next(iter(dimensions), None)
+        if odd := [other for other in dimensions if other != expected]:
+            raise ValueError(f"the space {space} has vectors of {expected} numbers, not of {odd[0]}")
         number = rows.space(writer, space, tenant)
         if number is None:
             number = int(writer.execute("INSERT INTO space (name, tenant) VALUES (?, ?)", (space, tenant)).lastrowid or 0)
-            for statement in space_made(number):
+            for statement in space_creation(number):
                 writer.execute(statement)
-        if dimension is None and wanted is not None:
-            writer.execute("UPDATE space SET dimension = ? WHERE number = ?", (wanted, number))
+        if dimension is None and expected is not None:
+            writer.execute("UPDATE space SET dimension = ? WHERE number = ?", (expected, number))
         return number
 
     def _forget_old_tombstones(self, writer: sqlite3.Connection, number: int) -> None:

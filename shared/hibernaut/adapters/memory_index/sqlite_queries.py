@@ -42,18 +42,18 @@ def filters(number: int, query: IndexQuery) -> tuple[str, Values]:
     if query.end is not None:
         must("d.created <= ?", microseconds(query.end))
     if tags := sorted(set(query.tags)):
-        held = f"(SELECT count(*) FROM tag_{number} t WHERE t.row = d.row AND t.tag IN {LIST})"
-        must(f"{held} >= ?", _listed(tags), 1 if query.tag_match == "any" else len(tags))
+        matches = f"(SELECT count(*) FROM tag_{number} t WHERE t.row = d.row AND t.tag IN {LIST})"
+        must(f"{matches} >= ?", _listed(tags), 1 if query.tag_match == "any" else len(tags))
     return " AND ".join(parts), values
 
 
 def _within(reach: Reach) -> tuple[str, list[str]]:
     ways, values = [f"d.id IN {LIST}"], [_listed(reach.ids)]
     for one in reach.stretches:
-        asked = (("d.conversation = ?", one.conversation), ("d.id > ?", one.after), ("d.id <= ?", one.upto))
-        given = [(part, value) for part, value in asked if value is not None]
-        ways.append(" AND ".join(["1", *(part for part, _ in given)]))
-        values += [value for _, value in given]
+        bounds = (("d.conversation = ?", one.conversation), ("d.id > ?", one.after), ("d.id <= ?", one.upto))
+        conditions = [(part, value) for part, value in bounds if value is not None]
+        ways.append(" AND ".join(["1", *(part for part, _ in conditions)]))
+        values += [value for _, value in conditions]
     return f"({' OR '.join(ways)})", values
 
 

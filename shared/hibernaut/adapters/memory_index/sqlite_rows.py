@@ -37,26 +37,26 @@ def put(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[Index
         there = newest.get((document.tenant, document.id))
         if there is None or there[0].version < document.version:
             newest[document.tenant, document.id] = document, vector
-    wanted = list(newest)
-    stood = _found(writer, f"document_{number}", "d.row", wanted)
-    buried = _found(writer, f"tombstone_{number}", "0", [key for key in wanted if key not in stood])
-    known = stood | buried
-    fresh = {key: new for key, new in newest.items() if key not in known or known[key][1] < new[0].version}
-    _delete(writer, number, [stood[key][0] for key in fresh if key in stood])
+    keys = list(newest)
+    existing = _found(writer, f"document_{number}", "d.row", keys)
+    buried = _found(writer, f"tombstone_{number}", "0", [key for key in keys if key not in existing])
+    versions = existing | buried
+    fresh = {key: new for key, new in newest.items() if key not in versions or versions[key][1] < new[0].version}
+    _delete(writer, number, [existing[key][0] for key in fresh if key in existing])
     _insert(writer, number, list(fresh.values()))
 
 
 def _found(
-    connection: sqlite3.Connection, table: str, row: str, wanted: Sequence[tuple[str, str]]
+    connection: sqlite3.Connection, table: str, row: str, keys: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """Row and version of those that stand in a table, by tenant and id."""
-    if not wanted:
+    if not keys:
         return {}
     selected = (
         f"SELECT d.tenant, d.id, {row}, d.version FROM json_each(?) w CROSS JOIN {table} d"
         " ON d.tenant = json_extract(w.value, '$[0]') AND d.id = json_extract(w.value, '$[1]')"
     )
-    found = connection.execute(selected, (json.dumps(wanted),))
+    found = connection.execute(selected, (json.dumps(keys),))
     return {(tenant, name): (place, version) for tenant, name, place, version in found}
 
 
@@ -90,17 +90,17 @@ def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: fl
     """A newer version stays, and then the tombstone says nothing. Kind and place of what was removed."""
     key = (tombstone.tenant, tombstone.id)
     selected = f"SELECT row, version, kind, place FROM document_{number} WHERE tenant = ? AND id = ?"
-    stood = writer.execute(selected, key).fetchone()
-    if stood is not None:
-        if stood[1] > tombstone.version:
+    row = writer.execute(selected, key).fetchone()
+    if row is not None:
+        if row[1] > tombstone.version:
             return None
-        _delete(writer, number, [stood[0]])
+        _delete(writer, number, [row[0]])
     writer.execute(
         f"INSERT INTO tombstone_{number} (tenant, id, version, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (tenant, id) DO UPDATE SET at = excluded.at, version = max(version, excluded.version)",
         (*key, tombstone.version, at),
     )
-    return None if stood is None else (stood[2], stood[3])
+    return None if row is None else (row[2], row[3])
 
 
 def has(connection: sqlite3.Connection, number: int, tenant: str, kind: str, place: str) -> bool:
@@ -130,10 +130,10 @@ def places(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[s
     ]
 
 
-def named(reader: sqlite3.Connection, number: int, wanted: Iterable[int]) -> dict[int, tuple[str, int]]:
+def named(reader: sqlite3.Connection, number: int, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
     """Ids and times of rows, without those that are gone."""
     selected = f"SELECT row, id, created FROM document_{number} WHERE row IN {LIST}"
-    return {row: (found_id, created) for row, found_id, created in reader.execute(selected, (json.dumps(list(wanted)),))}
+    return {row: (found_id, created) for row, found_id, created in reader.execute(selected, (json.dumps(list(rows)),))}
 
 
 def states(reader: sqlite3.Connection, number: int, tenant: str, after: str) -> list[tuple[str, int, bool]]:

@@ -46,9 +46,9 @@ _SPACE = (
 _TABLES = ("document", "vector", "tag", "tombstone", "words")
 
 
-def space_made(number: int) -> list[str]:
+def space_creation(number: int) -> list[str]:
     return [statement.format(number=number) for statement in _SPACE]
 
 
-def space_dropped(number: int) -> list[str]:
+def space_removal(number: int) -> list[str]:
     return [f"DROP TABLE {table}_{number}" for table in _TABLES]

@@ -145,8 +145,8 @@ class Vectors:
             for here, vectors in self._read(connection, place, len(query)):
                 near = np.round(np.einsum("ij,j->i", vectors, query), _DIGITS)  # not BLAS: its threads wait busily for each other
                 if chosen is not None:
-                    wanted = _are_in(here, chosen)
-                    here, near = here[wanted], near[wanted]
+                    mask = _are_in(here, chosen)
+                    here, near = here[mask], near[mask]
                 if len(near) > limit:
                     # Equals of the last are kept, so that the order among them is the same however rows fall into blocks.
                     best = near >= np.partition(near, len(near) - limit)[len(near) - limit]
@@ -187,8 +187,8 @@ class Vectors:
             return
         self._keep_bound(place, shelf, dimension)
         for block, count in blocks:
-            seen = int(block.rows[:count].searchsorted(last, "right"))
-            yield block.rows[:seen], block.vectors[:seen]
+            visible = int(block.rows[:count].searchsorted(last, "right"))
+            yield block.rows[:visible], block.vectors[:visible]
 
     def _filled(self, shelf: _Shelf, connection: sqlite3.Connection, place: VectorPlace, dimension: int) -> bool:
         """Add what the shelf has not looked at. False, with nothing done, where all of it would pass the bound."""
@@ -198,14 +198,14 @@ class Vectors:
             return False
         most = max(_LEAST_ROOM, _BYTES_OF_A_BLOCK // _bytes_of_row(dimension))
         for rows, vectors in _stored(connection, place, shelf.last):
-            taken = 0
-            while taken < len(rows):
+            start = 0
+            while start < len(rows):
                 if not shelf.blocks or not shelf.blocks[-1].room():
                     shelf.blocks.append(_Block(min(most, max(_LEAST_ROOM, coming, shelf.rows())), dimension))
                 block = shelf.blocks[-1]
-                end = taken + block.room()
-                block.add(rows[taken:end], vectors[taken:end])
-                taken = min(end, len(rows))
+                end = start + block.room()
+                block.add(rows[start:end], vectors[start:end])
+                start = min(end, len(rows))
         shelf.last = _last(connection, place)
         return True
 

@@ -25,32 +25,32 @@ _FREQUENCY = "own * part / (:k1 + 1 - part)"
 _SATURATION = f"({_FREQUENCY}) * (:k1 + 1) / ({_FREQUENCY} + :k1 * (1 - :b + :b * length / :usual))"
 
 
-def counts(reader: sqlite3.Connection, number: int, wanted: Sequence[str]) -> tuple[WordCounts, float]:
+def counts(reader: sqlite3.Connection, number: int, query_terms: Sequence[str]) -> tuple[WordCounts, float]:
     """How the terms are spread over the texts, and the mean length of these, which FTS5 reckons with."""
     texts, total = reader.execute("SELECT texts, terms FROM space WHERE number = ?", (number,)).fetchone()
-    if not texts or not wanted:
+    if not texts or not query_terms:
         return WordCounts(texts=texts), 0.0
-    counting = ", ".join(f"(SELECT count(*) FROM words_{number} WHERE words_{number} MATCH ?)" for _ in wanted)
-    found = reader.execute(f"SELECT {counting}", [_quoted(term) for term in wanted]).fetchone()
-    return WordCounts(texts=texts, holding=dict(zip(wanted, found, strict=True))), total / texts
+    counting = ", ".join(f"(SELECT count(*) FROM words_{number} WHERE words_{number} MATCH ?)" for _ in query_terms)
+    found = reader.execute(f"SELECT {counting}", [_quoted(term) for term in query_terms]).fetchone()
+    return WordCounts(texts=texts, holding=dict(zip(query_terms, found, strict=True))), total / texts
 
 
 def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[tuple[IndexHit, ...], WordCounts]:
     """Best first, among equals the newer first; with how the terms are spread."""
-    wanted = terms(query.text or "")
-    own, mean_length = counts(reader, number, wanted)
-    weights = rarities(wanted, own, query.beside)
-    held = [term for term in wanted if own.holding.get(term)]
-    if not held:
+    query_terms = terms(query.text or "")
+    own, mean_length = counts(reader, number, query_terms)
+    weights = rarities(query_terms, own, query.beside)
+    found_terms = [term for term in query_terms if own.holding.get(term)]
+    if not found_terms:
         return (), own
     words = f"words_{number}"
     arms = " UNION ALL ".join(
         f"SELECT rowid AS row, -bm25({words}) / :fts{place} AS part, :weight{place} AS weight FROM {words} WHERE {words} MATCH :term{place}"
-        for place in range(len(held))
+        for place in range(len(found_terms))
     )
     where, values = filters(number, query)
     named: dict[str, str | float] = {f"filter{place}": value for place, value in enumerate(values)}
-    for place, term in enumerate(held):
+    for place, term in enumerate(found_terms):
         fts = _rarity_of_fts5(own.texts, own.holding[term])
         named |= {f"fts{place}": fts, f"weight{place}": weights[term], f"term{place}": _quoted(term)}
     numbered = "".join(f"{part}:filter{place}" for place, part in enumerate(where.split("?")[:-1])) + where.split("?")[-1]

@@ -31,10 +31,10 @@ class ZipArchiver:
 
 
 def _zipped(folder: Path) -> bytes:
-    made = io.BytesIO()
-    with ZipFile(made, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as out:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as out:
         for path in sorted(each for each in folder.rglob("*") if each.is_file()):
             entry = ZipInfo(path.relative_to(folder).as_posix())
             entry.external_attr, entry.compress_type = _MODE, ZIP_DEFLATED
             out.writestr(entry, path.read_bytes(), compresslevel=_LEVEL)
-    return made.getvalue()
+    return buffer.getvalue()

@@ -19,7 +19,7 @@ from hibernaut.schemas.faults.package_faults import PackagesRefused
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.package_set import PackagePin, PackageSet
 
-SHOWN = "/packages"
+MOUNT = "/packages"
 """Where a tool sees its packages, and its tracebacks name them, if it has a file system of its own."""
 _FORMAT = "1"
 _MEMORY = 1024 * 1024 * 1024
@@ -29,7 +29,7 @@ import compileall, contextlib, py_compile, resource, sys
 with contextlib.suppress(OSError, ValueError):
     resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-compileall.compile_dir(sys.argv[1], maxlevels=50, quiet=2, invalidation_mode=mode, stripdir=sys.argv[1], prependdir={SHOWN!r})
+compileall.compile_dir(sys.argv[1], maxlevels=50, quiet=2, invalidation_mode=mode, stripdir=sys.argv[1], prependdir={MOUNT!r})
 """
 logger = logging.getLogger(__name__)
 
@@ -68,16 +68,16 @@ class PackageBuilder:
         from hibernaut.adapters.packages.resolution import chosen  # imports the resolver
 
         quota = InstallQuota(self._limits, self._clock)
-        with self._index.session(quota, _made(work / "wheels")) as session:
+        with self._index.session(quota, _new_folder(work / "wheels")) as session:
             found = _pinned(session, chosen(session, requirements))
             logger.info("packages chosen", extra={"packages": [f"{pin.name} {pin.version}" for pin in found.pins]})
-            known = there(found.digest)
-            return known if known is not None else self._unpacked(session, found, work, quota)
+            existing = there(found.digest)
+            return existing if existing is not None else self._unpacked(session, found, work, quota)
 
     def rebuild(self, packages: PackageSet, work: Path, seconds: float) -> None:
         """Unpack the wheels of an existing set into `work`/lib. Raises: PackagesRefused if the index has one of them no longer, PackageIndexUnavailable, OSError."""
         quota = InstallQuota(PackageLimits(self._limits.size, min(seconds, self._limits.seconds)), self._clock)
-        with self._index.session(quota, _made(work / "wheels")) as session:
+        with self._index.session(quota, _new_folder(work / "wheels")) as session:
             found = ChosenWheels(tuple(_again(session, pin) for pin in packages.pins), tuple(packages.pins))
             self._unpacked(session, found, work, quota)
 
@@ -85,7 +85,7 @@ class PackageBuilder:
         from hibernaut.adapters.packages.wheel_metadata import requirements_in  # imports the parser of metadata
 
         quota.check_size("The packages", sum(wheel.size or 0 for wheel in found.wheels))
-        unpacking = Unpacking(_made(work / "lib"), quota)
+        unpacking = Unpacking(_new_folder(work / "lib"), quota)
         for wheel, pin in zip(found.wheels, found.pins, strict=True):
             path, digest = session.download(wheel)
             if digest != pin.sha256:
@@ -131,6 +131,6 @@ def _compiled(folder: Path, seconds: float) -> None:
         logger.warning("packages were not compiled in time", extra={"seconds": seconds})
 
 
-def _made(folder: Path) -> Path:
+def _new_folder(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder

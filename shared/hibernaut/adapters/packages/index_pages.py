@@ -139,15 +139,15 @@ def _json_link(one: Mapping[str, Json], url: str) -> _Link | None:
     file, address, hashes, size = one.get("filename"), one.get("url"), one.get("hashes"), one.get("size")
     if not isinstance(file, str) or not isinstance(address, str):
         return None
-    told = one.get("core-metadata", one.get("dist-info-metadata", False))
+    metadata = one.get("core-metadata", one.get("dist-info-metadata", False))
     return _Link(
         file,
         urljoin(url, address),
         _sha256(hashes.get("sha256")) if isinstance(hashes, dict) else None,
         size if isinstance(size, int) and size >= 0 else None,
         str(one.get("requires-python") or ""),
-        bool(told),
-        _sha256(told.get("sha256")) if isinstance(told, dict) else None,
+        bool(metadata),
+        _sha256(metadata.get("sha256")) if isinstance(metadata, dict) else None,
         bool(one.get("yanked", False)),
     )
 
@@ -170,21 +170,21 @@ def _html_links(data: bytes, url: str) -> Iterator[_Link]:
     for one in anchors.found:
         address, mark, fragment = (one.get("href") or "").partition("#")
         file = urlsplit(address).path.rpartition("/")[2]
-        told = one.get("data-core-metadata", one.get("data-dist-info-metadata"))
+        metadata = one.get("data-core-metadata", one.get("data-dist-info-metadata"))
         yield _Link(
             file,
             urljoin(url, address),
             _sha256(fragment.removeprefix("sha256=") if mark else None),
             None,
             one.get("data-requires-python") or "",
-            told is not None,
-            _sha256((told or "").removeprefix("sha256=")),
+            metadata is not None,
+            _sha256((metadata or "").removeprefix("sha256=")),
             "data-yanked" in one,
         )
 
 
-def _sha256(told: Json) -> str | None:
-    return told.lower() if isinstance(told, str) and _SHA256.fullmatch(told.lower()) else None
+def _sha256(digest: Json) -> str | None:
+    return digest.lower() if isinstance(digest, str) and _SHA256.fullmatch(digest.lower()) else None
 
 
 def _unreadable(what: str) -> PackageIndexUnavailable:

@@ -45,10 +45,12 @@ class LambdaPackages:
         """As the port says."""
         from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
-        asked = json.dumps({"tenant": tenant, "requirements": list(requirements)}).encode()
+        payload = json.dumps({"tenant": tenant, "requirements": list(requirements)}).encode()
         try:
-            response = self._invocable().invoke(FunctionName=self._function_name, InvocationType="RequestResponse", Payload=asked)
-            told = json.loads(response["Payload"].read())
+            response = self._invocable().invoke(
+                FunctionName=self._function_name, InvocationType="RequestResponse", Payload=payload
+            )
+            answer = json.loads(response["Payload"].read())
         except ReadTimeoutError:
             raise PackagesPending(
                 "The packages of the tool are still being built. Send the same request again: it finds them when they are complete.",
@@ -58,7 +60,7 @@ class LambdaPackages:
             raise PackageIndexUnavailable(
                 f"The packages cannot be built now ({type(error).__name__}); try again.", AGAIN
             ) from error
-        match told:
+        match answer:
             case {"packages": dict(packages)}:
                 return PackageSet.model_validate(packages)
             case {"refused": str(reason)}:

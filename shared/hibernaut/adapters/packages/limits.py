@@ -39,12 +39,12 @@ class InstallQuota:
 
     def seconds(self) -> float:
         """The seconds that are left. Raises: PackagesRefused if there are none."""
-        left = self._end - self._clock.monotonic()
-        if left <= 0:
+        remaining = self._end - self._clock.monotonic()
+        if remaining <= 0:
             raise PackagesRefused(
                 f"The packages could not be chosen and installed within {self.limits.seconds:g} seconds. Require exact versions, or fewer packages."
             )
-        return left
+        return remaining
 
     def request(self) -> float:
         """Count a request. The seconds that it may take. Raises: PackagesRefused."""

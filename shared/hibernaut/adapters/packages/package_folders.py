@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from hibernaut.adapters.packages.builder import PackageBuilder
 from hibernaut.adapters.packages.target import target_name
-from hibernaut.adapters.packages.wheels import made_read_only, removed
+from hibernaut.adapters.packages.wheels import make_read_only, remove
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.tools.packages import NO_PACKAGES
 from hibernaut.ports.tools.tool_runner import PackagesMissing
@@ -58,12 +58,12 @@ class PackageFolders:
         """As the port says. Sets are shared by all tenants: they hold nothing of them. Of two who ask for the same packages, one waits for the other."""
         if self._builder is None:
             return NO_PACKAGES.install(tenant, requirements)
-        wanted = tuple(requirements)
-        with self._turn(wanted):
-            found = self._remembered(wanted)
+        key = tuple(requirements)
+        with self._turn(key):
+            found = self._remembered(key)
             if found is None:
-                found = self._built(self._builder, wanted)
-                self._remember(wanted, found)
+                found = self._built(self._builder, key)
+                self._remember(key, found)
             return found
 
     def place(self, packages: JsonObject, seconds: float) -> str:
@@ -76,16 +76,16 @@ class PackageFolders:
         if _DIGEST.fullmatch(digest) and lib.is_dir():
             return str(lib)
         try:
-            wanted = PackageSet.model_validate(packages)
+            package_set = PackageSet.model_validate(packages)
         except ValidationError:
             raise PackagesMissing("its packages are not known") from None
-        if wanted.target != target_name():
+        if package_set.target != target_name():
             raise PackagesMissing(
-                f"its packages were chosen for {wanted.target}, and this server is {target_name()}: save the tool again"
+                f"its packages were chosen for {package_set.target}, and this server is {target_name()}: save the tool again"
             )
         with self._turn(digest):
             if not lib.is_dir():
-                self._rebuild(wanted, seconds)
+                self._rebuild(package_set, seconds)
         return str(lib)
 
     def collect(self, used: Collection[str]) -> int:
@@ -113,21 +113,21 @@ class PackageFolders:
     def clear(self) -> None:
         """Remove what an earlier process did not finish. Called before any installation."""
         for folder in self._folder.glob(f"{_BUILDING}*"):
-            removed(folder)
+            remove(folder)
 
-    def _built(self, builder: PackageBuilder, wanted: tuple[str, ...]) -> PackageSet:
+    def _built(self, builder: PackageBuilder, requirements: tuple[str, ...]) -> PackageSet:
         with self._work() as work:
-            found = builder.build(wanted, work, self._known)
+            found = builder.build(requirements, work, self._complete_set)
             self._published(work, found)
             return found
 
-    def _rebuild(self, wanted: PackageSet, seconds: float) -> None:
+    def _rebuild(self, package_set: PackageSet, seconds: float) -> None:
         if self._builder is None:
             raise PackagesMissing("its packages are not installed, and this server installs none")
         try:
             with self._work() as work:
-                self._builder.rebuild(wanted, work, seconds)
-                self._published(work, wanted)
+                self._builder.rebuild(package_set, work, seconds)
+                self._published(work, package_set)
         except HibernautError as error:
             raise PackagesMissing(f"its packages cannot be installed again: {error.detail}") from None
 
@@ -135,14 +135,14 @@ class PackageFolders:
         """Let a set appear, unless it is there."""
         if not (work / "lib").is_dir():
             return
-        made_read_only(work / "lib")
-        removed(work / "wheels")
+        make_read_only(work / "lib")
+        remove(work / "wheels")
         (work / "set.json").write_text(found.model_dump_json(), encoding="utf-8")
         # Who lost the race has the same files.
         with suppress(OSError):
             work.rename(self._folder / found.digest)
 
-    def _known(self, digest: str) -> PackageSet | None:
+    def _complete_set(self, digest: str) -> PackageSet | None:
         """The set of this digest, if it is complete. From now on it is used again."""
         folder = self._folder / digest
         try:
@@ -154,22 +154,22 @@ class PackageFolders:
 
     def _discard(self, folder: Path) -> None:
         """Remove a set. It disappears at once, and its files one by one."""
-        gone = self._folder / f"{_BUILDING}{secrets.token_hex(8)}"
+        discarded = self._folder / f"{_BUILDING}{secrets.token_hex(8)}"
         with suppress(OSError):
-            folder.rename(gone)
-            removed(gone)
+            folder.rename(discarded)
+            remove(discarded)
 
-    def _remembered(self, wanted: tuple[str, ...]) -> PackageSet | None:
+    def _remembered(self, requirements: tuple[str, ...]) -> PackageSet | None:
         with self._lock:
-            at, found = self._choices.get(wanted, (0.0, None))
+            at, found = self._choices.get(requirements, (0.0, None))
         if found is None or self._clock.monotonic() - at > CHOICE_SECONDS:
             return None
-        return self._known(found.digest)
+        return self._complete_set(found.digest)
 
-    def _remember(self, wanted: tuple[str, ...], found: PackageSet) -> None:
+    def _remember(self, requirements: tuple[str, ...], found: PackageSet) -> None:
         with self._lock:
-            self._choices[wanted] = self._clock.monotonic(), found
-            self._choices.move_to_end(wanted)
+            self._choices[requirements] = self._clock.monotonic(), found
+            self._choices.move_to_end(requirements)
             while len(self._choices) > _MOST_CHOICES:
                 self._choices.popitem(last=False)
 
@@ -182,7 +182,7 @@ class PackageFolders:
             yield work
         finally:
             if work.exists():
-                removed(work)
+                remove(work)
 
     def _turn(self, subject: object) -> threading.Lock:
         return self._building[hash(subject) % AT_ONCE]

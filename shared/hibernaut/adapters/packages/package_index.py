@@ -49,8 +49,8 @@ class PackageIndex:
         parts = urlsplit(address)
         self._root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}/"
         self._origin = _origin(self._root)
-        told = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-        self._authorization = "Basic " + base64.b64encode(told.encode()).decode() if parts.username else None
+        credentials = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        self._authorization = "Basic " + base64.b64encode(credentials.encode()).decode() if parts.username else None
         host = (parts.hostname or "").lower().removesuffix(".")
         self._door = Door(replace(policy, hosts=policy.hosts | {host}), resolve)
 
@@ -188,9 +188,9 @@ class IndexSession:
                 raise _NotThere
             if answer.status_code != httpx2.codes.OK or answer.headers.get("content-encoding", "identity") != "identity":
                 raise httpx2.TransportError(f"status {answer.status_code}")
-            told, got = answer.headers.get("content-length", ""), 0
-            if told.isdecimal():
-                self._check(what, int(told), most)
+            stated_length, got = answer.headers.get("content-length", ""), 0
+            if stated_length.isdecimal():
+                self._check(what, int(stated_length), most)
             for piece in answer.iter_raw(_PIECE):
                 got += len(piece)
                 self._check(what, got, most)

@@ -98,8 +98,8 @@ class _Choice(AbstractProvider[Requirement, Candidate, Node]):
     ) -> Any:
         """First what led back, then what is pinned, then by name, so that the same pages give the same choice."""
         del resolutions, candidates
-        asked = [each.requirement for each in information[identifier]]
-        pinned = any(part.operator == "==" for each in asked for part in each.specifier)
+        requirements = [each.requirement for each in information[identifier]]
+        pinned = any(part.operator == "==" for each in requirements for part in each.specifier)
         back = any(self.identify(each.requirement) == identifier for each in backtrack_causes)
         return not back, not pinned, identifier[0], sorted(identifier[1])
 
@@ -146,28 +146,28 @@ def _explained(source: WheelSource, causes: Iterable[Cause]) -> str:
     by_name: dict[str, list[Cause]] = {}
     for each in causes:
         by_name.setdefault(canonicalize_name(each.requirement.name), []).append(each)
-    said = [_missing(source, name, asked) for name, asked in by_name.items()]
-    missing = " ".join(each for each in said if each)
+    gaps = [_missing(source, name, group) for name, group in by_name.items()]
+    missing = " ".join(each for each in gaps if each)
     if missing:
         return missing
-    told = sorted({_asked(each) for asked in by_name.values() for each in asked})[:_MOST_CAUSES]
-    return f"The packages do not fit together: {'; '.join(told)}."
+    conflicts = sorted({_requirement_text(each) for group in by_name.values() for each in group})[:_MOST_CAUSES]
+    return f"The packages do not fit together: {'; '.join(conflicts)}."
 
 
-def _missing(source: WheelSource, name: str, asked: Sequence[Cause]) -> str:
+def _missing(source: WheelSource, name: str, causes: Sequence[Cause]) -> str:
     """What the index lacks for a project, or nothing."""
     project = source.project(name)
-    by = "".join(f" {each.parent} requires it." for each in asked[:1] if each.parent is not None)
+    by = "".join(f" {each.parent} requires it." for each in causes[:1] if each.parent is not None)
     if project is None or not (project.wheels or project.unfit):
         return f"The index has no package {name}.{by}"
-    for each in asked:
+    for each in causes:
         condition = each.requirement.specifier
         if _fitting(project, condition):
             continue
         unfit = sorted(condition.filter(project.unfit), reverse=True)
         if unfit:
             return (
-                f"{name} {unfit[0]} has no wheel for {source.target.told}: it would have to be compiled, or needs another Python. Packages are "
+                f"{name} {unfit[0]} has no wheel for {source.target.description}: it would have to be compiled, or needs another Python. Packages are "
                 f"installed from wheels only{_others(project)}.{by}"
             )
         return f"The index has no version {condition} of {name}{_others(project)}.{by}"
@@ -179,6 +179,6 @@ def _others(project: Project) -> str:
     return f" (there are {', '.join(map(str, newest))})" if newest else ""
 
 
-def _asked(cause: Cause) -> str:
-    wanted = f"{cause.requirement.name}{cause.requirement.specifier or ' in any version'}"
-    return f"{cause.parent} requires {wanted}" if cause.parent is not None else f"{wanted} is required"
+def _requirement_text(cause: Cause) -> str:
+    text = f"{cause.requirement.name}{cause.requirement.specifier or ' in any version'}"
+    return f"{cause.parent} requires {text}" if cause.parent is not None else f"{text} is required"

@@ -54,7 +54,7 @@ class WheelTarget:
             return True
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The target as a user reads it."""
         return f"Python {_python()} on {sysconfig.get_platform()}"
 

@@ -13,8 +13,8 @@ from hibernaut.schemas.faults.package_faults import PackagesRefused
 
 def requirements_in(wheel: Wheel, metadata: bytes) -> list[Requirement]:
     """The requirements of a wheel. Raises: PackagesRefused if the metadata is another wheel's, or names addresses."""
-    told, _ = parse_email(metadata)
-    name, version = told.get("name", ""), told.get("version", "")
+    fields, _ = parse_email(metadata)
+    name, version = fields.get("name", ""), fields.get("version", "")
     try:
         same = canonicalize_name(name) == wheel.project and Version(version) == wheel.version
     except InvalidVersion:
@@ -23,7 +23,7 @@ def requirements_in(wheel: Wheel, metadata: bytes) -> list[Requirement]:
         raise PackagesRefused(
             f"The metadata of {wheel.file} names another package: {name[:50]!r} {version[:50]!r}. It was not installed."
         )
-    return [_requirement(wheel, line) for line in told.get("requires_dist", ())]
+    return [_requirement(wheel, line) for line in fields.get("requires_dist", ())]
 
 
 def _requirement(wheel: Wheel, line: str) -> Requirement:

@@ -90,7 +90,7 @@ def _placed(opened: ZipFile, file: str) -> Iterator[tuple[ZipInfo, PurePosixPath
         yield entry, place
 
 
-def made_read_only(folder: Path) -> None:
+def make_read_only(folder: Path) -> None:
     """Take away the right to write from all files and folders. Raises: OSError."""
     for parent, _, files in os.walk(folder, topdown=False):
         for name in files:
@@ -98,7 +98,7 @@ def made_read_only(folder: Path) -> None:
         os.chmod(parent, 0o555)  # noqa: S103 -- tools run as another user where the server is root
 
 
-def removed(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Remove a folder with what is in it, read-only or not; what cannot be removed is left."""
     for parent, _, _ in os.walk(folder):
         try:

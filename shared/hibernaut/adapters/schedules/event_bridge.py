@@ -96,9 +96,9 @@ class EventBridgeScheduler:
         """A page of the group's schedules. Names that are not of this form are left out. Raises: Unavailable."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        asked = {"NextToken": after} if after else {}
+        cursor = {"NextToken": after} if after else {}
         try:
-            found = self._connected().list_schedules(GroupName=self._group, MaxResults=PAGE, **asked)
+            found = self._connected().list_schedules(GroupName=self._group, MaxResults=PAGE, **cursor)
         except (BotoCoreError, ClientError) as error:
             raise Unavailable("UNAVAILABLE: EventBridge Scheduler does not list its schedules.", 60) from error
         read = [schedule_in(one["Name"]) for one in found["Schedules"]]

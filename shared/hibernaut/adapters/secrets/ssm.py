@@ -40,7 +40,7 @@ class SsmSecrets:
         self._clock = clock
         self._client = client
         self._lock = threading.Lock()
-        self._known: dict[str, str] | None = None if self._path else {}
+        self._values: dict[str, str] | None = None if self._path else {}
         self._due = float("-inf") if self._path else float("inf")
 
     def get(self, name: str) -> str | None:
@@ -48,19 +48,19 @@ class SsmSecrets:
         with self._lock:
             if self._clock.monotonic() >= self._due:
                 self._refresh()
-            if self._known is None:
+            if self._values is None:
                 raise SecretsUnavailable("The provider keys cannot be read from Parameter Store; try again.", AGAIN_S)
-            return self._known.get(name)
+            return self._values.get(name)
 
     def _refresh(self) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            self._known = self._read()
+            self._values = self._read()
             self._due = self._clock.monotonic() + KEEP_S
         except (BotoCoreError, ClientError) as error:
             self._due = self._clock.monotonic() + AGAIN_S
-            fields = {"error": type(error).__name__, "cached": self._known is not None}
+            fields = {"error": type(error).__name__, "cached": self._values is not None}
             logger.warning("provider keys not read from parameter store", extra=fields)
 
     def _read(self) -> dict[str, str]:

@@ -63,6 +63,6 @@ class GatewayConnections:
 
                 retries = {"mode": "standard", "total_max_attempts": _ATTEMPTS}
                 config = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=_READ_TIMEOUT, retries=retries)  # type: ignore[arg-type]
-                made = aws_client("apigatewaymanagementapi", config, endpoint_url=self._endpoint)
-                self._client = cast("ManagementClient", made)
+                client = aws_client("apigatewaymanagementapi", config, endpoint_url=self._endpoint)
+                self._client = cast("ManagementClient", client)
             return self._client

@@ -72,10 +72,10 @@ class DynamoDbTable:
         return plain_item(answer["Item"]) if "Item" in answer else None
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        wanted = list(dict.fromkeys(keys))
+        unique = list(dict.fromkeys(keys))
         found: dict[Key, Item] = {}
-        for start in range(0, len(wanted), _KEYS_AT_ONCE):
-            for item in self._get_page([wire_key(key) for key in wanted[start : start + _KEYS_AT_ONCE]]):
+        for start in range(0, len(unique), _KEYS_AT_ONCE):
+            for item in self._get_page([wire_key(key) for key in unique[start : start + _KEYS_AT_ONCE]]):
                 found[Key(str(item["pk"]), str(item["sk"]))] = item
         return found
 
@@ -91,14 +91,14 @@ class DynamoDbTable:
         descending: bool = False,
         names: Sequence[str] = (),
     ) -> list[Item]:
-        asked = bounds(after, before, prefix)
-        if asked.nothing or limit == 0:
+        key_range = bounds(after, before, prefix)
+        if key_range.nothing or limit == 0:
             return []
         expression = Expression()
         place = "" if index is None else f"{index}_"
         request: Wire = {
             "TableName": self._name,
-            "KeyConditionExpression": expression.key_condition(place, pk, asked),
+            "KeyConditionExpression": expression.key_condition(place, pk, key_range),
             "ScanIndexForward": not descending,
             **_TELLS,
         }
@@ -108,7 +108,7 @@ class DynamoDbTable:
             request["ConsistentRead"] = True
             if names:
                 request["ProjectionExpression"] = ", ".join(expression.name(name) for name in dict.fromkeys(("pk", "sk", *names)))
-        return self._pages(request | expression.attributes(), lambda item: asked.admits(str(item[f"{place}sk"])), limit)
+        return self._pages(request | expression.attributes(), lambda item: key_range.admits(str(item[f"{place}sk"])), limit)
 
     def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
         if len(queries) < 2:
@@ -175,15 +175,15 @@ class DynamoDbTable:
         found: list[Item] = []
         while keys:
             with translated(writing=False):
-                asked = {self._name: {"Keys": keys, "ConsistentRead": True}}
-                answer = self._dynamodb().batch_get_item(RequestItems=asked, **_TELLS)
+                request = {self._name: {"Keys": keys, "ConsistentRead": True}}
+                answer = self._dynamodb().batch_get_item(RequestItems=request, **_TELLS)
             _read(answer)
             items = answer["Responses"].get(self._name, [])
-            left = answer.get("UnprocessedKeys", {}).get(self._name, {}).get("Keys", [])
-            if left and not items:
-                raise Contended(f"{len(left)} keys were not read")
+            remaining = answer.get("UnprocessedKeys", {}).get(self._name, {}).get("Keys", [])
+            if remaining and not items:
+                raise Contended(f"{len(remaining)} keys were not read")
             found += [plain_item(item) for item in items]
-            keys = left
+            keys = remaining
         return found
 
     def _pages(self, request: Wire, admits: Callable[[Item], bool], limit: int | None) -> list[Item]:
@@ -205,8 +205,8 @@ class DynamoDbTable:
     def _dynamodb(self) -> Any:
         if self._client is None:
             with self._making:
-                made = aws_client("dynamodb", one_attempt(), endpoint_url=self._endpoint_url, credentials=self._credentials)
-                self._client = self._client or whole_answers(made)
+                client = aws_client("dynamodb", one_attempt(), endpoint_url=self._endpoint_url, credentials=self._credentials)
+                self._client = self._client or whole_answers(client)
         return self._client
 
     def _executor(self) -> ThreadPoolExecutor:
@@ -219,15 +219,15 @@ class DynamoDbTable:
     def _dynamodb_streams(self) -> Any:
         if self._streams is None:
             with self._making:
-                made = aws_client("dynamodbstreams", one_attempt(), endpoint_url=self._endpoint_url)
-                self._streams = self._streams or whole_answers(made)
+                client = aws_client("dynamodbstreams", one_attempt(), endpoint_url=self._endpoint_url)
+                self._streams = self._streams or whole_answers(client)
         return self._streams
 
 
 def _units(answer: Wire) -> float:
     """The units that DynamoDB charges for a request, those of the indexes included. It tells none of a request that failed."""
-    told = answer.get("ConsumedCapacity") or []
-    return sum(float(one.get("CapacityUnits", 0)) for one in (told if isinstance(told, list) else [told]))
+    capacities = answer.get("ConsumedCapacity") or []
+    return sum(float(one.get("CapacityUnits", 0)) for one in (capacities if isinstance(capacities, list) else [capacities]))
 
 
 def _read(answer: Wire) -> None:

@@ -97,9 +97,9 @@ def _of_reasons(reasons: Sequence[Mapping[str, Any]], text: str) -> Exception:
     failed = {place: old_item(reason) for place, reason in enumerate(reasons) if reason.get("Code") == _CONDITION}
     if failed:
         return ConditionFailed(failed)
-    told = [reason for reason in reasons if reason.get("Code", "None") != "None"]
-    lasting = [reason for reason in told if reason["Code"] not in _BUSY]
-    if told and not lasting:
+    causes = [reason for reason in reasons if reason.get("Code", "None") != "None"]
+    lasting = [reason for reason in causes if reason["Code"] not in _BUSY]
+    if causes and not lasting:
         return Contended(text)
     return _of_code(lasting[0]["Code"], lasting[0].get("Message", text)) if lasting else TableError(text)
 

@@ -64,14 +64,14 @@ class Expression:
         }
         return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
 
-    def key_condition(self, prefix: str, pk: str, asked: Bounds) -> str:
+    def key_condition(self, prefix: str, pk: str, key_range: Bounds) -> str:
         """The range of one partition; where both ends are bounded it takes them in, and the reader leaves them out."""
         text, sk = f"{self.name(f'{prefix}pk')} = {self.value(pk)}", f"{prefix}sk"
-        match asked.low, asked.high:
+        match key_range.low, key_range.high:
             case None, None:
                 return text
             case str(low), None:
-                return f"{text} AND {self.name(sk)} {'>=' if asked.low_included else '>'} {self.value(low)}"
+                return f"{text} AND {self.name(sk)} {'>=' if key_range.low_included else '>'} {self.value(low)}"
             case None, str(high):
                 return f"{text} AND {self.name(sk)} < {self.value(high)}"
             case low, high:

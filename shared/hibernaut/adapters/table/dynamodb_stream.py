@@ -29,22 +29,22 @@ class _Shard(NamedTuple):
 def read_stream(client: Any, arn: str, after: str | None, limit: int) -> list[Record]:
     """Up to `limit` changes after the cursor (None: from the beginning), parents first. `client` is one of DynamoDB Streams."""
     shards = _shards(client, arn)
-    seen: dict[str, str] = json.loads(after) if after else {}
-    seen = {shard: number for shard, number in seen.items() if shard in shards}
+    positions: dict[str, str] = json.loads(after) if after else {}
+    positions = {shard: number for shard, number in positions.items() if shard in shards}
     records: list[Record] = []
     for shard in _parents_first(shards):
-        for told in _told_by(client, arn, shard, closed=shards[shard].closed, number=seen.get(shard)):
+        for change in _changes_of(client, arn, shard, closed=shards[shard].closed, number=positions.get(shard)):
             if len(records) == limit:
                 return records
-            seen[shard] = told["SequenceNumber"]
-            records.append(record_of(told, json.dumps(seen, separators=(",", ":"))))
+            positions[shard] = change["SequenceNumber"]
+            records.append(record_of(change, json.dumps(positions, separators=(",", ":"))))
     return records
 
 
 def lag_of(records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The age of the oldest record of an event in milliseconds, as `lag_ms`; nothing if the stream names no times."""
-    made = [float(at) for record in records if (at := record["dynamodb"].get("ApproximateCreationDateTime")) is not None]
-    return {"lag_ms": max(0, int((time.time() - min(made)) * 1000))} if made else {}
+    times = [float(at) for record in records if (at := record["dynamodb"].get("ApproximateCreationDateTime")) is not None]
+    return {"lag_ms": max(0, int((time.time() - min(times)) * 1000))} if times else {}
 
 
 def _shards(client: Any, arn: str) -> dict[str, _Shard]:
@@ -69,13 +69,13 @@ def _parents_first(shards: dict[str, _Shard]) -> list[str]:
     return sorted(shards, key=lambda shard: (generation(shard), shard))
 
 
-def _told_by(client: Any, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
+def _changes_of(client: Any, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
     """The changes of one shard behind a sequence number, in their order."""
     iterator = _iterator(client, arn, shard, number)
     while iterator is not None:
         page = client.get_records(ShardIterator=iterator, Limit=_PAGE)
-        for told in page["Records"]:
-            yield told["dynamodb"]
+        for record in page["Records"]:
+            yield record["dynamodb"]
         if not page["Records"] and not closed:
             return
         iterator = page.get("NextShardIterator")
@@ -98,10 +98,10 @@ def _iterator(client: Any, arn: str, shard: str, number: str | None) -> str | No
     return str(answer["ShardIterator"])
 
 
-def record_of(told: dict[str, Any], cursor: str = "") -> Record:
+def record_of(change: dict[str, Any], cursor: str = "") -> Record:
     """One change as the stream tells it, and as Lambda hands it on (`Records[].dynamodb`)."""
-    key = plain_item(told["Keys"])
-    old, new = told.get("OldImage"), told.get("NewImage")
+    key = plain_item(change["Keys"])
+    old, new = change.get("OldImage"), change.get("NewImage")
     return Record(
         cursor=cursor,
         key=Key(str(key["pk"]), str(key["sk"])),

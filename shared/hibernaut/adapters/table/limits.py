@@ -73,17 +73,17 @@ def _check_change(change: Change) -> int:
     """The bytes that the change brings along."""
     _check_condition(change.when)
     if isinstance(change, Put):
-        brought: Mapping[str, Value] = change.item
+        attributes: Mapping[str, Value] = change.item
     elif isinstance(change, Update):
         _check_update(change)
-        brought = change.set
+        attributes = change.set
     else:
         if isinstance(change, Check) and not change.when:
             raise ValueError("a check needs a condition")
         return 0
-    for name, value in brought.items():
+    for name, value in attributes.items():
         _check_value(name, value)
-    if (size := _size(brought.items())) > MAX_ITEM_BYTES:
+    if (size := _size(attributes.items())) > MAX_ITEM_BYTES:
         raise TooLarge(f"{size} bytes in one item, at most {MAX_ITEM_BYTES}")
     return size
 

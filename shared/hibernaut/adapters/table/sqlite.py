@@ -24,7 +24,7 @@ from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Index,
 
 logger = logging.getLogger(__name__)
 _KEYS_AT_ONCE = 500
-_TOLD_SECONDS = 24 * 3600
+_STREAM_SECONDS = 24 * 3600
 _TIDY_EVERY = 500
 """Changes between two looks at what has expired. A look drops at most twice as many: it keeps up, and no write waits long."""
 
@@ -50,10 +50,10 @@ class SqliteTable:
         return item(key.pk, key.sk, rows[0]) if rows else None
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        wanted = list(dict.fromkeys(keys))
+        unique = list(dict.fromkeys(keys))
         found: dict[Key, Item] = {}
-        for start in range(0, len(wanted), _KEYS_AT_ONCE):
-            page = wanted[start : start + _KEYS_AT_ONCE]
+        for start in range(0, len(unique), _KEYS_AT_ONCE):
+            page = unique[start : start + _KEYS_AT_ONCE]
             found |= keyed(self._file.read(_select(len(page)), flat(page)))
         return found
 
@@ -69,14 +69,14 @@ class SqliteTable:
         descending: bool = False,
         names: Sequence[str] = (),
     ) -> list[Item]:
-        asked = bounds(after, before, prefix)
-        if asked.nothing or limit == 0:
+        key_range = bounds(after, before, prefix)
+        if key_range.nothing or limit == 0:
             return []
         end = f"{'DESC' if descending else 'ASC'} LIMIT {-1 if limit is None else limit}"
         if index is not None:
-            return self._query_index(index, pk, asked, end)
+            return self._query_index(index, pk, key_range, end)
         body = "body" if not names or "body" in names else "NULL"
-        where, values = within(("pk", "sk"), pk, asked)
+        where, values = within(("pk", "sk"), pk, key_range)
         return items(
             pk, self._file.read(f"SELECT sk, attributes, {body} FROM items WHERE {where} ORDER BY sk {end}", values), names
         )
@@ -85,8 +85,8 @@ class SqliteTable:
         return [one.run(self.query) for one in queries]
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
-        asked = bounds(None, None, prefix)
-        where, values = within(("pk", "sk"), pk, asked)
+        key_range = bounds(None, None, prefix)
+        where, values = within(("pk", "sk"), pk, key_range)
         if having not in ("pk", "sk"):
             where += " AND (json_type(attributes, ?) IS NOT NULL" + (" OR body IS NOT NULL)" if having == "body" else ")")
             values.append(f'$."{having}"')
@@ -117,9 +117,9 @@ class SqliteTable:
             for cursor, pk, sk, old, old_body, new, new_body in rows
         ]
 
-    def _query_index(self, index: Index, pk: str, asked: Bounds, end: str) -> list[Item]:
+    def _query_index(self, index: Index, pk: str, key_range: Bounds, end: str) -> list[Item]:
         index_pk, index_sk = f"{index}_pk", f"{index}_sk"
-        where, values = within((index_pk, index_sk), pk, asked)
+        where, values = within((index_pk, index_sk), pk, key_range)
         rows = self._file.read(
             f"SELECT pk, sk, {index_sk} FROM items WHERE {where} AND {index_sk} IS NOT NULL ORDER BY {index_sk} {end}", values
         )
@@ -140,7 +140,7 @@ class SqliteTable:
             writer.execute(
                 "DELETE FROM told WHERE cursor <= (SELECT max(cursor) FROM "
                 "(SELECT cursor, at FROM told ORDER BY cursor LIMIT ?) WHERE at < ?)",
-                (2 * _TIDY_EVERY, now - _TOLD_SECONDS),
+                (2 * _TIDY_EVERY, now - _STREAM_SECONDS),
             )
             expired = writer.execute(
                 "SELECT pk, sk, attributes, body FROM items WHERE ttl < ? ORDER BY ttl LIMIT ?", (int(now), 2 * _TIDY_EVERY)
@@ -197,13 +197,13 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
             "ttl = excluded.ttl, attributes = excluded.attributes, body = excluded.body",
             flat(rows),
         )
-    if gone := [at for at, _, new in effects if new is None]:
-        for start in range(0, len(gone), _KEYS_AT_ONCE):
-            page = gone[start : start + _KEYS_AT_ONCE]
+    if deleted := [at for at, _, new in effects if new is None]:
+        for start in range(0, len(deleted), _KEYS_AT_ONCE):
+            page = deleted[start : start + _KEYS_AT_ONCE]
             writer.execute(f"DELETE FROM items WHERE (pk, sk) IN (SELECT * FROM (VALUES {places(len(page), 2)}))", flat(page))
-    told = [(now, *at, *_image(old), *_image(new[-2:] if new else None)) for at, old, new in effects]
-    for start in range(0, len(told), _KEYS_AT_ONCE):
-        part = told[start : start + _KEYS_AT_ONCE]
+    records = [(now, *at, *_image(old), *_image(new[-2:] if new else None)) for at, old, new in effects]
+    for start in range(0, len(records), _KEYS_AT_ONCE):
+        part = records[start : start + _KEYS_AT_ONCE]
         writer.execute(
             "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7),
             flat(part),
@@ -220,5 +220,5 @@ def _image(stored: Stored | None) -> tuple[str | None, str | None]:
 
 def _select(count: int) -> str:
     """Asks for items by their keys. A join, since SQLite scans the whole table for `(pk, sk) IN (VALUES ...)`."""
-    wanted = f"WITH k (p, s) AS (VALUES {places(count, 2)})"
-    return f"{wanted} SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"
+    keys = f"WITH k (p, s) AS (VALUES {places(count, 2)})"
+    return f"{keys} SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"

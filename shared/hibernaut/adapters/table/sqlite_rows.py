@@ -86,8 +86,8 @@ def items(pk: str, rows: Sequence[tuple[str, str, str | None]], names: Sequence[
             found["body"] = body
     if not names:
         return list(decoded)
-    wanted = dict.fromkeys(("pk", "sk", *names))
-    return [{name: found[name] for name in wanted if name in found} for found in decoded]
+    selected = dict.fromkeys(("pk", "sk", *names))
+    return [{name: found[name] for name in selected if name in found} for found in decoded]
 
 
 def keyed(rows: Sequence[tuple[str, str, str, str | None]]) -> dict[Key, Item]:
@@ -117,15 +117,15 @@ def flat(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     return [value for one in rows for value in one]
 
 
-def within(names: tuple[str, str], pk: str, asked: Bounds) -> tuple[str, list[str]]:
+def within(names: tuple[str, str], pk: str, key_range: Bounds) -> tuple[str, list[str]]:
     """The WHERE of a range of one partition, and its values; `names` are the columns of the key."""
     where, values = f"{names[0]} = ?", [pk]
-    if asked.low is not None:
-        where += f" AND {names[1]} {'>=' if asked.low_included else '>'} ?"
-        values.append(asked.low)
-    if asked.high is not None:
+    if key_range.low is not None:
+        where += f" AND {names[1]} {'>=' if key_range.low_included else '>'} ?"
+        values.append(key_range.low)
+    if key_range.high is not None:
         where += f" AND {names[1]} < ?"
-        values.append(asked.high)
+        values.append(key_range.high)
     return where, values
 
 

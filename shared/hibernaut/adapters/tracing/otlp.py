@@ -54,7 +54,7 @@ class OtlpExporter:
         self._headers = headers
         self._resource = resource
         self._background = background
-        self._given = client
+        self._http = client
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._waiting: list[EndedSpan] = []
@@ -106,12 +106,12 @@ class OtlpExporter:
 
     def _post(self, batch: Sequence[EndedSpan]) -> str:
         """Why the collector did not take the batch ("": it did). Raises: httpx2.HTTPError, SecretsUnavailable."""
-        if self._given is None:
+        if self._http is None:
             from httpx2 import Client
 
-            self._given = Client(timeout=TIMEOUT)
+            self._http = Client(timeout=TIMEOUT)
         body = json.dumps(document_of(batch, self._resource), separators=(",", ":"), ensure_ascii=False)
-        answer = self._given.post(
+        answer = self._http.post(
             self._url, content=body.encode(), headers={**self._headers(), "content-type": "application/json"}
         )
         return "" if answer.status_code < 300 else f"status {answer.status_code}"

@@ -66,10 +66,10 @@ def _body(query: WebQuery) -> tuple[JsonObject, list[str]]:
     dates = {"startPublishedDate": query.published_after, "endPublishedDate": query.published_before}
     if category in UNDATED and any(dates.values()):
         ignored += [
-            name for name, given in zip(("start_published_date", "end_published_date"), dates.values(), strict=True) if given
+            name for name, date in zip(("start_published_date", "end_published_date"), dates.values(), strict=True) if date
         ]
         dates = {}
-    asked: JsonObject = {
+    request: JsonObject = {
         "query": query.text,
         "type": "auto",
         "numResults": min(query.results, MOST_RESULTS),
@@ -84,7 +84,7 @@ def _body(query: WebQuery) -> tuple[JsonObject, list[str]]:
         "summary": {"query": f"What the page says about: {query.text}"},
         **({"text": True} if query.with_text else {}),
     }
-    return {**{name: value for name, value in asked.items() if value}, "contents": contents}, ignored
+    return {**{name: value for name, value in request.items() if value}, "contents": contents}, ignored
 
 
 def _result(item: JsonObject) -> WebResult:
@@ -103,6 +103,6 @@ def _result(item: JsonObject) -> WebResult:
 def _refusal(page: WebPage) -> str:
     if page.status in _CAUSES:
         return f"{_CAUSES[page.status]} ({page.status})"
-    said: Json = (object_of(page) or {}).get("error")
-    reason = f": {said[:300]}" if isinstance(said, str) and page.status == 400 else ""
+    message: Json = (object_of(page) or {}).get("error")
+    reason = f": {message[:300]}" if isinstance(message, str) and page.status == 400 else ""
     return f"Exa answered {page.status}{reason}"

@@ -53,11 +53,11 @@ class HttpWeb:
         """Send a GET, or a JSON body, once and read at most `most` bytes of the response. Redirects are not followed. Raises: WebFailure."""
         method = "GET" if body is None else "POST"
 
-        def asked(client: Client) -> WebPage:
+        def request(client: Client) -> WebPage:
             with client.stream(method, url, headers={**READER, **headers}, json=body) as answer:
                 return _page(answer, most, url)
 
-        return self._sent(seconds, asked)
+        return self._sent(seconds, request)
 
     def _sent(self, seconds: float, work: Callable[[Client], Result]) -> Result:
         return _within(seconds, work, self._clients)

@@ -41,11 +41,11 @@ class SearxngSearch:
         return WebResults(found[: query.results], list(_ignored(query)))
 
     def _page(self, query: WebQuery, number: int, seconds: float) -> Sequence[JsonObject]:
-        asked = {"q": query.text, "format": "json", "pageno": str(number)}
+        parameters = {"q": query.text, "format": "json", "pageno": str(number)}
         if query.category in _CATEGORIES:
-            asked["categories"] = _CATEGORIES[query.category]
+            parameters["categories"] = _CATEGORIES[query.category]
         try:
-            page = self._web.ask(f"{self._url}?{urlencode(asked)}", None, {}, seconds=seconds, most=LARGEST)
+            page = self._web.ask(f"{self._url}?{urlencode(parameters)}", None, {}, seconds=seconds, most=LARGEST)
         except WebFailure as failure:
             raise SearchFailure(f"SearXNG could not be reached: {failure}") from failure
         if page.status == 403:

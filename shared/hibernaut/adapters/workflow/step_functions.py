@@ -36,12 +36,12 @@ class StepFunctions:
         self._machine = state_machine
         self._executions = ":".join(state_machine.replace(":stateMachine:", ":execution:").split(":")[:ARN_PARTS])
         self._stops = stops
-        self._given = client
+        self._override = client
 
     @cached_property
     def _client(self) -> SFNClient:
-        if self._given is not None:
-            return self._given
+        if self._override is not None:
+            return self._override
         from botocore.config import Config
 
         config = Config(retries={"total_max_attempts": ATTEMPTS, "mode": "standard"}, connect_timeout=3, read_timeout=10)
@@ -57,9 +57,9 @@ class StepFunctions:
             self._client.start_execution(stateMachineArn=self._machine, name=name or run.run_id, input=order)
         except ClientError as error:
             if error.response["Error"].get("Code") != "ExecutionAlreadyExists":
-                _left_to_the_sweep(run, error)
+                _log_not_started(run, error)
         except BotoCoreError as error:
-            _left_to_the_sweep(run, error)
+            _log_not_started(run, error)
 
     def stop(self, run: RunRef) -> None:
         """Stop the run's first execution, to save resources. An execution that the sweep started finds at its next step that the
@@ -85,5 +85,5 @@ class StepFunctions:
             log.info("wait not ended", extra={"run_id": run.run_id, "reason": type(error).__name__})
 
 
-def _left_to_the_sweep(run: RunRef, error: Exception) -> None:
+def _log_not_started(run: RunRef, error: Exception) -> None:
     log.warning("execution not started", extra={"run_id": run.run_id, "reason": type(error).__name__})

@@ -90,7 +90,7 @@ class HttpEmbedder:
         self._url = server.url.rstrip("/")
         self._batch = max(1, min(batch, form.most_texts))
         self._lock = threading.Lock()
-        self._made: Client | None = None
+        self._http: Client | None = None
         self.space = space_of(model.space or model.model, model.dimension)
         self.dimension = model.dimension
         self.max_tokens = max_tokens_of(model.model)
@@ -151,10 +151,10 @@ class HttpEmbedder:
 
     def _client(self) -> Client:
         with self._lock:
-            if self._made is None:
-                self._made = self._server.dial()
-                weakref.finalize(self, self._made.close)
-            return self._made
+            if self._http is None:
+                self._http = self._server.dial()
+                weakref.finalize(self, self._http.close)
+            return self._http
 
 
 def _object(answer: Response) -> JsonObject | None:

@@ -33,14 +33,14 @@ def fitting(text: str, limit: int) -> tuple[str, int]:
 def batches(texts: Sequence[str], *, limit: int, most: int, most_tokens: int) -> Iterator[list[str]]:
     """The texts in order, cut to `limit` tokens each, in requests of at most `most` texts and `most_tokens` tokens."""
     batch: list[str] = []
-    held = 0
+    token_count = 0
     for text in texts:
         fit, size = fitting(text, limit)
-        if batch and (len(batch) >= most or held + size > most_tokens):
+        if batch and (len(batch) >= most or token_count + size > most_tokens):
             yield batch
-            batch, held = [], 0
+            batch, token_count = [], 0
         batch.append(fit)
-        held += size
+        token_count += size
     if batch:
         yield batch
 
