@@ -185,7 +185,7 @@ def test_a_copied_folder_runs_nothing_by_itself_until_it_is_told_to(tmp_path: Pa
 
         key = Path(os.environ["HOME"]) / ".local" / "state" / "hibernaut" / "user-key"
         with closing(Embedded(EmbeddedSettings(copy, user_key=key))) as house:
-            assert house.start().held == 1
+            assert house.start().unfinished == 1
             state = house.stores.of("default").runs.get(sent)
             assert state is not None
             assert (state.sweeps, state.run.status) == (0, "running")

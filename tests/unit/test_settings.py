@@ -167,7 +167,7 @@ def test_the_budget_of_tenants_is_read_in_either_profile() -> None:
     ("text", "named"),
     [
         ("tokens_per_day", "'tokens_per_day' is not a limit"),
-        ("tokens_per_day=1,tokens_per_day=2", "given twice"),
+        ("tokens_per_day=1,tokens_per_day=2", "occurs twice"),
         ("tokens_per_day=0", "tokens_per_day: Input should be greater"),
         ("tokens_per_week=5", "tokens_per_week"),
         ("warn_at=0.5", "at least one limit"),

@@ -23,7 +23,7 @@ class Ids(Protocol):
     """The source of ids and tokens."""
 
     def new(self, prefix: str, after: str | None = None) -> str:
-        """A fresh id with this prefix. It is greater than every id this object has made for the prefix, and greater than `after`
+        """A new id with this prefix. It is greater than every earlier id of this object for the prefix, and greater than `after`
         if that is set.
         """
 

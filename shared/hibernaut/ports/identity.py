@@ -1,4 +1,4 @@
-"""Tokens of an identity provider: who signed them, and what they state."""
+"""Tokens of an identity provider: their signatures and their claims."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ class Meter(Protocol):
     """
 
     def invocation(self, *, of_gateway: bool = False, transitions: int = 0) -> AbstractContextManager[None]:
-        """The context of one invocation. `of_gateway`: a request to the gateway caused it. `transitions`: those of the state machine that
-        led to it and that lead to the next state.
+        """The context of one invocation. `of_gateway`: a request to the gateway caused it. `transitions`: the transitions of the state machine
+        into this invocation and out of it.
         """
 
     def used(self) -> AwsUse | None:

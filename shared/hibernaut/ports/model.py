@@ -95,9 +95,9 @@ class Models(Protocol):
 
 @immutable
 class ProviderAccess:
-    """How a provider with a key of a tenant's own is reached. `provider_type` is V1's; `url` None: the provider's own address.
+    """The access to a provider with a tenant's own key. `provider_type` is a type of V1; `url` None: the provider's public address.
 
-    `region` and `access_key` are those of a cloud; with an `access_key`, `key` is its secret.
+    `region` and `access_key` belong to a cloud provider; with an `access_key`, `key` is its secret.
     """
 
     name: str
@@ -116,19 +116,19 @@ class ConnectedProvider(Protocol):
         """The adapter, whose errors and payloads are without the key."""
 
     def config(self, model: str) -> LLMConfig | None:
-        """The configuration for a model by its name, with the default context window of an agent; None if the provider lists others.
-        While its list cannot be had, any model is taken at its word.
+        """The configuration for a model by its name, with the default context window of an agent; None if the provider does not list it.
+        While the list is unavailable, every name is accepted.
         """
 
     def list(self) -> list[ModelDescription]:
-        """The models that the provider lists, with the category `byok`; the last known ones if it does not answer."""
+        """The models that the provider lists, with the category `byok`. If the provider does not answer: the last known list."""
 
     def embeddings(self) -> Sequence[EmbeddingModelDescription]:
-        """The embedding models that the provider lists, and whose dimension is known."""
+        """The provider's embedding models with a known dimension."""
 
     def embedding(self, model: str) -> EmbeddingModelDescription | None:
-        """The embedding model with this name; None if the provider lists others or its dimension is not known. While its list cannot be
-        had, a model whose dimension is known is taken at its word.
+        """The embedding model with this name; None if the provider does not list it, or its dimension is unknown. While the list is
+        unavailable, every model with a known dimension is accepted.
         """
 
     def embedder(self, config: EmbeddingConfig) -> Embedder:

@@ -138,7 +138,7 @@ class Services:
 @immutable
 class Caller:
     """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
-    digest 1.4). `writes_back`: a client that writes back lists of an agent that it has read without asking for them.
+    digest 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
 
     `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys, the caller must be on
     the server's own machine. `key_id`: the API key, if the server has keys.

@@ -24,7 +24,7 @@ from hibernaut.rest.http.strict_json import JsonRoute
 from hibernaut.store.table.lost_records import tolerating
 
 LOST = "x-hibernaut-lost"
-"""The header of a list without some of its records: the ids of those whose contents are lost, separated by commas."""
+"""The header of a list that omits records with lost contents. Its value: their ids, separated by commas."""
 MOST_LOST = 50
 """The largest number of ids in that header."""
 _examining = RLock()
@@ -46,7 +46,7 @@ def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object
 
 
 def tolerant(endpoint: Callable[..., Response]) -> Callable[..., Response]:
-    """The endpoint of a list, which answers without the records whose contents are lost. The header names them."""
+    """The endpoint of a list that omits records with lost contents, and names them in a header."""
 
     @wraps(endpoint)
     def run(**values: object) -> Response:

@@ -1,7 +1,7 @@
 """The replies to a request to an agent: a whole reply, a stream, or the rest of a stream (architecture 5).
 
-A whole reply that takes long is held open: it begins with white space, which JSON allows before a value, so that no proxy closes the
-connection as idle. From then on it is always a valid reply with a stop reason and the run's id, whatever the outcome of the run.
+A whole reply that takes long begins with white space, which JSON allows before a value, so that no proxy closes the connection as idle.
+After the white space the reply is always valid, with a stop reason and the run's id, whatever the outcome of the run.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving 
 
 
 async def resumed(services: Services, lanes: Lanes, run_id: str, body: RetrieveStreamRequest) -> Response:
-    """The events of a run after the last one that the client has seen, as an uninterrupted client receives them.
+    """The events of a run after the last one that the client has received, in the form of an uninterrupted stream.
 
     Raises: InvalidArgument, NotFound, LogExpired.
     """
@@ -111,10 +111,9 @@ async def resumed(services: Services, lanes: Lanes, run_id: str, body: RetrieveS
 
 
 async def run_for(services: Services, lanes: Lanes, conversation: str, body: RetrieveStreamRequest) -> str:
-    """The id of the run that the caller wants to follow.
+    """The id of the run in the request.
 
-    If the caller names a message by its `otid`, the function waits for a message that has not arrived yet. Raises: InvalidArgument,
-    NotFound.
+    If the request names a message by its `otid`, the function waits until the message has arrived. Raises: InvalidArgument, NotFound.
     """
     clock = asyncio.get_running_loop().time
     until = clock() + lanes.waits.arriving

@@ -4,25 +4,25 @@ HibernautError
 ├─ NotFound              unknown id, handle or label
 ├─ InvalidArgument       a value that cannot be used (400)
 │  ├─ InvalidToolSource  with the line and the column
-│  └─ NameTaken          a rename onto a taken tool name
+│  └─ NameTaken          a rename of a tool to an existing name
 ├─ Unprocessable         a request that contradicts itself (422, hand-written)
 ├─ Conflict              the current state does not allow the request (409)
 │  ├─ Busy               another run owns the conversation; carries its id
 │  ├─ ImportContinues    an import goes on in the background
 │  ├─ AgentPaused        the agent accepts no messages until it is resumed
-│  ├─ ErasureRunning     a person is being erased whom the request concerns; carries the erasure (`agents/erasure_faults`)
-│  ├─ VersionConflict    the record has another version than the caller names; carries its number (`memory/version_faults`)
+│  ├─ ErasureRunning     the request concerns a person who is being erased; carries the erasure (`agents/erasure_faults`)
+│  ├─ VersionConflict    the record's version differs from the version in the request; carries its number (`memory/version_faults`)
 │  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            the run's event log has expired (410)
-├─ VersionExpired        the version of the record is not kept any more (410; `memory/version_faults`)
+├─ VersionExpired        the version of the record is no longer retained (410; `memory/version_faults`)
 ├─ PayloadTooLarge       over the body limit (413)
 ├─ UnsupportedMedia      a file of a type that cannot be read (415)
 ├─ Unauthenticated       no key, or an unusable one (401)
 ├─ Forbidden             the caller lacks permission (403)
 │  ├─ ScopeTooNarrow     the API key does not permit the request
 │  ├─ NoKeysConfigured   API keys are managed over HTTP only by a caller with a key
-│  ├─ ForeignHost        the request names a host that is not the server's
+│  ├─ ForeignHost        the host in the request is not one of the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
 ├─ RecordLost            the stored content of a record is missing (500; `record_faults`). `secret_errors`: SecretUnreadable, a Conflict
 ├─ BudgetExceeded        a budget of the tenant, the key or the agent is used up (429)

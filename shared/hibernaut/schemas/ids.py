@@ -59,13 +59,13 @@ def compose(prefix: str, milliseconds: int, counter: int, random_bits: int) -> s
 
 
 def order_of(identifier: str) -> tuple[int, int]:
-    """(milliseconds, counter) of an id made by `compose`; the next id of the same log must be greater."""
+    """(milliseconds, counter) of an id from `compose`; the next id of the same log must be greater."""
     digits = identifier[-36:].replace("-", "")
     return int(digits[:12], 16), int(digits[13:16], 16)
 
 
 def creation_time(identifier: str) -> datetime:
-    """The creation time in an id made by `compose`, to the millisecond."""
+    """The creation time in an id from `compose`, to the millisecond."""
     return datetime.fromtimestamp(order_of(identifier)[0] / 1000, UTC)
 
 

@@ -17,8 +17,8 @@ Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="
 
 
 class Usage(Frozen):
-    """The usage of one model call in tokens. `hour_cache_write_tokens` are those of `cache_write_tokens` that stay cached for an
-    hour, which costs more. `cost` is in USD by the price list of `price_list_date`; None: the price is unknown.
+    """The usage of one model call in tokens. `hour_cache_write_tokens` is the part of `cache_write_tokens` that stays cached for an
+    hour, at a higher price. `cost` is in USD by the price list of `price_list_date`; None: the price is unknown.
     """
 
     prompt_tokens: int = 0
@@ -32,7 +32,7 @@ class Usage(Frozen):
     price_list_date: date | None = None
 
     def plus(self, other: "Usage") -> "Usage":
-        """The sum. A count is null only if both are null; the cost is null if that of any call with tokens is unknown."""
+        """The sum. A count is null only if both are null; the cost is null if the cost of any call with tokens is unknown."""
         priced = [each for each in (self, other) if each.cost is not None]
         is_priced = bool(priced) and all(each.cost is not None or not each.has_tokens for each in (self, other))
         return Usage(

@@ -71,7 +71,7 @@ SWEEP_THREADS = 8
 GATHER_SECONDS = 0.1
 """Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
 WAITING_LEASE = 30.0
-"""Seconds of a lease of `stream`, whose death nobody reports. The sweep takes its run up after the lease and `OPEN_FOR_MS`."""
+"""Seconds of a lease of `stream`. Nothing reports the death of this function; the sweep resumes its run after the lease and `OPEN_FOR_MS`."""
 BEFORE_THE_END = 20.0
 """Seconds before the end of a response at which a worker of `stream` must have left its run to Step Functions: the function may be
 frozen from that end on.
@@ -156,7 +156,7 @@ def compose(
 
 
 def _tool_access(settings: AwsSettings, stores: Stores, host: Host) -> ToolAccess:
-    """The tokens of tools, whose requests another process serves; none where the sandbox does not reach the API."""
+    """The tokens of tools. Another process serves their requests. No tokens if the sandbox does not reach the API."""
     if not settings.tools.api_url:
         return NO_TOOL_ACCESS
     from hibernaut.services.access.pepper import Pepper
@@ -210,7 +210,7 @@ def reading(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) -> 
 
 
 def _own_models(settings: AwsSettings, stores: Stores, secrets: Secrets, cipher: Cipher) -> OwnModels:
-    """The providers of tenants' own, whose keys the cipher opens."""
+    """The tenants' own providers. The cipher decrypts their keys."""
     connections = OwnProviders(
         secrets, prompt_cache=settings.prompt_cache, door=Door(settings.outward.clients), embedder=own_embedder
     )
@@ -230,14 +230,14 @@ def relaying(settings: AwsSettings, overrides: AwsOverrides = AwsOverrides()) ->
 
 
 def _secrets(settings: AwsSettings, clock: Clock) -> Secrets:
-    """The providers' keys in Parameter Store, and the settings of Bedrock, which has none."""
+    """The providers' keys in Parameter Store, and the settings of Bedrock, which needs no key."""
     base = SsmSecrets(settings.parameters, clock=clock)
     bedrock = {"BEDROCK_REGION": settings.bedrock_region, "BEDROCK_MODELS": settings.bedrock_models}
     return OverlaySecrets(base, dict.fromkeys(BEDROCK_NAMES) | bedrock)
 
 
 def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool) -> tuple[Host, Stores]:
-    """The host and the stores, on which every use case depends."""
+    """The host and the stores. Every use case depends on them."""
     clock = overrides.clock or SystemClock()
     ids = TimeOrderedIds(clock)
     workflow = overrides.workflow or StepFunctions(settings.state_machine, stops=not in_execution)
@@ -344,7 +344,7 @@ def stream_app() -> FastAPI:
 
 @cache
 def composition_of(settings: AwsSettings) -> Composition:
-    """The composition of a function outside executions, made once in a process."""
+    """The composition of a function outside executions, created once in a process."""
     return compose(settings)
 
 

@@ -97,14 +97,14 @@ class EmbeddedOverrides:
 class Embedded:
     """The server's parts in one process: the constructor opens the data folder, `start` begins background work, `close` ends it.
 
-    Only one process may have a data folder open. `held`: number of unfinished runs, files, approvals and deletions of a folder from
-    elsewhere, which `start` did not resume.
+    Only one process may have a data folder open. `unfinished`: the number of unfinished runs, files, approvals and deletions that `start`
+    did not resume, because the folder was copied or moved.
     """
 
     def __init__(self, settings: EmbeddedSettings, overrides: EmbeddedOverrides = EmbeddedOverrides()) -> None:
         """Raises: DataFolderUnusable."""
         self.settings = settings
-        self.held = 0
+        self.unfinished = 0
         self._folder, self._file, self._index = _opened(settings)
         self.table: Table = overrides.table(self._file) if overrides.table else self._file
         clock = SystemClock()
@@ -200,8 +200,8 @@ class Embedded:
         threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         try:
             if not self._folder.own and not self.settings.resume:
-                self.held = self._unfinished()
-            if not self.held:
+                self.unfinished = self._unfinished()
+            if not self.unfinished:
                 self._folder.claim()
                 self._take_up()
         except TableError as error:

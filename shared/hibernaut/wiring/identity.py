@@ -36,7 +36,7 @@ _ISSUER = re.compile(r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhos
 
 
 def identity_in(variables: Mapping[str, str]) -> TokenRules | None:
-    """What tokens must state; None: no tokens are accepted. Raises: BadSetting."""
+    """The rules for tokens; None: no tokens are accepted. Raises: BadSetting."""
     issuer = variables.get("HIBERNAUT_JWT_ISSUER", "")
     if not issuer:
         if names := [name for name in JWT_NAMES if variables.get(name)]:

@@ -63,7 +63,7 @@ def mcp_calls_of(stores: TenantStores, shared: RunResources) -> McpCalls:
 
 
 class McpUseCases(NamedTuple):
-    """What the API does with MCP servers: their administration, and connecting to those that ask for authorization."""
+    """The API's use cases for MCP servers: administration, and connections to servers that require authorization."""
 
     servers: McpServers
     connections: McpConnections

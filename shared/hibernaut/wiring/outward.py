@@ -1,7 +1,7 @@
 """Which private addresses outward requests may reach, besides the public internet.
 
-HIBERNAUT_PRIVATE_ADDRESSES  those that clients with a key may name: callbacks, webhooks, providers of their own (default: this machine; on AWS none)
-HIBERNAUT_PRIVATE_PAGES      those that agents may read by `fetch_webpage` (default: none)
+HIBERNAUT_PRIVATE_ADDRESSES  for callbacks, webhooks and own providers of clients with a key (default: this machine; on AWS none)
+HIBERNAUT_PRIVATE_PAGES      for pages that agents read with `fetch_webpage` (default: none)
 
 Both are lists of host names and of networks, like `nas.local,192.168.1.0/24`, or `none`.
 """

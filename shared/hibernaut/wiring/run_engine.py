@@ -102,8 +102,8 @@ class SearchEngines:
 
 @immutable
 class RunResources:
-    """The ports that the run engines of all tenants share. `models`: those of the deployment; `own`: the providers of tenants' own;
-    `threads`: those of model calls. `stores`: those of all tenants.
+    """The ports that the run engines of all tenants share. `models`: the deployment's models; `own`: the tenants' own providers;
+    `threads`: the threads of model calls. `stores`: the stores of all tenants.
     """
 
     host: Host

@@ -1,7 +1,7 @@
 """Settings, read from the environment. The only module that reads it.
 
     HIBERNAUT_DATA            data folder of the embedded profile (default: the system's folder for a user's data)
-    HIBERNAUT_DEFAULT_MODEL   handle of the model of agents that are created without one (default: the provider's, else hibernaut/demo)
+    HIBERNAUT_DEFAULT_MODEL   handle of the default model of new agents (default: the provider's, else hibernaut/demo)
     HIBERNAUT_DEFAULT_EMBEDDING    handle of the model that embeds memory, or none (default: hibernaut/minilm if it is installed)
     HIBERNAUT_EMBEDDING_DIMENSION  dimension of its vectors, if it is unknown or should be shorter
     HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
@@ -10,20 +10,20 @@
     HIBERNAUT_PACKAGE_*       where tools' packages come from, and how much they may take; `wiring/configuration/tool_settings.py` lists the variables
     HIBERNAUT_AGENT_REPLY     time limit of a reply that one agent waits for from another, in seconds (default: 3600)
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
-    HIBERNAUT_TRACES          on, redacted or off: what is stored of each model call for a day (default: on; off on AWS)
+    HIBERNAUT_TRACES          on, redacted or off: whether the body of each model call is stored for a day (default: on; off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
-    HIBERNAUT_SYSTEM_PROMPT   frozen or recompiled: whether a change of memory is told in the newest message, or the system message is
-                              compiled anew at each run (default: frozen)
+    HIBERNAUT_SYSTEM_PROMPT   frozen: the newest message contains changes of memory; recompiled: each run compiles the system message
+                              anew (default: frozen)
     HIBERNAUT_HISTORY_DAYS    days for which versions of memory are kept (default: 90)
-    HIBERNAUT_REST_DAYS, HIBERNAUT_RETENTION_DAYS, HIBERNAUT_RETENTION  what leaves the table (`retention_settings`; default: nothing)
+    HIBERNAUT_REST_DAYS, HIBERNAUT_RETENTION_DAYS, HIBERNAUT_RETENTION  retention of messages (`retention_settings`; default: unlimited)
     HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
                               always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
-    HIBERNAUT_TENANT_BUDGET   the budget of a tenant for which none is set, like tokens_per_day=1000000,cost_per_month=50 (default: none)
+    HIBERNAUT_TENANT_BUDGET   the default budget of a tenant, like tokens_per_day=1000000,cost_per_month=50 (default: none)
     HIBERNAUT_OTLP_*          where spans are sent; `wiring/tracing.py` lists the variables
     HIBERNAUT_PRIVATE_*       private addresses that outward requests may reach; `wiring/outward.py` lists the variables
     EXA_API_KEY, SEARXNG_BASE_URL   the search engine of `web_search`; EXA_BASE_URL is another address of Exa
-    HIBERNAUT_JWT_*           whose tokens are accepted beside API keys; `wiring/identity.py` lists the variables
+    HIBERNAUT_JWT_*           the identity provider of tokens that replace API keys; `wiring/identity.py` lists the variables
     ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL   Anthropic; `adapters/model/dialects.py` names the variables of the other providers
     GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION   project and location whose Vertex AI is a provider
     GOOGLE_APPLICATION_CREDENTIALS   its credentials: a path or JSON (default: Google's default credentials)
@@ -178,7 +178,7 @@ OpenSearchService = Literal["es", "aoss"]
 class AwsSettings:
     """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
 
-    `longest_follow`, `tool_timeout` and `agent_reply` in seconds. `memory`: that of the function in GB, which Lambda tells it.
+    `longest_follow`, `tool_timeout` and `agent_reply` in seconds. `memory`: the memory of the function in GB, from Lambda's variables.
     """
 
     env: str

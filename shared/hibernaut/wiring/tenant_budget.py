@@ -15,7 +15,7 @@ def tenant_budget_of(text: str) -> SetBudget | None:
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name in fields:
-            raise ValueError(f"{part.strip()!r} is not a limit like tokens_per_day=1000000, or is given twice")
+            raise ValueError(f"{part.strip()!r} is not a limit like tokens_per_day=1000000, or occurs twice")
         fields[name] = int(value) if value.isdecimal() else value
     try:
         return SetBudget.model_validate(fields)

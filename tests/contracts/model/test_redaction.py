@@ -38,7 +38,7 @@ def test_an_error_that_repeats_the_key_or_the_addresss_password_does_not_show_th
         assert not any(value in f"{raised.value} {raised.value.detail}" for value in (KEY, PASSWORD, "hush%2F"))
         exchange = raised.value.exchange
         assert exchange is not None
-        bodies = str([exchange.shown(exchange.sent), exchange.shown(exchange.received)])
+        bodies = str([exchange.redact(exchange.sent), exchange.redact(exchange.received)])
         assert bodies.count(MARK) == 4
         assert not any(value in bodies for value in (KEY, PASSWORD, "hush%2F"))
         asked = catalogue.of(config).payload(ModelRequest(config, "", [Rows().user(f"My key is {KEY}.")]))

@@ -9,7 +9,7 @@ from hibernaut.domain.events import OutboundEvent
 
 
 class BusFailure(Exception):
-    """The bus has not taken all events; they may be sent again. The message quotes nothing of them."""
+    """The bus did not accept all events; they may be sent again. The message contains no part of an event."""
 
 
 class EventBus(Protocol):

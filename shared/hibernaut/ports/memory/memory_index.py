@@ -1,10 +1,10 @@
-"""The index of memory: words and vectors, ranked. Derived from the table, so that it may lag, sleep, be dropped and be built again.
+"""The index of memory: words and vectors, ranked. It is derived from the table, so that it may lag, sleep, be dropped and be rebuilt.
 
-A space is all documents whose vectors were made by one model (`Embedder.space`); documents that nobody embeds are in the space "words".
-An engine never tries again by itself.
+A space contains all documents with vectors of one model (`Embedder.space`); documents without vectors are in the space "words".
+An engine never retries by itself.
 
-Some engines overwrite a document by its id (`visible_after` is 0). Others keep what is written as a new *copy*, which a search finds later;
-for them the writer remembers the names of the copies until a search finds them, and discards those that it replaces.
+Some engines overwrite a document by its id (`visible_after` is 0). Other engines store each write as a new *copy*, which a search finds later.
+For these, the writer stores the names of the copies until a search finds them, and discards replaced copies.
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ class MemoryIndex(Protocol):
         """The spaces that exist."""
 
     def drop(self, space: str) -> None:
-        """The space and all its documents are gone; a missing one is fine."""
+        """Delete the space and all its documents; no error if the space is missing."""

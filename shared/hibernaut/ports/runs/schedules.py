@@ -1,6 +1,6 @@
-"""What fires schedules at their times: workers of this deployment, and a scheduler outside it. The table is the truth; both only shorten the wait.
+"""Firing of schedules at their times: workers of this deployment, and an external scheduler. The table is authoritative; both only shorten the wait.
 
-A lost, late, early or doubled invocation does no harm: who fires reads the schedule first, and moves it on conditionally.
+A lost, late, early or repeated invocation does no harm: the worker reads the schedule first, and advances it by a conditional write.
 """
 
 from __future__ import annotations

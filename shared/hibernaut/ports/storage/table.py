@@ -1,13 +1,13 @@
 """The one table, in DynamoDB's shape: partition and sort key, conditions, transactions, sparse indexes, a change stream.
 
-Knows: what an engine must promise. Must not know: what is kept in the table (that is `store`), or which engine is behind.
+Knows: the guarantees of an engine. Must not know: the contents of the table (that is `store`), or which engine implements it.
 
 An item is a flat mapping of attribute names to strings, integers or booleans. `pk` and `sk` are its key. Reserved names:
 
     pk, sk              the key
     due_pk, due_sk      its place in the index DUE (an item without both is not in it)
     list_pk, list_sk    its place in the index LISTS
-    ttl                 epoch seconds after which the engine may drop the item; readers must filter what has expired themselves
+    ttl                 epoch seconds after which the engine may drop the item; readers must filter out expired items
 
 Indexes are keys-only and may lag behind the table (DynamoDB); a query of an index answers items that hold only keys.
 """
@@ -242,8 +242,8 @@ class Table(Protocol):
         """
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
-        """How many items of one partition there are whose sk begins with `prefix` and which have the attribute `having`. The engine counts:
-        no item is sent. Consistent as a query of the table is."""
+        """The number of items of one partition whose sk begins with `prefix` and which have the attribute `having`. The engine counts:
+        no item is transferred. The count is consistent, like a query of the table."""
 
     def write(self, *changes: Change) -> None:
         """Apply all changes or none. A single change is a conditional write; several changes are a transaction.

@@ -20,7 +20,7 @@ NO_PROGRAMS = "it is a program, and this deployment starts none (HIBERNAUT_MCP_S
 
 
 class McpFailure(Exception):
-    """A session that did not come to its end. The message is a clause about the server, for whoever named it and for models; it quotes no secret.
+    """A session that failed. The message is a clause about the server, for the user who configured it and for models; it contains no secret.
 
     `challenge`: the header `WWW-Authenticate` of a server that asks for authorization.
     """

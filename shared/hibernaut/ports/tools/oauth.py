@@ -10,7 +10,7 @@ from hibernaut.schemas.immutable import immutable
 
 
 class OAuthUnreachable(Exception):
-    """There is no answer. The message is a clause about the address, for whoever connects."""
+    """There is no answer. The message is a clause about the address, for the user who connects."""
 
 
 @immutable

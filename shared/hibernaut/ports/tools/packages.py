@@ -17,9 +17,9 @@ class PackageInstaller(Protocol):
         """The Python and the platform that packages are chosen for."""
 
     def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
-        """Choose wheels that meet the requirements (`domain.tools.package_requirements`) with all that they need, and install them.
+        """Choose wheels for the requirements (`domain.tools.package_requirements`) and for their dependencies, and install them.
 
-        Raises: PackagesRefused, PackageIndexUnavailable, PackagesPending. Then nothing is left behind.
+        Raises: PackagesRefused, PackageIndexUnavailable, PackagesPending. After an error nothing remains on the disk.
         """
 
 

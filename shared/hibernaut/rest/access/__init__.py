@@ -1,1 +1,1 @@
-"""Who calls and what the caller may do: keys, rights, origins, the addresses of this server, tokens of tools."""
+"""Authentication and authorisation of callers: keys, rights, origins, the addresses of this server, tokens of tools."""

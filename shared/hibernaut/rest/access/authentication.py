@@ -98,7 +98,7 @@ class Authenticated:
         return principal
 
     async def _principal(self, scope: Scope) -> Principal:
-        """Raises: Unauthenticated, InvalidArgument, and what keeps the table from being read."""
+        """Raises: Unauthenticated, InvalidArgument, and the errors of the table."""
         query = scope["query_string"].decode("latin-1")
         if TOKEN_PATTERN.search(query):
             raise InvalidArgument(
@@ -116,7 +116,7 @@ class Authenticated:
         if principal is None:
             principal = await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
         if principal is KEYLESS and TOOL_DOOR in scope["state"]:
-            raise Unauthenticated("missing", "A tool sends the token of its call: use the `client` that it is given.")
+            raise Unauthenticated("missing", "A tool sends the token of its call: use the `client` that the tool receives.")
         return principal
 
     def _refusal(self, error: HibernautError | ServerStops, scope: Scope) -> ASGIApp:

@@ -1,8 +1,8 @@
-"""What the holders of client tokens may ask: the routes of each right, and the options of a body that a token for web pages permits.
+"""The requests that client tokens permit: the routes of each right, and the options of a body that a token for web pages permits.
 
 A client token without a policy has the rights on messages for all its agents, and its bodies are not examined. A client-side access token has the
-rights of its policy. Whoever reads a web page holds its token, so its bodies may not name what reaches further than the agent: tools that
-the client runs, answers to approvals, other models, addresses to call, or a system message.
+rights of its policy. Every reader of a web page has its token. Its bodies may therefore not contain anything that reaches beyond the agent:
+tools that the client runs, answers to approvals, other models, callback addresses, or a system message.
 
 Knows the paths of the routes and the fields of bodies; must not know how a key is stored.
 """
@@ -93,7 +93,7 @@ def granted(principal: Principal, method: str, path: str) -> Principal:
 def check_sent(principal: Principal, body: LettaRequest) -> None:
     """Check the body of a message. Raises: ScopeTooNarrow."""
     if principal.of_tool and any(message.type not in (None, "message") for message in body.messages or ()):
-        raise ScopeTooNarrow("FORBIDDEN: A tool may send messages only; whoever approves calls does so with a key of their own.")
+        raise ScopeTooNarrow("FORBIDDEN: A tool may send messages only; a person approves calls with a key of their own.")
     if not principal.is_for_pages:
         return
     _refuse(_beyond(body, SENT))

@@ -62,7 +62,7 @@ ADMINISTRATION = (
 )
 """The prefixes of the routes that need the scope admin."""
 WITHOUT_KEYS = (WEBHOOKS, ERASURES, ERASE, TOOL_POLICIES, TOOL_CALLS, ADMIN, AUDIT)
-"""The prefixes of those that work on a server without keys too, whose callers are on its own machine."""
+"""The prefixes of the routes that also work on a server without keys. The callers of such a server are on its own machine."""
 
 OF_EVERYONE = frozenset({*HEALTH, "/v1/models", "/v1/models/embedding"})
 """Routes without data of a tenant."""

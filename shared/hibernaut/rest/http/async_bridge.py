@@ -36,9 +36,9 @@ class ServerStops(Exception):
 class WaitSettings:
     """Time limits of requests that wait for a run, in seconds.
 
-    `plain`: the time after which a blocking reply is held open with white space. `silence`: the time without an event after which a
-    ping or white space is sent. `longest`: the time after which a stream ends, so that its client resumes it (None: never). `arriving`:
-    the time for which a follower waits for a message that has not arrived yet.
+    `plain`: the time after which the server sends white space to keep a blocking reply open. `silence`: the time without an event after
+    which the server sends a ping or white space. `longest`: the time after which a stream ends, so that its client resumes it (None: never).
+    `arriving`: the time for which a follower waits for a message that has not arrived yet.
     """
 
     plain: float = 45.0

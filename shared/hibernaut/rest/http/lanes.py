@@ -34,7 +34,7 @@ UPLOADS = Lane("uploads", 4, 32)
 SUMMARIES = Lane("summaries", 16, 64)
 """Each request waits for a model."""
 TURNS = Lane("turns", 200, 200)
-"""Messages whose sender waits for the reply, whole or as a stream: a thread of the request executes the steps of its run."""
+"""The routes that return the reply to a message, whole or as a stream: a thread of the request executes the steps of the run."""
 ADMISSIONS = Lane("admissions", 32, 1000)
 """Acceptance of messages, which start runs."""
 LOOKS = Lane("looks", 16, 100_000)
@@ -57,7 +57,7 @@ BY_ENDING = {
 """The lane by the last segment of a path, for every method."""
 
 MCP = ("/v1/mcp-servers", "/v1/tools/mcp/")
-"""The prefixes of the routes whose changes ask an MCP server."""
+"""The prefixes of the routes whose changes send requests to an MCP server."""
 MCP_LISTING = "/v1/tools/mcp/servers/{mcp_server_name}/tools"
 """The route that asks one in order to read."""
 

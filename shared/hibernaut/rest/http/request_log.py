@@ -35,8 +35,8 @@ def printable(path: str) -> str:
 class RequestLog:
     """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a warning.
 
-    The reason of a refusal is an event of the level DEBUG, for somebody who looks for it: `hibernaut dev --verbose`. It has no value of the request,
-    which only the reply names.
+    The reason of a refusal is an event of the level DEBUG, which `hibernaut dev --verbose` shows. The event contains no value of the request; only
+    the reply does.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -70,7 +70,7 @@ def _new_events(log: RunLog) -> list[str | None]:
 
 
 def number_of(log: RunLog, seq: int) -> int | None:
-    """The number that an event shows; None for a run that shows none."""
+    """The number of an event for the client; None if the run's events have no numbers."""
     return seq if log.numbered else None
 
 

@@ -111,4 +111,4 @@ def _refuse_depth() -> NoReturn:
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise HTTPException(400, f"INVALID_ARGUMENT: The request's body cannot be kept: {reason}.")
+    raise HTTPException(400, f"INVALID_ARGUMENT: The request's body cannot be stored: {reason}.")

@@ -53,7 +53,7 @@ MOST_FAULTS = 10
 
 
 class McpEndpoint:
-    """The endpoint for one request: who calls, and what serves it."""
+    """The endpoint for one request, with its caller and its services."""
 
     def __init__(self, request: Request, services: Services, lanes: Lanes, caller: Caller, *, principal: Principal) -> None:
         self._request = request
@@ -88,7 +88,7 @@ class McpEndpoint:
         return tool is not None and tool.waits
 
     async def _reply_with_progress(self, call: RpcRequest, raw: bytes, tell: Tell) -> JsonObject:
-        """The message that replies to a call, whose progress is told meanwhile. Who leaves cancels this."""
+        """The reply to a call. Its progress is reported until then; a disconnect of the client cancels it."""
         return _reply(call, await self._run_tool(call, raw, tell))
 
     def _note(self, notice: Notice) -> None:

@@ -1,4 +1,4 @@
-"""The arguments and the results of the tools of the MCP endpoint. Their JSON schemas are what clients are shown; the descriptions are for models.
+"""The arguments and the results of the tools of the MCP endpoint. Clients receive their JSON schemas; the descriptions are for models.
 
 Every result is bounded: its lists by `limit`, its texts by `cut`.
 """

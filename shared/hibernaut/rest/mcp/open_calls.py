@@ -1,4 +1,4 @@
-"""The calls of this process whose callers wait for a run, so that a notification can end the wait. Must not know what is waited for."""
+"""The calls of this process that wait for a run, so that a notification can end the wait. Must not know the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hibernaut.schemas.immutable import immutable
 
 @immutable
 class CallKey:
-    """What identifies a call: who calls, in which session, and the id. The type of the id counts: "1" is not 1."""
+    """The identity of a call: caller, session and id. The type of the id counts: "1" is not 1."""
 
     tenant: str
     key_id: str | None

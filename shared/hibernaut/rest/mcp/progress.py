@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 
 
 def token_of(call: RpcRequest, headers: Headers) -> RequestId | None:
-    """The token of a call whose client wants to hear of progress, and takes events; None: it does not."""
+    """The progress token of a call, if the client requests progress and accepts events; else None."""
     meta = call.params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     takes = any(EVENTS in each.lower() for each in headers.getlist("accept"))
@@ -41,8 +41,8 @@ def token_of(call: RpcRequest, headers: Headers) -> RequestId | None:
 
 
 def streamed(call: RpcRequest, token: RequestId, answer: Callable[[Tell], Awaitable[JsonObject]]) -> StreamingResponse:
-    """The reply to a call as events: a notification for each line that is told, then the message that `answer` returns. A client that leaves ends the
-    wait.
+    """The reply to a call as events: a notification for each progress line, then the message that `answer` returns. A disconnect of the client
+    ends the wait.
     """
     return StreamingResponse(_events(call, token, answer), media_type=EVENTS, headers={"cache-control": "no-cache"})
 

@@ -33,7 +33,7 @@ SEND: Route = ("POST", "/v1/agents/{agent_id}/messages")
 RUN: Route = ("GET", "/v1/runs/{run_id}")
 CANCEL: Route = ("POST", "/v1/agents/{agent_id}/messages/cancel")
 UNIQUE = 16
-"""Characters from which on the id of a request is taken to be unique, where the client has no session."""
+"""The number of characters from which the id of a request counts as unique if the client has no session."""
 MOST_CALLS = 20
 """The largest number of waiting calls that a report names."""
 
@@ -66,10 +66,10 @@ def _request(context: ToolContext, arguments: SendMessage) -> SendRequest:
 
 
 def otid_of(context: ToolContext) -> str | None:
-    """The otid of the message of a call, so that a repeated call sends nothing twice; None: nothing tells a repetition from a new call.
+    """The otid of the message of a call, so that a repeated call sends nothing twice; None: a repetition cannot be distinguished from a new call.
 
-    In a session the ids of requests are unique. Without one a text of `UNIQUE` characters is taken to be unique everywhere; small numbers begin anew
-    with each client.
+    In a session the ids of requests are unique. Without a session, an id of at least `UNIQUE` characters counts as unique; every client counts small
+    numbers from the start.
     """
     call = context.call
     if call.session is None and (isinstance(call.request_id, int) or len(call.request_id) < UNIQUE):
@@ -106,7 +106,7 @@ async def _report(context: ToolContext, run_id: str, seconds: float) -> RunRepor
 
 
 async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
-    """Whether the run ends within this time, while somebody waits for it."""
+    """Whether the run ends within this time, while the client is connected."""
     ending = asyncio.ensure_future(async_bridge.response(context.services.following, context.lanes, run_id))
     disconnection = asyncio.ensure_future(context.over.wait())
     progress = asyncio.ensure_future(_report_progress(context, run_id))
@@ -125,7 +125,7 @@ async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
 
 
 async def _report_progress(context: ToolContext, run_id: str) -> None:
-    """Tell a client that asks for it what the agent does."""
+    """Report the agent's progress to a client that requests it."""
     if context.tell is not None:
         with suppress(HibernautError):  # the run is gone, which the report says
             await tell_of(context.services.following, context.lanes, run_id, context.tell)

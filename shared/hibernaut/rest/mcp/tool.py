@@ -1,4 +1,4 @@
-"""What a tool of the MCP endpoint is: its description for clients, the routes whose permissions it needs, and the function behind it."""
+"""A tool of the MCP endpoint: its description for clients, the REST routes whose permissions it needs, and its function."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ Run = Callable[[ToolContext, Any], Awaitable[Schema]]
 
 @immutable
 class AgentTool:
-    """A tool. `routes`: it is offered to whoever may call one of these REST routes. `hints`: the annotations of the protocol.
-    `waits`: it waits for an agent, so that it has progress to tell.
+    """A tool. `routes`: a caller who may call one of these REST routes gets the tool. `hints`: the annotations of the protocol.
+    `waits`: the tool waits for an agent, and reports progress.
     """
 
     name: str

@@ -24,7 +24,7 @@ from hibernaut.schemas.immutable import immutable
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions that begin with `initialize`, oldest first."""
 STATELESS = ("2026-07-28",)
-"""The revisions whose requests stand alone."""
+"""The stateless revisions: each request is independent of the others."""
 UNNAMED = "2025-03-26"
 """The revision of a request without the header (specification 2025-11-25, "Protocol Version Header")."""
 
@@ -79,7 +79,7 @@ class RpcRequest:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the request belongs to a revision whose requests stand alone."""
+        """Whether the request belongs to a stateless revision."""
         return self.revision in STATELESS
 
     def failed(self, code: int, message: str, data: Json = None) -> ProtocolError:
@@ -182,7 +182,7 @@ def _revision(body: JsonObject, headers: Headers) -> str:
         if _meta(body.get("params", {})).get(META_REVISION) is not None:
             raise ProtocolError(HEADER_MISMATCH, f"The header {REVISION} is missing.")
         return UNNAMED
-    # A client that knows several revisions may begin anew by `initialize`, whatever it has asked before.
+    # A client that supports several revisions may start again with `initialize` after any other request.
     return UNNAMED if body.get("method") == "initialize" and named not in STATELESS else named
 
 

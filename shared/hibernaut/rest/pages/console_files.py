@@ -56,7 +56,7 @@ def files() -> dict[str, bytes]:
 
 @cache
 def digest() -> str:
-    """What changes with any file."""
+    """The digest of all files."""
     hasher = sha256()
     for name, content in files().items():
         hasher.update(f"{name}\0{len(content)}\0".encode() + content)

@@ -67,7 +67,7 @@ SCHEMAS: dict[str, JsonObject] = {
     },
     "OverBudget": {
         "title": "OverBudget",
-        "description": "`budget` is the limit that is used up, `subject` whose it is, `resets_at` when it begins again.",
+        "description": "`budget` is the exhausted limit, `subject` its owner, `resets_at` the time at which its period begins again.",
         **_object(detail=TEXT, code=TEXT, budget=TEXT, subject=TEXT, resets_at={"anyOf": [TEXT, {"type": "null"}]}),
     },
     "NotServed": {
@@ -100,7 +100,7 @@ EVERYWHERE = {
     403: "The scope of the API key does not suffice, or the host or the web page may not call this server",
     404: "The resource does not exist",
     429: "A budget is used up; `Retry-After` says when it begins again",
-    500: "A defect of the server, whose log has the place; or the content of a record is lost (`record_lost`)",
+    500: "A defect of the server, whose log names the line of code; or the content of a record is lost (`record_lost`)",
     503: "The queue is full, the table is out of reach, or the server stops; `Retry-After` says when to repeat the request",
 }
 WITH_INPUT = {422: "The request does not match its schema"}
@@ -118,7 +118,7 @@ NEVER_CHANGED = {
 """Routes of V1 that always answer an error."""
 RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
 VERSION_ENDINGS = ("/versions", "/versions/{version}", "/versions/{version}/diff", "/rollback", "/past", "/{agent_id}/fork")
-EXPIRED = {410: "The version is not kept any more, or was never recorded"}
+EXPIRED = {410: "The version is no longer retained, or was never recorded"}
 OF_MODELS = {
     401: "The API key is missing or cannot be used, or the provider did not accept its own key",
     402: "The account at the provider has no credit",
@@ -137,7 +137,7 @@ class DescribedApi(FastAPI):
     """An app whose OpenAPI description contains error replies and event streams."""
 
     def openapi(self) -> JsonObject:
-        """The whole description, which is built once."""
+        """The whole description. It is built once."""
         is_new = self.openapi_schema is None
         document: JsonObject = super().openapi()
         if is_new:

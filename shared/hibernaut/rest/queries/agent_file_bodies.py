@@ -70,7 +70,7 @@ class ImportBody:
     """The body of an import. It is parsed on the thread that serves the request, because a large file takes time."""
 
     def __init__(self, data: bytes | IO[bytes], fields: JsonObject | None, retry: int) -> None:
-        """`fields`: those of a form; None: the body is JSON. `retry`: how often the client has sent the request before."""
+        """`fields`: the fields of a form; None: the body is JSON. `retry`: the number of earlier attempts by the client."""
         self._body = data
         self._fields = fields
         self.retry = retry

@@ -30,7 +30,7 @@ from hibernaut.services.tools.tools import ToolFilter
 Order = Literal["asc", "desc"]
 AgentOrder = Literal["created_at", "updated_at", "last_run_completion"]
 MOST_AGENTS_NAMED = 200
-"""The largest number of agents that a list is asked for by their ids."""
+"""The largest number of ids in a request for agents by id."""
 LABEL_PATTERN = "^[a-zA-Z0-9_/-]+$"
 
 

@@ -1,1 +1,1 @@
-"""The WebSocket API: one protocol (docs/websockets.md), on this process's own connections and on those that API Gateway holds."""
+"""The WebSocket API: one protocol (docs/websockets.md), on connections of this process and on connections of API Gateway."""

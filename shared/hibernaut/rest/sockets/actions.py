@@ -1,6 +1,6 @@
-"""What an action does: the use cases of the REST routes, under the permissions and the rates of those routes.
+"""The actions of the WebSocket API: the use cases of the REST routes, with the permissions and the rate limits of those routes.
 
-Knows the app's parts and the paths of the routes; must not know who holds a connection.
+Knows the app's parts and the paths of the routes; must not know how connections are held.
 """
 
 from __future__ import annotations

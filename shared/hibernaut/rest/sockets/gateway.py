@@ -1,8 +1,8 @@
 """The WebSocket API on connections that API Gateway holds: each of its events is an invocation of its own.
 
-A message that follows a run is left to a worker, which outlives the message: it performs the action, drives the run that it has accepted, and posts the
-events. No turn depends on a connection. Before its time is up, a worker starts the next one, which continues after the last event that was posted. A
-follow is a row of the connection: a job is claimed there, so a job that is delivered twice is done once, and without the row the worker stops.
+A worker processes each message that follows a run, and outlives the message: it performs the action, drives the accepted run, and posts the
+events. No turn depends on a connection. Before its time limit, a worker starts the next worker, which continues after the last posted event. A
+follow is a row of the connection. A worker claims its job in this row, so that a job delivered twice is done once. Without the row the worker stops.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class GatewaySockets:
         await self._lanes.look(partial(workers.start, job))
 
     async def _notify_interrupted(self, following: _Worker, followed: Followed | None) -> None:
-        """Tell a connection that still stands that its follow has ended."""
+        """Notify an open connection that its follow has ended."""
         if following.ended != "gone":
             with suppress(ConnectionGone, NotPosted):
                 if followed is not None:

@@ -69,9 +69,9 @@ def action_of(value: JsonObject) -> SocketAction:
 
 
 def events(request_id: str, run_id: str, after: int, numbered_events: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The messages with these events of a run, each a number and its JSON; with each message, the number of the last whole event by then.
+    """The messages for these events of a run. Each result: the number of the last complete event up to the message, and the message.
 
-    `after`: the number of the last event before them.
+    An event is a number and its JSON. `after`: the number of the last event before them.
     """
     head = _text({"type": "events", "request_id": request_id, "run_id": run_id})[:-1]
     pending: list[str] = []
@@ -145,7 +145,7 @@ def refusal(error: Exception, request_id: str | None) -> str:
 
 
 def typed_error(error: Exception) -> HibernautError:
-    """An error as one of our tree. An unknown one is logged by its place, never by its text."""
+    """The error as a HibernautError. An unknown error is logged by its line of code, never by its text."""
     match error:
         case HibernautError():
             return error

@@ -16,7 +16,7 @@ MOST_POLICIES = 50
 LONGEST_ORIGIN = 300
 """The longest origin in characters."""
 DEFAULT_LIFE_SECONDS = 300
-"""The life of a token whose request names no expiry (the SDK's documentation of `expires_at`)."""
+"""The default lifetime of a token (the SDK's documentation of `expires_at`)."""
 MOST_TOKENS_LISTED = 100
 """The largest number of tokens of one page."""
 

@@ -47,8 +47,8 @@ Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class ApiKey(Schema):
     """An API key as the API shows it, without the key itself. `hint`: its first characters.
 
-    A key without `agent_ids` and `agent_tags` reaches all agents of the tenant. A key with them reaches the agents that it names and the agents
-    that have one of its tags. A key is usable until `expires_at`, and not after `revoked_at`. `replaced_by` is the id of the key that a rotation
+    A key without `agent_ids` and `agent_tags` reaches all agents of the tenant. A key with them reaches the agents in `agent_ids` and the agents
+    with one of its tags. A key is usable until `expires_at`, and not after `revoked_at`. `replaced_by` is the id of the key that a rotation
     made. `last_used_at` is exact to about a minute.
     """
 
@@ -82,14 +82,14 @@ class StoredApiKey(ApiKey):
     version: int = 1
 
     def public(self) -> ApiKey:
-        """What the API shows."""
+        """The form that the API returns."""
         fields = self.model_dump(include=set(ApiKey.model_fields))
         if self.page_access is not None:
             fields["agent_ids"] = [policy.id for policy in self.page_access.data]
         return ApiKey(**fields)
 
     def principal(self) -> "Principal":
-        """Who sends a request with this key."""
+        """The sender of a request with this key."""
         access = self.page_access
         policies = access.data if access is not None else []
         return Principal(
@@ -150,9 +150,9 @@ class RotateApiKey(StrictSchema):
 
 @immutable
 class Principal:
-    """Who sends a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
-    `digest`: the keyed hash of the key. `origin`: that of the pages that may use a client-side access token (None: the key is none), and `grants`
-    its rights: agent and right. `of_tool`: a running tool sends the request, with the token of its call.
+    """The sender of a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
+    `digest`: the keyed hash of the key. `origin`: the origin of the pages that may use a client-side access token (None: the key is not such a token).
+    `grants`: the rights of such a token, as pairs of agent and right. `of_tool`: a running tool sends the request, with the token of its call.
     """
 
     tenant: str

@@ -41,8 +41,8 @@ Cost = Annotated[Money, Field(ge=Decimal("0.000001"), le=Decimal(1_000_000), dec
 class BudgetLimits(Schema):
     """The limits of a budget; null: no limit. The cost of models is in USD.
 
-    `concurrent_runs` counts accepted runs that have not ended, those in a queue included. `requests_per_second`: of the tenant, of the
-    key, or those whose path names the agent.
+    `concurrent_runs` counts accepted runs that have not ended, including queued runs. `requests_per_second`: requests of the tenant, requests with
+    the key, or requests whose path names the agent.
     """
 
     requests_per_second: Rate | None = None
@@ -100,7 +100,7 @@ class StoredBudget(BudgetLimits, Stored):
 
 
 class BudgetUse(Schema):
-    """What a subject uses of its budget now. `unpriced_calls_*`: model calls whose cost is unknown, and which count nothing as cost."""
+    """The current use of a budget by its subject. `unpriced_calls_*`: model calls with unknown cost; they add nothing to the cost."""
 
     concurrent_runs: int = 0
     steps_per_day: int = 0
@@ -113,7 +113,7 @@ class BudgetUse(Schema):
     unpriced_calls_per_month: int = 0
 
     def of(self, name: LimitName) -> int | Decimal:
-        """The figure that a limit bounds. The requests of a second are not shown."""
+        """The current value for a limit. The requests per second are not reported."""
         figure: int | Decimal = getattr(self, name, 0)
         return figure
 
@@ -142,7 +142,7 @@ class RunSlot(Schema):
 
 
 class RunBudgets(Schema):
-    """The budgets that apply to a run, fixed when it is accepted: the subjects whose counters its steps add to, and the slots that it holds."""
+    """The budgets of a run, fixed when it is accepted: the subjects whose counters its steps increase, and the slots that it occupies."""
 
     subjects: list[str] = Field(default_factory=list)
     slots: list[RunSlot] = Field(default_factory=list)

@@ -13,7 +13,7 @@ LARGEST_FILE = 50 * 1024 * 1024
 MOST_AGENTS = 100
 """The largest number of agents in a file."""
 MOST_RESERVED_IDS = 30
-"""The largest number of agents in a file whose ids are kept: one transaction reserves them."""
+"""The largest number of agents in an import with `keep_ids`: one transaction reserves their ids."""
 MOST_PARTS = 2_000
 """The largest number of tools, blocks, folders, groups, skills or MCP servers in a file."""
 MOST_FILES = 10_000

@@ -42,7 +42,7 @@ class ForkAgent(StrictSchema):
 
 
 class PastMoment(Schema):
-    """The time of an agent that is asked for: that of a message, or a time; without both, now."""
+    """A point in the history of an agent: the time of a message, or a time; without both, now."""
 
     message_id: MessageId | None = None
     at: Moment | None = None
@@ -50,5 +50,5 @@ class PastMoment(Schema):
     @model_validator(mode="after")
     def _one(self) -> "PastMoment":
         if self.message_id is not None and self.at is not None:
-            raise ValueError("`message_id` and `at` may not both be given")
+            raise ValueError("`message_id` and `at` are mutually exclusive")
         return self

@@ -1,6 +1,6 @@
-"""The erasure of a person: its record, its receipt, and its check. All of it is ours: V1 has none.
+"""The erasure of a person: its record, its receipt, and its check. An extension of Hibernaut; V1 has none.
 
-A receipt has ids, numbers and hashes, and nothing that the person said.
+A receipt contains ids, numbers and hashes, and no text of the person.
 """
 
 from typing import Literal
@@ -12,10 +12,10 @@ from hibernaut.schemas.stored import Stored
 
 ErasureState = Literal["running", "completed"]
 Phase = Literal["agents", "parts", "others", "deliveries", "batches", "templates", "blobs", "check", "over"]
-"""What an erasure works on, in this order. `others`: agents that stay. `over`: nothing is left to do."""
+"""The stages of an erasure, in this order. `others`: agents that stay. `over`: the erasure is complete."""
 Subject = Literal["agent", "block", "archive", "folder", "file", "passage", "template", "batch"]
 Extent = Literal["planned", "whole", "parts", "kept"]
-"""`whole`: the record and all under it. `parts`: what the person said, in a record that stays. `kept`: nothing, because others use the record too.
+"""`whole`: the record with everything that belongs to it. `parts`: the person's texts, in a record that stays. `kept`: nothing, because others use the record too.
 `planned`: not decided yet.
 """
 MOST_FOUND = 100
@@ -44,7 +44,7 @@ class ErasureRemnant(Schema):
 
 
 class ErasureCheck(Schema):
-    """The newest check. `found`: at most 100 remains; empty: nothing is found. `index`: whether the index was asked; else only its outbox was read."""
+    """The newest check. `found`: at most 100 remains; empty: nothing is found. `index`: whether the index was searched; otherwise only its outbox was read."""
 
     state: Literal["requested", "completed"]
     requested_at: Moment
@@ -100,8 +100,8 @@ class StoredErasure(Stored):
 
 
 class ErasureLine(Schema):
-    """A line of a receipt: a record, and what was erased of it. `counts`: by noun. `version` and `hash`: the newest version of its history, which is gone
-    with it. `conversation_ids`: the conversations that an agent had besides its default one. `to_review`: blocks that stay and that runs of the person
+    """A line of a receipt: a record, and its erased parts. `counts`: by noun. `version` and `hash`: the newest version of its history, which was erased
+    too. `conversation_ids`: the conversations that an agent had besides its default one. `to_review`: blocks that stay and that runs of the person
     changed.
     """
 

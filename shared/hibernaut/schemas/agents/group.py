@@ -28,7 +28,7 @@ class ManagerType(StrEnum):
 
 
 SLEEPING = frozenset({ManagerType.SLEEPTIME, ManagerType.VOICE_SLEEPTIME})
-"""The types of a group that is an agent and those that work on its memory while it does not talk."""
+"""The types of a group that consists of an agent and its sleep-time agents, which work on its memory between its turns."""
 
 
 class Group(Schema):
@@ -56,8 +56,8 @@ class Group(Schema):
 
 
 class TranscriptProgress(Schema):
-    """How much of one conversation the sleep-time agents have been told: the messages up to `told`. Those up to `upto` belong to turns that
-    have ended.
+    """The part of a conversation that the sleep-time agents have received: the messages up to `told`. The messages up to `upto` belong to turns
+    that have ended.
     """
 
     told: str
@@ -81,10 +81,10 @@ TriggerReason = Literal["turns", "idle", "schedule"]
 
 
 class SleeptimeTrigger(Stored):
-    """Work for the sleep-time agents of a group: the messages of `spans`, by conversation, which are taken out of the group.
+    """Work for the sleep-time agents of a group: the messages of `spans`, by conversation. The group no longer contains these spans.
 
-    `name` is unique in the group. `runs`: the run of each agent, by the agent's id; the runs get these ids. `part` counts the pieces of a transcript
-    that is too long for one message. `turn`: the number of the turn after which the work is due. `key_id`: the API key of that turn.
+    `name` is unique in the group. `runs`: the run of each agent, by the agent's id; the runs get these ids. `part` numbers the pieces of a transcript
+    that is too long for one message. `turn`: the work is due after the turn with this number. `key_id`: the API key of that turn.
     """
 
     group_id: str
@@ -117,7 +117,7 @@ class _Supervisor(Schema):
 
 
 class _Dynamic(Schema):
-    """A manager chooses who answers next, until it says the termination token."""
+    """A manager chooses the next agent, until its reply contains the termination token."""
 
     manager_type: Literal[ManagerType.DYNAMIC] = ManagerType.DYNAMIC
     max_turns: Whole | None = Field(default=None, ge=1)
@@ -135,7 +135,7 @@ class _Sleeptime(Schema):
 
 
 class _VoiceSleeptime(Schema):
-    """The same for an agent that talks over a voice line. The lengths are the wanted number of messages in its window."""
+    """The same for an agent on a voice line. The lengths are target numbers of messages in its window."""
 
     manager_type: Literal[ManagerType.VOICE_SLEEPTIME] = ManagerType.VOICE_SLEEPTIME
     max_message_buffer_length: Whole | None = None

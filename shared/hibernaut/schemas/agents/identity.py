@@ -1,4 +1,4 @@
-"""An identity: a person, an organisation or something else outside of the server, to whom agents and blocks belong (Letta V1 API, digest 3
+"""An identity: a person, an organisation or another external entity that owns agents and blocks (Letta V1 API, digest 3
 and 4.11). The caller names it by a key of its own, such as the id of a user in the caller's database.
 """
 
@@ -30,7 +30,7 @@ class IdentityType(StrEnum):
 
 
 class IdentityProperty(Schema):
-    """A property of an identity. The server stores the value as it is given, and does not compare it with the type."""
+    """A property of an identity. The server stores the value unchanged, and does not check it against the type."""
 
     key: str
     value: str | bool | int | float | JsonObject
@@ -103,7 +103,7 @@ class CreateIdentity(StrictSchema):
 
 
 class UpdateIdentity(StrictSchema):
-    """The body of PATCH /v1/identities/{id}. Null fields change nothing; properties, agents and blocks are added to those that the identity has."""
+    """The body of PATCH /v1/identities/{id}. Null fields change nothing; properties, agents and blocks are added to the existing ones."""
 
     identifier_key: IdentifierKey | None = None
     name: Name | None = None

@@ -7,7 +7,7 @@ from hibernaut.schemas.limits import Note
 
 
 class PauseAgent(StrictSchema):
-    """The body of a pause. `reason` is shown to those whose messages are refused."""
+    """The body of a pause. `reason` is part of the error for each refused message."""
 
     reason: Note | None = Field(default=None)
 

@@ -164,8 +164,8 @@ class StoredSchedule(Stored):
 
 
 class Schedule(Schema):
-    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first. Lists read the run of the
-    newest one alone.
+    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first. Lists read only the run
+    of the newest outcome.
     """
 
     id: ScheduleId

@@ -56,10 +56,10 @@ class StagedAgent(StagedLog):
 
 
 class StagedImport(Schema):
-    """All records of an import but its messages, texts of files and passages, which follow line by line: first the messages of all agents, then those
-    of their further conversations, the text of each of `files`, and the passages of all `archives`. An identity has its own id unless there is one of its
-    key when it is written. `key_id`: the API key of the request. A tool has its own id unless a tool of its name exists when it is written.
-    `reserved`: the agents whose ids are kept.
+    """All records of an import except messages, texts of files and passages. These follow line by line: the messages of all agents, the messages
+    of their further conversations, the text of each of `files`, and the passages of all `archives`. An identity keeps its own id unless its key
+    exists already at the time of the write. A tool keeps its own id unless its name exists already. `key_id`: the API key of the request.
+    `reserved`: the agents that keep their ids.
     """
 
     agents: list[StagedAgent]
@@ -77,6 +77,6 @@ class StagedImport(Schema):
 
 
 class AgentSkills(Schema):
-    """The skills that an agent brought along in its file."""
+    """The skills from the file of an imported agent."""
 
     skills: list[AgentFileSkill] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Templates: agent files by name, with versions, from which agents are made (Letta V1 API, digest 2.17)."""
+"""Templates: agent files with names and versions, for the creation of agents (Letta V1 API, digest 2.17)."""
 
 from typing import Annotated, Literal
 
@@ -29,7 +29,7 @@ class TemplateFromAgent(Schema):
 
 
 class TemplateFromFile(Schema):
-    """A new template from an agent file. `update_existing_tools`: its tools replace those that have their names, whenever agents are made."""
+    """A new template from an agent file. `update_existing_tools`: each creation of agents replaces existing tools with the same names."""
 
     type: Literal["agent_file"]
     agent_file: JsonObject
@@ -98,8 +98,8 @@ class MigrationFault(Schema):
 
 
 class MigrationStatus(Schema):
-    """How far the migration of a template's agents to `version` is. `agents`: their number at its begin; `skipped`: those that were deleted, or that the
-    version does not have. `fault`: why it was given up.
+    """The progress of a migration of a template's agents to `version`. `agents`: their number at the start; `skipped`: deleted agents, and agents that
+    the version does not contain. `fault`: the reason why the migration failed.
     """
 
     status: Literal["running", "completed", "failed"]
@@ -196,10 +196,10 @@ class StoredTemplate(Stored):
 
 
 class StoredMigration(Stored):
-    """A migration of the agents of a template to the version `number`. `prototypes`: their ids by those of the document; empty: not made yet.
+    """A migration of the agents of a template to the version `number`. `prototypes`: the ids of the prototypes, by their ids in the document; empty: not created yet.
 
-    `done_up_to`: the last agent that is done, in the order of ids. `current`: the agent that is changed now, which had the blocks `had` before.
-    `ending`: no agent is changed any more, and the prototypes are being deleted. `attempts`: those since the last agent that was done. `version` counts changes of the record.
+    `done_up_to`: the last completed agent, in the order of ids. `current`: the agent in progress, and `had` its earlier blocks.
+    `ending`: all agents are completed, and the prototypes are being deleted. `attempts`: the attempts since the last completed agent. `version` counts changes of the record.
     """
 
     template_id: str

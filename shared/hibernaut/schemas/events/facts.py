@@ -64,9 +64,9 @@ class ApprovalRequested:
 class MemoryChanged:
     """A block of core memory has changed. `by`: a step of an agent's run, or a request to the API.
 
-    `agent_id`: the agent whose run changed it, or whose route was used; null if the request named the block alone. `agent_ids`: the agents that it concerns; for
-    a request, those that the block is attached to, at most `MOST_AGENT_IDS`. `run_id`: null for a request.
-    `created`: a tool made a block for its agent. `attached`, `detached`: the agent has gained or lost a block that exists.
+    `agent_id`: the agent of the run or of the route; null if the request named the block alone. `agent_ids`: the affected agents; for
+    a request, the agents with this block, at most `MOST_AGENT_IDS`. `run_id`: null for a request.
+    `created`: a tool created a block for its agent. `attached`, `detached`: an existing block was attached to the agent or detached from it.
     """
 
     type: ClassVar[EventType] = "memory.changed"
@@ -98,7 +98,7 @@ class BudgetCrossed:
 
 @immutable
 class WebhookDisabled:
-    """The server has disabled a webhook; the other webhooks hear of it. `reason`: `gone` (it answered 410) or `failing` (for days)."""
+    """The server has disabled a webhook. The other webhooks receive this event. `reason`: `gone` (it answered 410) or `failing` (for days)."""
 
     type: ClassVar[EventType] = "webhook.disabled"
     webhook_id: str

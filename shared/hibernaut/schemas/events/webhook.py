@@ -1,4 +1,4 @@
-"""Webhooks: who receives events, and what became of each delivery. An extension of Hibernaut; V1 has none."""
+"""Webhooks: the receivers of events, and the state of each delivery. An extension of Hibernaut; V1 has none."""
 
 from typing import Annotated, Literal
 
@@ -20,7 +20,7 @@ LONGEST_OVERLAP = 30 * DAY_SECONDS
 WebhookId = Annotated[str, StringConstraints(pattern=pattern("webhook"))]
 EventId = Annotated[str, StringConstraints(pattern=pattern("evt"))]
 DeliveryState = Literal["pending", "delivered", "dead"]
-"""`pending`: waits for its next try. `dead`: given up; it is kept, and can be replayed."""
+"""`pending`: waits for its next attempt. `dead`: no further attempts; the delivery is retained, and can be replayed."""
 DisabledReason = Literal["request", "gone", "failing"]
 """Why a webhook is disabled: by a request; because it answered 410; because it has failed for days."""
 
@@ -143,7 +143,7 @@ class TestedWebhook(Schema):
 
 
 class ReplayDead(StrictSchema):
-    """The request to replay dead deliveries: those of events from `since` until before `until`; null: no bound. At most `limit`, oldest first."""
+    """The request to replay dead deliveries of events from `since` (inclusive) to `until` (exclusive); null: no bound. At most `limit`, oldest first."""
 
     since: Moment | None = None
     until: Moment | None = None

@@ -3,7 +3,7 @@
 from hibernaut.schemas.errors import InvalidArgument, Unavailable
 
 LONGEST_FAULT = 2_000
-"""Characters of the text that whoever saves the tool reads."""
+"""Characters of the error text for the user who saves the tool."""
 
 
 class PackagesRefused(InvalidArgument):

@@ -1,4 +1,4 @@
-"""MCP servers as the older routes of V1 write them: flat, known by their names (Letta V1 API, digest 3)."""
+"""MCP servers in the form of V1's older routes: flat objects, identified by name (Letta V1 API, digest 3)."""
 
 from typing import Self
 
@@ -32,7 +32,7 @@ class _FlatConfig(StrictSchema):
     env: Small[dict[str, str]] | None = Field(default=None, repr=False)
 
     def config(self, kind: McpServerType | None = None) -> JsonObject:
-        """The configuration as the newer routes take it. `kind`: the type, if the request names none."""
+        """The configuration in the form of the newer routes. `kind`: the type, if the request names none."""
         named = self.type or kind
         fields = {name: getattr(self, name) for name in _FLAT if getattr(self, name) is not None}
         return {**fields, **({"mcp_server_type": named.value} if named else {})}

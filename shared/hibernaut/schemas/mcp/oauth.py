@@ -20,7 +20,7 @@ class OAuthSecrets(Schema):
 
 
 class OAuthParties(Schema):
-    """Who authorizes whom for what. A client is known to one issuer under one callback."""
+    """The parties of an authorization. A client is registered with one issuer, for one callback address."""
 
     server_url: str
     resource: str
@@ -32,7 +32,7 @@ class OAuthParties(Schema):
 
 
 class StoredOAuthFlow(Stored, OAuthParties):
-    """An authorization that a user has been asked for. `id`: the digest of its state. `names_itself`: the answer must name the issuer."""
+    """A pending authorization request to a user. `id`: the digest of its state. `names_itself`: the answer must name the issuer."""
 
     id: str
     status: FlowStatus = "pending"

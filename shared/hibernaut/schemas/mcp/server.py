@@ -71,7 +71,7 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
         if not _SENDABLE.fullmatch(value) or len(value) > LONGEST_SECRET:
             raise ValueError(f"the header {name} has a line break or another character that cannot be sent, or is too long")
     if len({name.lower() for name in headers}) < len(headers):
-        raise ValueError("a header is given twice")
+        raise ValueError("a header occurs twice")
     return headers
 
 
@@ -162,7 +162,7 @@ class McpSecrets(Schema):
 
 
 class StoredMcpServer(Stored, Schema):
-    """The stored record. `sealed`: its `McpSecrets`, encrypted, in base64; what of them exists is told by `has_token`, `header_names` and `env_names`.
+    """The stored record. `sealed`: its `McpSecrets`, encrypted, in base64; `has_token`, `header_names` and `env_names` state which of them exist.
     `tools`: the ids of its tools by their names on the server. `version` counts changes.
     """
 
@@ -251,7 +251,7 @@ class UpdateStreamableHttpMcpServer(UpdateSseMcpServer):
 
 
 def _type_of(config: Any) -> str:
-    """The type that a configuration names; without one, it is told by its fields, as in V1."""
+    """The type in a configuration; without one, the type that its fields imply, as in V1."""
     if isinstance(config, dict):
         named = config.get("mcp_server_type")
         return str(named) if named else "stdio" if "command" in config else "sse"

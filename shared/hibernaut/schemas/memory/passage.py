@@ -85,8 +85,8 @@ class CreatePassage(Schema):
 
 
 class IdentifiedPassage(CreatePassage):
-    """A passage of a batch. `id`, an extension: it begins with the milliseconds of `created_at`, by which passages are in order. A passage that has
-    this id already stays as it is, and one that was deleted is not brought back.
+    """A passage of a batch. `id`, an extension: it begins with the milliseconds of `created_at`, which order the passages. An existing passage with
+    this id stays unchanged, and a deleted passage is not restored.
     """
 
     id: PassageId | None = None

@@ -68,8 +68,8 @@ class Reach(Frozen):
 
 
 class WordCounts(Frozen):
-    """The frequencies of a query's terms (`domain.search.words.terms`) in a set of texts: the number of texts, and of those that
-    contain each term.
+    """The frequencies of a query's terms (`domain.search.words.terms`) in a set of texts: the number of texts, and for each
+    term the number of texts that contain it.
     """
 
     texts: int = 0

@@ -1,4 +1,4 @@
-"""Versions of memory: who changed a record, when, and from what to what. Every change of a block, an agent and a passage is one."""
+"""Versions of memory: the author, the time and the content of each change of a block, an agent or a passage."""
 
 from typing import Any, Literal
 
@@ -16,9 +16,9 @@ LARGEST_VERSION = 2**53
 
 
 class Author(Frozen):
-    """Who made a change: a run of an agent, a request to the API, or the server itself.
+    """The author of a change: a run of an agent, a request to the API, or the server itself.
 
-    `tools`: the tools by which the run made it. `agent_id` and `agent_type`: the agent of the run, which may be a sleep-time agent that shares the
+    `tools`: the tools with which the run made the change. `agent_id` and `agent_type`: the agent of the run, which may be a sleep-time agent that shares the
     record. `key_id`: the API key of the request, or of the message that began the run.
     """
 
@@ -35,10 +35,10 @@ SERVER = Author()
 
 
 class StoredVersion(Schema):
-    """What the table holds of a version beside the record before it. Fields with a default are left out of the hash while they have it.
+    """The stored part of a version, in addition to the previous record. The hash omits fields that have their default values.
 
-    `fields`: the names of the fields that changed. `restored`: the version whose values a rollback brought back. `after`: the digest of the record that
-    the change left, without its counters. `previous`: the hash of the version before; "" for the first one. `hash` covers all of them, and the record before.
+    `fields`: the names of the changed fields. `restored`: the version whose values a rollback restored. `after`: the digest of the record after
+    the change, without its counters. `previous`: the hash of the previous version; "" for the first one. `hash` covers all of them, and the previous record.
     """
 
     version: int
@@ -59,7 +59,7 @@ class PriorRecord(Stored):
 
 
 class RecordVersion(Schema):
-    """A version as the API shows it. `by` is null, and `change` is `unrecorded`, where the server kept no versions yet when it was made."""
+    """A version in the form of the API. If the server did not record versions yet at that time, `by` is null and `change` is `unrecorded`."""
 
     version: int
     change: ChangeKind | Literal["unrecorded"]
@@ -72,14 +72,14 @@ class RecordVersion(Schema):
 
 
 class BlockVersion(RecordVersion):
-    """A version of a block. `block`: the block as this version left it; null in lists, and where the block was deleted."""
+    """A version of a block. `block`: the block after this version; null in lists, and after a deletion."""
 
     block_id: str
     block: Block | None = None
 
 
 class PassageVersion(RecordVersion):
-    """A version of a passage: its creation, its deletion, or its return. `passage`: as this version left it; null where it was deleted."""
+    """A version of a passage: its creation, its deletion, or its restoration. `passage`: the passage after this version; null after a deletion."""
 
     archive_id: str
     passage_id: str
@@ -134,8 +134,8 @@ class NotedHead(Schema):
 
 
 class ChainReport(NotedHead):
-    """What an audit found of one record. `first`: the oldest version that is kept. `fault`: the first broken link; null: the chain holds. `erasure`: the
-    erasure of a person by which the record went with its versions. `archive_id`: the archive of a passage.
+    """The result of an audit for one record. `first`: the oldest retained version. `fault`: the first broken link; null: the chain is intact. `erasure`: the
+    erasure of a person that deleted the record and its versions. `archive_id`: the archive of a passage.
     """
 
     first: int = 0

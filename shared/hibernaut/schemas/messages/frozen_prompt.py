@@ -1,7 +1,7 @@
-"""The system message as a model is sent it: frozen for a window, with the updates of memory that newer messages carry.
+"""The system message in model requests: frozen for a window, with the updates of memory in newer messages.
 
-The row of the system message shows clients the newest compilation (its `content`). This is the other half of the row, which no client
-is shown: it keeps the beginning of a provider's prompt unchanged, so that the provider's cache and the binding of signed thinking hold.
+The `content` of the row is the newest compilation; clients receive it. The frozen prompt is the other half of the row, which no client
+receives. It keeps the beginning of a provider's prompt unchanged, so that the provider's cache and the binding of signed thinking stay valid.
 """
 
 from typing import Literal
@@ -11,11 +11,11 @@ from pydantic import Field
 from hibernaut.schemas.base import Schema
 
 PromptMode = Literal["frozen", "recompiled"]
-"""What a run does whose agent's memory has changed: it tells the model in its newest message, or it replaces the system message."""
+"""The reaction of a run to changed memory: an update in the newest message (`frozen`), or a new system message."""
 
 
 class MemoryUpdate(Schema):
-    """A change of memory as the model is told it. `message_id`: the row that it is sent with; `tokens`: its size by our own count."""
+    """A change of memory, as text for the model. `message_id`: the row that carries it; `tokens`: its size by our own count."""
 
     message_id: str
     text: str
@@ -23,10 +23,10 @@ class MemoryUpdate(Schema):
 
 
 class FrozenPrompt(Schema):
-    """What is sent in place of a system message's `content`.
+    """The text that replaces a system message's `content` in model requests.
 
-    `text` is the frozen text; empty: the row's content itself. `basis` is a hash of all that is not memory, `shown` the hash of each part
-    of memory as the model has been told it last, by the part's key. `updates` stand in the order in which they were told.
+    `text` is the frozen text; empty: the row's content itself. `basis` is a hash of all parts other than memory. `shown` has the hash of the
+    last text that the model received for each part of memory, by the part's key. `updates` are in the order in which they were sent.
     """
 
     text: str = ""

@@ -14,7 +14,7 @@ from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt
 from hibernaut.schemas.messages.native import NativeReply
 
 INTERNAL = frozenset({"tokens", "wrapped", "native", "frozen"})
-"""The members of a row that no client is shown."""
+"""The internal members of a row, which clients never receive."""
 
 Role = Literal["system", "user", "assistant", "tool", "approval", "summary"]
 

@@ -1,7 +1,7 @@
-"""A model's reply in its provider's own form, kept beside ours so that it can be sent back unchanged.
+"""A model's reply in its provider's own form, stored beside our form so that it can be sent back unchanged.
 
-Providers bind what they return to its place: signed thinking, encrypted reasoning, thought signatures, `reasoning_content`. Our own form
-of a reply has no place for these, so an assistant row holds both. Ours remains the truth for everything but sending back.
+Providers return parts that are valid only at their place in the history: signed thinking, encrypted reasoning, thought signatures,
+`reasoning_content`. Our form of a reply cannot represent these, so an assistant row stores both. Our form is authoritative for all other uses.
 """
 
 from typing import Literal

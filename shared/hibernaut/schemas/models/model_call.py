@@ -19,7 +19,7 @@ CacheLife = Literal["5m", "1h"]
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "other"]
 
 
-def as_it_is(body: Json) -> Json:
+def unredacted(body: Json) -> Json:
     """The body, of which nothing is a secret."""
     return body
 
@@ -72,7 +72,7 @@ class ModelRequest:
 
     @property
     def callable_tools(self) -> Sequence[ToolSpec]:
-        """The tools that may be called now: what is sent where a provider cannot be told which of its tools are allowed."""
+        """The tools that may be called now, for providers whose requests cannot restrict the list of tools."""
         return self.tools if self.allowed is None else [tool for tool in self.tools if tool.name in self.allowed]
 
 
@@ -87,11 +87,11 @@ class ModelToolCall:
 
 @immutable
 class Exchange:
-    """The bodies of a call, as they were sent and received. `shown` strikes the deployment's secrets out of one."""
+    """The bodies of a call, as they were sent and received. `redact` removes the deployment's secrets from a body."""
 
     sent: JsonObject
     received: JsonObject
-    shown: Callable[[Json], Json] = as_it_is
+    redact: Callable[[Json], Json] = unredacted
 
 
 @immutable

@@ -48,7 +48,7 @@ LONGEST_KEY = 8_192
 SENDABLE_KEY = re.compile(r"[\x21-\x7e]+")
 """The characters that a header can hold: no space and no line break."""
 DOCUMENT_KEYS = frozenset({"google_vertex"})
-"""The types whose key is a document that is never sent: the key of a service account, as JSON."""
+"""The types whose key is the JSON key of a service account, which is never sent to the provider."""
 PROVIDER_NAME = re.compile(r"[^/\s](?:[^/]*[^/\s])?")
 """The first part of a handle: no slash, and no space at an end. It must be printable too."""
 
@@ -65,8 +65,8 @@ _Address = Annotated[str | None, StringConstraints(max_length=2_000), BeforeVali
 
 
 class Provider(Schema):
-    """The wire form. `api_key` and `access_key` are always null: a stored key is never shown. `last_synced`: when its models were last
-    listed on request.
+    """The wire form. `api_key` and `access_key` are always null: a stored key is never returned. `last_synced`: the time of the last
+    requested refresh of its models.
     """
 
     id: str

@@ -20,9 +20,9 @@ How = Literal["answered", "interrupted", "deadline", "cancelled"]
 
 
 class PendingCall(JournaledCall):
-    """A pending call of a reply. `held`: a person or the client must answer it; the other calls only wait with it.
+    """A pending call of a reply. `held`: a person or the client must answer it; the other calls of the reply wait for this answer.
 
-    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run. `decision`: that of a tool policy.
+    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run. `decision`: the decision of a tool policy.
     """
 
     held: bool = False
@@ -45,8 +45,8 @@ class ApprovalCall(Schema):
 
 
 class RunApproval(Schema):
-    """The wire form, an extension. `message_id`: the message that asks. `deadline` null: no time limit. `client_tools`: those of the request, which the
-    answer names again if the model may go on calling them. `how` and `answered_by` (a run) are null while the calls wait.
+    """The wire form, an extension. `message_id`: the approval request. `deadline` null: no time limit. `client_tools`: the client tools of the request; the
+    answer repeats them if the model may continue to call them. `how` and `answered_by` (a run) are null while the calls wait.
     """
 
     run_id: str
@@ -117,10 +117,10 @@ class Verdict(Schema):
 
 
 class Resolution(Schema):
-    """The calls that are open in the log at the start of a run. The run's first step commits a return for each of them, in this
+    """The open calls in the log at the start of a run. The run's first step commits a return for each of them, in this
     order.
 
-    `step_id` is the step that made the calls.
+    `step_id` is the step of the calls.
     """
 
     step_id: str

@@ -51,7 +51,7 @@ class BatchItem(Schema):
 
 
 class StoredBatch(Stored):
-    """The stored record. `status` is final as soon as all runs have ended and somebody has seen it. `version` counts changes."""
+    """The stored record. `status` becomes final at the first read after the end of all runs. `version` counts changes."""
 
     id: str
     status: JobStatus = JobStatus.RUNNING

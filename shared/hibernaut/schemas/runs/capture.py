@@ -13,7 +13,7 @@ MOST_CAPTURED = 39
 
 
 class CapturedMessage(Schema):
-    """A message that was sent to a model. Only those with the role `user` are stored, as in V1."""
+    """A message that was sent to a model. Only messages with the role `user` are stored, as in V1."""
 
     role: Name
     content: Text | list[InputPart] | None = None

@@ -10,7 +10,7 @@ from hibernaut.schemas.usage import LettaUsageStatistics
 
 
 class MessageEvent(Schema):
-    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of the token stream have already seen it as
+    """The `index`-th LettaMessage of a row of the log. `streamed`: followers of the token stream have already received it as
     deltas.
     """
 

@@ -79,13 +79,13 @@ class StoredRun(Stored, Run):
     `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
-    the request. `budgets`: those that apply to the run; None: none do. `aws`: what the run used of AWS; None: not on AWS.
-    `event_types`: the events of the run that somebody wants to hear of; None: nobody does.
-    `traceparent`: the span of the caller, if it named one. `sleeptime_group`: the group that counts the run as a turn of its agent, known from
-    the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that its end has brought about.
+    the request. `budgets`: those that apply to the run; None: none do. `aws`: the run's use of AWS; None: not on AWS.
+    `event_types`: the events of the run with subscribers; None: no subscribers.
+    `traceparent`: the span of the caller, if the request named one. `sleeptime_group`: the group that counts the run as a turn of its agent, set by
+    the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that started at its end.
     `memory_versions`: the versions of blocks and of its agent that the run wrote, as [first, last] pairs by id.
-    `called`: what the runs that answered the calls of a group have used; it is counted at those runs, and shown at the group's.
-    `cancelled_step`: the step in which the run was cancelled, if its calls of a group may have begun runs, which are to be cancelled too.
+    `called`: the usage of the runs that answered a group's calls; it is counted at those runs, and shown at the group's run.
+    `cancelled_step`: the step in which the run was cancelled, if its group calls may have started other runs, which must be cancelled too.
     """
 
     options: RunOptions
@@ -121,12 +121,12 @@ class StoredRun(Stored, Run):
 
 
 class TakeUp(Schema):
-    """A step that was taken up after the death of the worker that held its lease.
+    """A step that another attempt resumed after the death of the worker with its lease.
 
-    `step` counts from 1. `attempt`: the number of the attempt that took it up. `reason`: the lease had expired; the process that held it is
-    gone, because its host runs alone and was started anew; or the workflow reported the death. `lease_until`: the end of the dead worker's
-    lease. `reply_stored`: the model's reply was journaled, so that the model was not asked again. `sweeps`: how often the sweep had taken the
-    run up.
+    `step` counts from 1. `attempt`: the number of the attempt that resumed it. `reason`: the lease had expired; the process with the lease has
+    ended, because the only host restarted; or the workflow reported the death. `lease_until`: the end of the dead worker's
+    lease. `reply_stored`: the model's reply was journaled, so that the model was not called again. `sweeps`: the number of times that the sweep
+    had resumed the run.
     """
 
     at: Moment
@@ -141,8 +141,8 @@ class TakeUp(Schema):
 class RunMetrics(Schema):
     """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids.
 
-    Extensions of Hibernaut: `attempts`, how often a worker has taken, kept or waited for a step; `sweeps`, how often the sweep took the run up;
-    `take_ups`, the newest 20 of those after a death.
+    Extensions of Hibernaut: `attempts`: how often a worker acquired, renewed or awaited the lease of a step; `sweeps`: how often the sweep resumed the run;
+    `take_ups`: the newest 20 resumptions after a death.
     """
 
     attempts: int = 0

@@ -1,4 +1,4 @@
-"""The messages that a WebSocket client sends, one JSON object each (docs/websockets.md). The bodies are those of the REST routes."""
+"""The messages of a WebSocket client, one JSON object each (docs/websockets.md). The bodies have the form of the REST bodies."""
 
 from typing import Annotated, Literal
 

@@ -26,8 +26,8 @@ class Stamp(Schema):
     """The ids and the time of a step's rows. They are assigned once, before the model call, and reused by every replay of its
     reply.
 
-    `streamed`: followers have seen the reply piece by piece under these ids; `shown` are the types of the streamed messages.
-    `fallback` is the model that answered in place of the configured one.
+    `streamed`: followers have received the reply piece by piece under these ids; `shown` are the types of the streamed messages.
+    `fallback` is the model that replaced the configured one.
     """
 
     step_id: str
@@ -92,9 +92,9 @@ class ClaimedResult(Schema):
 
 
 class AwaitedReply(Schema):
-    """The reply of one agent that a call waits for.
+    """The awaited reply of one agent to a call.
 
-    `asked`: the call has begun to send its message. `run_id`: the run that accepted it. `error`: why nothing was sent.
+    `asked`: the call has begun to send its message. `run_id`: the run that accepted it. `error`: the reason why nothing was sent.
     """
 
     agent_id: str

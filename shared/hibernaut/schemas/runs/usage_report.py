@@ -7,8 +7,8 @@ from hibernaut.schemas.usage import Money
 
 
 class UsageTotal(Schema):
-    """Sums over steps. `cost` is in USD, of the steps whose price is known (null: of none); `unpriced_steps` are the others that
-    used tokens. `aws_cost` is the estimated price of the steps on AWS (null: not on AWS).
+    """Sums over steps. `cost` is the sum in USD over the steps with a known price (null: there are none); `unpriced_steps` counts the other steps
+    with tokens. `aws_cost` is the estimated price of the steps on AWS (null: not on AWS).
     """
 
     steps: int = 0

@@ -1,4 +1,4 @@
-"""The record of a tool's call: who made it, what decided it, and what became of it; nothing of what it said. An extension of Hibernaut."""
+"""The record of a tool call: its caller, its policy and its outcome, without arguments and results. An extension of Hibernaut."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tools.tool_policy import PolicyOutcome
 
 CallSource = Literal["run", "api"]
-"""`run`: a model asked for the call; `api`: a request did."""
+"""The origin of the call. `run`: a model; `api`: a request."""
 RecordCursor = Annotated[str, StringConstraints(pattern=r"^calls-[0-9a-f-]{36}\.[0-9]{1,4}$")]
 
 

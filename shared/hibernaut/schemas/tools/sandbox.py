@@ -22,7 +22,7 @@ SandboxType = Literal["local", "e2b", "modal"]
 
 
 class LocalSandbox(StrictSchema):
-    """The settings of local tools in V1. Here every tool has a folder and packages of its own, so they are stored and shown, and change nothing."""
+    """The settings of local tools in V1. In Hibernaut every tool has its own folder and packages, so these settings are stored and returned without effect."""
 
     sandbox_dir: Name | None = None
     use_venv: bool = False

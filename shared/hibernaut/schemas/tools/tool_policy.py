@@ -22,7 +22,7 @@ DAY_SECONDS = 86_400
 
 PolicyAction = Literal["allow", "deny", "ask"]
 PolicyOutcome = Literal["allowed", "denied", "limited", "asked", "approved", "rejected", "returned", "invalid", "interrupted"]
-"""What became of a call. `denied`: by a policy; `limited`: the rate of its policy is used up. `asked`: it waits for a person, who `approved` or `rejected` it,
+"""The outcome of a call. `denied`: by a policy; `limited`: the rate of its policy is exhausted. `asked`: it waits for a person, who `approved` or `rejected` it,
 or for the client, which `returned` its result. `invalid`: the agent may not make it, or its arguments are no JSON. `interrupted`: its run was ended.
 """
 RateSubject = Literal["key", "agent", "tenant"]
@@ -116,7 +116,7 @@ class CreateToolPolicy(StrictSchema):
 
 
 class UpdateToolPolicy(StrictSchema):
-    """The request to change a policy: fields that are sent replace those of the policy; `servers`, `agent_tags`, `message` and `rate` may be null."""
+    """The request to change a policy: the fields of the request replace those of the policy; `servers`, `agent_tags`, `message` and `rate` may be null."""
 
     name: PolicyName | None = None
     action: PolicyAction | None = None
@@ -162,7 +162,7 @@ class StoredToolPolicies(Stored):
 
 
 class CallDecision(Schema):
-    """What a policy has decided about a call. It is made once, when the model asks, and stored with the reply, so that a repeated step decides the same."""
+    """The decision of a policy about a call. It is made once per model reply and stored with it, so that a repeated step decides the same."""
 
     call_id: str
     policy_id: str
@@ -174,7 +174,7 @@ class CallDecision(Schema):
 
 
 class TestToolPolicies(StrictSchema):
-    """A call to test. `agent_id`: the agent whose tags and tools count; without it those of the request, and a tool is looked up among all tools of the tenant."""
+    """A call to test. `agent_id`: the agent with the tags and tools of the test; without it the request has the tags, and the tool is any tool of the tenant."""
 
     __test__ = False
 
@@ -195,7 +195,7 @@ class CheckedPolicy(Schema):
 
 
 class TestedToolPolicies(Schema):
-    """The result of a test. `outcome` null: no policy matches, so the agent's own rules decide alone. `told`: what the model reads if the call is denied."""
+    """The result of a test. `outcome` null: no policy matches, so the agent's own rules decide alone. `told`: the text for the model if the call is denied."""
 
     __test__ = False
 

@@ -63,7 +63,7 @@ class TraceRecorder:
     def _bodies(self, request: ModelRequest, outcome: ModelReply | HibernautError) -> tuple[JsonObject, JsonObject]:
         exchange = outcome.exchange if isinstance(outcome, ModelReply | ModelError) else None
         if exchange is not None:
-            sent, received = exchange.shown(exchange.sent), exchange.shown(exchange.received)
+            sent, received = exchange.redact(exchange.sent), exchange.redact(exchange.received)
         else:
             sent = self._models.of(request.config).payload(request)
             received = _reply_in_process(outcome) if isinstance(outcome, ModelReply) else {}

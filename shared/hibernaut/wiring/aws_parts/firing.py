@@ -12,7 +12,7 @@ from hibernaut.wiring.settings import AwsSettings
 
 
 def firing_worker(function: str) -> FiringWorker:
-    """For `fire_schedule`, whose ARN is `function`: its alarms name it, and no variable of it can."""
+    """The worker of `fire_schedule`. `function`: its ARN, which its alarms need and which its own variables cannot contain."""
     settings = AwsSettings.from_environment()
     composed = composition_of(replace(settings, schedules=replace(settings.schedules, function=function)))
     return FiringWorker(PerTenant(lambda tenant: composed.engines.of(tenant).firing), composed.host.scheduler)

@@ -22,7 +22,7 @@ LINK_SECONDS = 900
 
 
 def installer_of(settings: AwsSettings) -> PackageInstaller:
-    """What installs packages for whoever saves a tool."""
+    """The installer of the packages of a saved tool."""
     return LambdaPackages(settings.tools.builder) if settings.tools.builder else NO_PACKAGES
 
 

@@ -12,7 +12,7 @@ from hibernaut.wiring.configuration.variables import BadSetting, days_in
 
 
 class RetentionNames(NamedTuple):
-    """The names under which the settings are given."""
+    """The names of the settings."""
 
     rest: str = "HIBERNAUT_REST_DAYS"
     days: str = "HIBERNAUT_RETENTION_DAYS"

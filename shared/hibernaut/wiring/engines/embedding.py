@@ -1,4 +1,4 @@
-"""The embedding models on AWS, and those of tenants' own providers. What makes them is imported at its first use: most steps embed nothing."""
+"""The embedding models on AWS, and those of tenants' own providers. Their modules are imported at the first use, because most steps embed nothing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def own_embedder(settings: ProviderSettings, config: EmbeddingConfig, dial: Dial[Client], now: Callable[[], float]) -> Embedder:
     """The embedder for a model of a tenant's own provider, as `adapters.embedder.own_embedder` makes it."""
-    from hibernaut.adapters.embedder import own_embedder as made
+    from hibernaut.adapters.embedder import own_embedder as module
 
-    return made.own_embedder(settings, config, dial, now)
+    return module.own_embedder(settings, config, dial, now)
 
 
 class LazyEmbedders:

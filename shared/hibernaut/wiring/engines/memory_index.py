@@ -56,7 +56,7 @@ class LazyMemoryIndex:
 
 
 READER_SECONDS = 3.0
-"""The time-out of a request to a collection, for those who search: while it wakes, searches go by words in the table."""
+"""The time-out of a search request to a collection. While a collection wakes up, searches use words in the table."""
 FEEDER_SECONDS = 60.0
 """The same for the feeder, which can wait until the collection is awake."""
 

@@ -57,7 +57,7 @@ def test_no_file_and_no_line_of_the_log_has_a_key_in_the_clear(
     exchange = raised.value.exchange
     assert exchange is not None
     stored = own.providers.retrieve(provider_id)
-    shown = [str(raised.value), str(exchange.shown(exchange.received)), repr(stored), stored.wire().model_dump_json()]
+    shown = [str(raised.value), str(exchange.redact(exchange.received)), repr(stored), stored.wire().model_dump_json()]
     lines = "\n".join(Fields("%(message)s").format(record) for record in caplog.records)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name.startswith("hibernaut.db") for path in files)

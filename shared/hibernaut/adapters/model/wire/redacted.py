@@ -25,7 +25,7 @@ def redacted(redaction: Redaction, key_advice: str = "") -> Iterator[None]:
         error.detail = redaction.text(error.detail) + (f"; {key_advice}" if refused and key_advice else "")
         error.args = (error.detail,)
         if isinstance(error, ModelError) and error.exchange is not None:
-            error.exchange = replace(error.exchange, shown=redaction.json)
+            error.exchange = replace(error.exchange, redact=redaction.json)
         raise
 
 
@@ -45,7 +45,7 @@ class RedactedModel:
             reply = self._model.complete(request, on_delta, on_open)
         if reply.exchange is None:
             return reply
-        return replace(reply, exchange=replace(reply.exchange, shown=self._redaction.json))
+        return replace(reply, exchange=replace(reply.exchange, redact=self._redaction.json))
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says, without secrets."""

@@ -61,8 +61,8 @@ def export_agent(
     use_legacy_format: Annotated[bool, Deprecated] = False,
 ) -> Response:
     """The agent as an agent file: its settings, memory, tools, folders, and the messages in its window, or of its whole log with
-    `full_history`. Secrets have their names and no values. `passages`, `conversations` and `identities` say whether these are exported
-    too, as they are with `full_history`. `max_steps` has no effect.
+    `full_history`. Secrets have names without values. `passages`, `conversations` and `identities` select whether these are exported;
+    the default is `full_history`. `max_steps` has no effect.
     """
     if use_legacy_format:
         raise InvalidArgument(
@@ -81,7 +81,7 @@ def export_agent(
 
 @router.post("/{agent_id}/export", response_model=AgentFileSchema)
 def export_agent_with_skills(services: TheServices, agent_id: AgentId, request: ExportAgentRequest | None = None) -> Response:
-    """The agent as an agent file, with the skills of the request beside those that it brought along in its own file."""
+    """The agent as an agent file, with the skills of the request and the skills of the agent's own file."""
     return _file(services.agent_documents.export(agent_id, request))
 
 

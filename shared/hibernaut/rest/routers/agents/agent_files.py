@@ -47,7 +47,7 @@ def list_agent_files(services: TheServices, agent_id: AgentId, query: AgentFileL
 
 @router.patch("/files/close-all", response_model=list[str])
 def close_all_files(services: TheServices, agent_id: AgentId) -> Response:
-    """Close all files. The reply names those that were open."""
+    """Close all files. The reply names the files that were open."""
     return plain(list(services.agent_files.close_all(agent_id)))
 
 

@@ -55,7 +55,7 @@ def modify_approval(
     """Set whether each call of the tool requires an approval. The query parameter is the deprecated form of the body."""
     required = request.requires_approval if request and request.requires_approval is not None else requires_approval
     if required is None:
-        raise Unprocessable("`requires_approval` must be given, in the body or as a query parameter")
+        raise Unprocessable("`requires_approval` is required, in the body or as a query parameter")
     agent = services.agents.updates.set_approval(
         agent_id, tool_name, required=required, user=caller.user_id, key_id=caller.key_id
     )

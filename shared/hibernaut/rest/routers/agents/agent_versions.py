@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["versions"], route_clas
 
 @router.get("/versions", response_model=list[AgentVersion])
 def list_agent_versions(services: TheServices, agent_id: AgentId, query: VersionListQuery) -> Response:
-    """A page of the versions of an agent's settings, newest first; with `at`, the one in force at that time, with the settings."""
+    """A page of the versions of an agent's settings, newest first. With `at`: the version in force at that time, with the settings."""
     if query.at is not None:
         return replies([services.agent_history.version_at(agent_id, query.at)])
     page = query.page()
@@ -30,7 +30,7 @@ def list_agent_versions(services: TheServices, agent_id: AgentId, query: Version
 
 @router.get("/versions/{version}", response_model=AgentVersion)
 def retrieve_agent_version(services: TheServices, agent_id: AgentId, version: VersionNumber) -> Response:
-    """The agent's settings as a version left them, without secrets."""
+    """The agent's settings after a version, without secrets."""
     return reply(services.agent_history.version(agent_id, version))
 
 

@@ -81,13 +81,13 @@ async def send_group_message_async(
 
 @router.post("/messages/cancel")
 def cancel_group_message(services: TheServices, group_id: GroupId, body: OptionalCancel) -> Response:
-    """Cancel runs of a group. An agent whose turn it is ends its turn."""
+    """Cancel runs of a group. The agent that is working ends its turn."""
     return plain(services.cancelling.agent(services.group_messages.owner(group_id), body.run_ids))
 
 
 @router.get("/messages", response_model=list[LettaMessage])
 def list_group_messages(services: TheServices, group_id: GroupId, query: AgentMessageListQuery) -> Response:
-    """A page of the log of a group, oldest message first: the messages to it, and what its agents have said, under their names."""
+    """A page of the log of a group, oldest message first: the messages to it and the replies of its agents, with their names."""
     return replies(services.group_messages.page(group_id, query.query()))
 
 
@@ -99,6 +99,6 @@ async def update_group_message(group_id: GroupId, message_id: MessageId) -> Resp
 
 @router.patch("/reset-messages")
 def reset_group_messages(services: TheServices, group_id: GroupId) -> Response:
-    """Let the agents of the group forget what they have not been told yet. The log keeps all messages."""
+    """Discard the messages that the group has not passed on to its agents yet. The log keeps all messages."""
     services.group_messages.reset(group_id)
     return plain(None)

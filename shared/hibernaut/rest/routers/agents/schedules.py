@@ -89,7 +89,7 @@ def delete_schedule(services: TheServices, agent_id: AgentId, scheduled_message_
 
 @router.post(f"{ONE}/pause", response_model=Schedule)
 def pause_schedule(services: TheServices, agent_id: AgentId, scheduled_message_id: ScheduleId) -> Response:
-    """Pause a schedule. What falls into the pause is not made good."""
+    """Pause a schedule. Times that fall into the pause are skipped."""
     return reply(services.schedules.pause(scheduled_message_id, agent_id))
 
 

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=LazyRoute)
 
 @router.get("/{agent_id}/context/compaction", response_model=CompactionPlan)
 def plan_compaction(services: TheServices, agent_id: AgentId) -> Response:
-    """What a compaction would drop now, and what would stay. No model is asked, and nothing changes."""
+    """The messages that a compaction would drop now, and those that would stay. Calls no model and changes nothing."""
     return reply(services.compactions.planned(agent_id))
 
 

@@ -156,8 +156,8 @@ async def send_conversation_message(
 async def resume_conversation_stream(
     services: TheServices, lanes: TheLanes, conversation_id: AnyConversationId, body: OptionalStream
 ) -> Response:
-    """Resume a stream after the last event that the client has seen. The run is the one that the request names, the one of the named
-    message, or the conversation's current run.
+    """Resume a stream after the last event that the client has received. The run is the one in the request, the run of the message in
+    the request, or the conversation's current run.
     """
     find = partial(services.conversations.target, conversation_id, body.agent_id)
     conversation = (await lanes.look(find)).head_id

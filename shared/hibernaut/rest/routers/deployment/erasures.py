@@ -32,7 +32,7 @@ class ErasureList(Schema):
 
 @router.post("/identities/{identity_id}/erase", status_code=202, response_model=Erasure)
 def erase_identity(services: TheServices, caller: TheCaller, identity_id: str) -> Response:
-    """Erase the person whom an identity stands for, everywhere, in the background. A second request answers the erasure that has begun."""
+    """Erase a person, named by an identity, everywhere, in the background. A second request returns the running erasure."""
     return accepted(services.erasures.begin(identity_id, key_id=caller.key_id))
 
 
@@ -50,5 +50,5 @@ def retrieve_erasure(services: TheServices, erasure_id: str) -> Response:
 
 @router.post("/erasures/{erasure_id}/check", status_code=202, response_model=Erasure)
 def check_erasure(services: TheServices, erasure_id: str) -> Response:
-    """Look for what is left of a completed erasure. `check` of the erasure has the result within about a minute."""
+    """Search for remains after a completed erasure. The field `check` of the erasure has the result within about a minute."""
     return accepted(services.erasures.check(erasure_id))

@@ -21,7 +21,7 @@ def list_models(
     provider_name: str | None = None,
     provider_type: str | None = None,
 ) -> Response:
-    """The language models of all configured providers. A provider that does not answer contributes its last known list."""
+    """The language models of all configured providers. For a provider that does not answer, the reply has its last known models."""
     categories = provider_category or ()
     return replies(services.models.all(categories=categories, provider_name=provider_name, provider_type=provider_type))
 

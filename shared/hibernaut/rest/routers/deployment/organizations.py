@@ -56,7 +56,7 @@ AdminListQuery = Annotated[AdminList, Query()]
 
 @router.get("/users", response_model=list[User])
 async def list_users(_caller: TheCaller, query: AdminListQuery) -> Response:
-    """The user of the tenant. Whoever has one of its keys acts as this user."""
+    """The user of the tenant. All keys of the tenant act as this user."""
     users = page([User()], query.page(), id_of=lambda one: one.id, place=lambda one: one.id)
     return replies(users)
 

@@ -29,7 +29,7 @@ def list_providers(services: TheServices, query: ProviderListQuery) -> Response:
 
 @router.post("/check", response_model=ProviderMessage)
 def check_provider(services: TheServices, request: CheckProvider) -> Response:
-    """Try a key without storing it: the provider is asked for its models."""
+    """Test a key without storing it, by a request for the provider's models."""
     return reply(services.providers.check(request))
 
 
@@ -53,7 +53,7 @@ def delete_provider(services: TheServices, provider_id: ProviderId) -> Response:
 
 @router.post("/{provider_id}/check", response_model=ProviderMessage)
 def check_stored_provider(services: TheServices, provider_id: ProviderId) -> Response:
-    """Try the stored key: the provider is asked for its models."""
+    """Test the stored key, by a request for the provider's models."""
     return reply(services.providers.check_stored(provider_id))
 
 

@@ -30,7 +30,7 @@ def list_block_versions(services: TheServices, block_id: BlockId, query: Version
 
 @router.get("/blocks/{block_id}/versions/{version}", response_model=BlockVersion)
 def retrieve_block_version(services: TheServices, block_id: BlockId, version: VersionNumber) -> Response:
-    """The block as a version left it."""
+    """The block after a version."""
     return reply(services.block_history.version(block_id, version))
 
 

@@ -50,7 +50,7 @@ def list_run_messages(services: TheServices, run_id: str, query: PartListQuery) 
 
 @router.get("/{run_id}/approval", response_model=RunApproval)
 def retrieve_run_approval(services: TheServices, run_id: str) -> Response:
-    """The calls for which the run asked for answers, until when, and whether they were answered; 404 if it asked for none."""
+    """The run's approval request: its calls, its deadline, and its answer, if any. 404 if the run has requested no approval."""
     return reply(services.runs.approval(run_id))
 
 

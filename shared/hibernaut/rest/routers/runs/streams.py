@@ -21,5 +21,5 @@ async def retrieve_run_stream(
     run_id: str,
     body: Annotated[RetrieveStreamRequest, Body(default_factory=RetrieveStreamRequest)],
 ) -> Response:
-    """Resume the stream of a run after the last event that the client has seen, as server-sent events."""
+    """Resume the stream of a run after the last event that the client has received, as server-sent events."""
     return await run_responses.resumed(services, lanes, run_id, body)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/v1", tags=["MCP servers"], route_class=LazyRoute)
 PAUSE = 0.5
-"""Seconds between two looks at an authorization that a user has been asked for. Another process may take the answer."""
+"""Seconds between two reads of a pending authorization. Another process may receive the user's answer."""
 POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 LONGEST_STATE = 200
 Attempt = Callable[[], "ConnectionAttempt"]
@@ -72,14 +72,14 @@ async def _events(services: Services, lanes: Lanes, name: str, attempt: Attempt)
                 yield silence
             found = await lanes.run(TOOL_RUNS, attempt)
             if isinstance(found, BegunFlow):
-                raise InvalidArgument(f"The MCP server {name} refuses the token that its authorization server has given.")
+                raise InvalidArgument(f"The MCP server {name} refuses the token that its authorization server issued.")
         yield _event("success", tools=[*found.tools])
     except HibernautError as error:
         yield _event("error", message=error.detail)
 
 
 async def _until_answered(services: Services, lanes: Lanes, digest: str) -> AsyncIterator[str]:
-    """Signs of life until the user has answered. Raises: InvalidArgument if the authorization has failed."""
+    """Keep-alive comments until the user has answered. Raises: InvalidArgument if the authorization has failed."""
     clock = asyncio.get_running_loop().time
     last_sent, ends = clock(), clock() + (lanes.waits.longest or float("inf"))
     while True:
@@ -100,7 +100,7 @@ def _event(name: str, **fields: object) -> str:
 
 @router.get("/tools/mcp/oauth/callback", include_in_schema=False)
 async def answer_authorization(request: Request, lanes: TheLanes) -> Response:
-    """The address at which an authorization server leads the browser of a user back. The state of the query is the key, and names the tenant."""
+    """The redirect address to which an authorization server returns the user's browser. The query's `state` identifies the flow and its tenant."""
     from hibernaut.domain.tools.mcp.oauth import OAuthFault
     from hibernaut.services.mcp.oauth_flows import tenant_in
 

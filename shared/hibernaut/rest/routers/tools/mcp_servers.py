@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/mcp-servers", tags=["MCP servers"], route_class=L
 
 
 class RefreshMcpServer(Schema):
-    """The query of a refresh. `agent_id`: whose secrets fill the variables in the server's headers."""
+    """The query of a refresh. `agent_id`: the agent whose secrets fill the variables in the server's headers."""
 
     agent_id: AgentId | None = None
 

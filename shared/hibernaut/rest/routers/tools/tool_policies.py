@@ -67,5 +67,5 @@ def delete_tool_policy(services: TheServices, policy_id: ToolPolicyId) -> Respon
 
 @router.get("/v1/tool-calls", response_model=list[ToolCallRecord])
 def list_tool_calls(services: TheServices, query: ToolCallListQuery) -> Response:
-    """A page of the recorded calls of tools, newest first: who made each, which policy decided it, and what became of it."""
+    """A page of the recorded tool calls, newest first, each with its caller, the policy that decided it, and its outcome."""
     return filtered(services.tool_policies.calls(query.query()))

@@ -60,7 +60,7 @@ def count_tools(services: TheServices, query: ToolCountQuery) -> Response:
 
 @router.post("/search", response_model=list[ToolSearchResult])
 def search_tools(services: TheServices, request: SearchTools) -> Response:
-    """The tools whose names, descriptions, tags and parameters have the words of the query, best first."""
+    """The tools with the words of the query in their names, descriptions, tags or parameters, best first."""
     return replies(ToolSearch(services.tools).search(request.to_query()))
 
 
