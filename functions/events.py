@@ -14,12 +14,12 @@ from hibernaut.services.steps.step_lease import AdvanceResult
 
 
 class Heartbeat(Schema):
-    """The event of a function in the state machine: the run, and what the function must know beyond it.
+    """The event of a function in the state machine: the run, and further parameters of the function.
 
-    `v`: the version of the contract (`hibernaut.ports.runs.workflow.CONTRACT`) by which the event was written; 0: before there was one.
+    `v`: the version of the contract (`hibernaut.ports.runs.workflow.CONTRACT`) of the event; 0: an event without a version.
     `error` (for `close_run`): the name of the error that ended the step. `token` (for `request_approval`): the task token of the
-    wait. For `advance_turn`: `drop`: reduce the window by dropping old turns; `deny`: deny the approval whose deadline has
-    passed; `died`, `summary_died`: take over the step from a dead worker, which performed the step or made a summary.
+    wait. For `advance_turn`: `drop`: reduce the window by dropping old turns; `deny`: deny the overdue approval;
+    `died`, `summary_died`: take over the step from a dead worker, which performed the step or made a summary.
     """
 
     v: int = 0

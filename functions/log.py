@@ -42,7 +42,7 @@ def log() -> Logger:
 def correlated(
     handler: Callable[Concatenate[JsonObject, C, P], R],
 ) -> Callable[Concatenate[JsonObject, C, P], R]:
-    """A handler whose lines have the id of the invocation, and that of its run or of the gateway's request."""
+    """A handler with log lines that contain the id of the invocation, and the id of its run or of the gateway's request."""
 
     @wraps(handler)
     def logged(event: JsonObject, context: C, /, *more: P.args, **named: P.kwargs) -> R:

@@ -1,7 +1,7 @@
 """The metrics of the functions: events of the log in CloudWatch's embedded metric format (EMF). No function calls CloudWatch.
 
-A line of the log whose event is in `METRICS` gets the member `_aws`, from which CloudWatch makes the metrics (CloudWatch user guide,
-"Specification: Embedded metric format"). Services log facts and know nothing of this module. Every dimension has few values: the
+Each log line with an event in `METRICS` gets the member `_aws`, which defines the metrics for CloudWatch (CloudWatch user guide,
+"Specification: Embedded metric format"). Services log facts and do not depend on this module. Every dimension has few values: the
 environment, alone or with one code of a fixed list. Tenants, agents, runs, tools and models are fields of the line, never dimensions.
 """
 
@@ -86,8 +86,8 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 
 
 def embedded(line: JsonObject, env: str, now_ms: int) -> JsonObject:
-    """The line with the metrics of its event, or the line itself if the event has none. A metric without its field is left out, and
-    so is a second dimension.
+    """The line with the metrics of its event, or the line itself if the event has none. A metric or a second dimension without its
+    field is omitted.
     """
     found = [metric for metric in METRICS.get(str(line.get("message")), ()) if not metric.field or metric.field in line]
     if not found:

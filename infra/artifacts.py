@@ -24,7 +24,7 @@ LOCK = ROOT / "requirements" / "lambda.lock"
 CAGE_LOCK = ROOT / "requirements" / "tools.lock"
 """What custom tools may import."""
 NODE_LOCK = ROOT / "requirements" / "node.lock"
-"""The Node that runs those in TypeScript."""
+"""The Node version for tools in TypeScript."""
 MEGABYTE = 1024 * 1024
 LARGEST = 250
 """The largest unpacked size of a function with all its layers in megabytes (Lambda's quota)."""

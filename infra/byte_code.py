@@ -43,7 +43,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def _interpreter_of(program: Path, version: str) -> Path | str:
-    """The interpreter that a program starts, or the reason why it is none of this version."""
+    """The interpreter that a program starts, or the reason why it does not have this version."""
     try:
         done = subprocess.run([program, "-I", "-c", _WHO], capture_output=True, text=True, timeout=SECONDS_TO_START, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -70,7 +70,7 @@ def _from_uv(version: str, tried: list[str]) -> Path:
 
 def compile_for(folder: Path, mount: str, *, python: Path) -> None:
     """Write byte code beside each source below `folder`, with the paths of the function's file system (for tracebacks). It is
-    never checked against its source, whose modification time is lost in the asset, and is reproducible. Raises:
+    reproducible, and Python never compares it with its source, because the asset does not preserve modification times. Raises:
     CalledProcessError, after an error message with the file, if a file is not valid for that Python.
     """
     # Isolated: a variable of the caller's could send the byte code elsewhere. In one process, because what `-j` gives a process

@@ -1,4 +1,4 @@
-"""The settings of the API's endpoint in the context: who reaches it, by which name, and what stands before it. Plain values."""
+"""The settings of the API's endpoint in the context: its permitted callers, its name, and its web ACL. Plain values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _consistent(endpoint: Endpoint) -> None:
         )
     for value, name in ((endpoint.zone, "hostedZone"), (endpoint.named_only, "defaultEndpoint=disabled")):
         if value and not endpoint.domain:
-            raise ValueError(f"{name} needs domain, the name by which the API is called then")
+            raise ValueError(f"{name} needs domain, the custom name of the API")
 
 
 def check_endpoint_region(endpoint: Endpoint, region: str | None) -> None:

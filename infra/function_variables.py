@@ -40,7 +40,7 @@ def function_variables(
 
 
 def _bedrock(settings: Settings) -> dict[str, str]:
-    """The variables about Bedrock's models: those that may be invoked, and the default one."""
+    """The variables for Bedrock: the permitted models and the default model."""
     models = settings.bedrock_models
     default = settings.default_model or default_handle(models)
     return ({"BEDROCK_MODELS": ",".join(models)} if models else {}) | ({"HIBERNAUT_DEFAULT_MODEL": default} if default else {})

@@ -18,8 +18,8 @@ ToolNetworkKind = Literal["closed", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Vpc:
-    """The network of all functions but the sandbox. `id`: `stack` for a VPC of the stack, the id of another one, or empty: Lambda's own network.
-    `subnets`: those of another VPC; `security_groups` (empty: the stack makes one that admits nobody).
+    """The network of all functions except the sandbox. `id`: `stack` for a VPC of the stack, the id of an existing VPC, or empty: Lambda's own network.
+    `subnets`: subnets of an existing VPC. `security_groups`: empty: the stack creates one without inbound rules.
     """
 
     id: str = ""

@@ -47,7 +47,7 @@ SEARCH_BY_DEFAULT = (
 class Search:
     """The memory index. `none`: no index; searches use words, in the table. `serverless`: a collection of OpenSearch Serverless, which
     scales to nothing when idle. `domain`: an OpenSearch domain of `count` instances with `volume` GB each, which is charged even when
-    idle. `vpc`: the domain and the functions that use it are in a VPC, whose NAT gateway is charged too.
+    idle. `vpc`: the domain and its functions are in a VPC. The VPC's NAT gateway is charged too.
     """
 
     kind: SearchKind = "none"
@@ -87,7 +87,7 @@ def search_in(context: Mapping[str, str]) -> Search:
 
 
 def check_region(search: Search, region: str | None) -> None:
-    """`region` None: not known before the deployment. Raises: ValueError if the region does not have what is searched with."""
+    """Check that the region offers the search service. `region` None: not known before the deployment. Raises: ValueError."""
     if search.kind == "serverless" and region and region not in COLLECTION_REGIONS:
         raise ValueError(
             f"there is no OpenSearch Serverless in {region}, as far as is known; choose search=domain or search=none, or deploy to one of "

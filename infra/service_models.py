@@ -1,8 +1,8 @@
-"""The service models of botocore that a layer carries: those that the functions call.
+"""Reduces botocore's service models in a layer to the services that the functions call.
 
-botocore has a folder for each of AWS's 440 services. For each client it looks into all of them, and reads the endpoints of all services: 3,600
-calls of the file system and a parse of 1.2 MB of JSON at every cold start. Three quarters of a service's model are the text of its documentation, which
-only Python's `help` shows.
+botocore has a folder for each of AWS's 440 services. For each client it lists all folders, and reads the endpoints of all services: 3,600
+file system calls and a parse of 1.2 MB of JSON at every cold start. Three quarters of a service's model are documentation, which
+only Python's `help` uses.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SERVICES = (
     "stepfunctions",
     "sts",
 )
-"""The services whose clients the functions create, by botocore's names."""
+"""The services for which the functions create clients, by botocore's names."""
 
 
 def keep_called_services(packages: Path) -> None:
-    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one, and the documentation from
-    those that stay.
+    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one, and the documentation of
+    the remaining services.
 
-    Raises: FileNotFoundError if botocore knows a service of `SERVICES` no more.
+    Raises: FileNotFoundError if botocore no longer has a service of `SERVICES`.
     """
     data = packages / "botocore" / "data"
     if not data.is_dir():

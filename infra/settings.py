@@ -55,8 +55,8 @@ _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,25
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Memory in MB (1,769 MB are one whole CPU) and the time limit in seconds. `at_once`: the reserved concurrency, which is
-    taken from the account's quota (None: unreserved). `tries`: the number of retries of a failed asynchronous invocation.
+    """Memory in MB (1,769 MB are one whole CPU) and the time limit in seconds. `at_once`: the reserved concurrency, which reduces
+    the account's quota (None: unreserved). `tries`: the number of retries of a failed asynchronous invocation.
     `disk`: the temporary folder in MB.
     """
 
@@ -98,22 +98,22 @@ class Settings:
     """The settings of one environment.
 
     `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of
-    logs. `rate`, `burst`: the gateway's limits in requests per second. `endpoint`: who reaches the API, and by which name. `hosts`: further names of the
+    logs. `rate`, `burst`: the gateway's limits in requests per second. `endpoint`: the permitted callers and the name of the API. `hosts`: further names of the
     API, in addition to the gateway's own one and the endpoint's domain. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
-    of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, which expires
-    after a day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
-    stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: whom
-    the alarms tell, an e-mail address or the ARN of an SNS topic (empty: nobody).
+    of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, for one
+    day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
+    stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: the recipient
+    of alarms, an e-mail address or the ARN of an SNS topic (empty: nobody).
     `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
-    `release`: how new code gets the traffic. `otlp`: the base address of a collector of spans (empty: none).
+    `release`: the shift of traffic to new code. `otlp`: the base address of a collector of spans (empty: none).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
-    `tool_seconds`: the time limit of a custom tool, `reply_seconds`: that of a reply between agents (None: the server's default). `tenant_budget`: the budget of a tenant for which none is
-    set (empty: none). `history`: how long versions of memory are kept. `retention`: what leaves the table after a time. `identity`: the variables that tell the API whose tokens it accepts. `outward`: those that name
-    the private addresses which outward requests may reach. `packages`: those about the packages of tools. `events`: `bus`: events of
-    all tenants go to an event bus of EventBridge; webhooks work with either.
+    `tool_seconds`: the time limit of a custom tool, `reply_seconds`: the time limit of a reply between agents (None: the server's default). `tenant_budget`: the default budget of a
+    tenant (empty: none). `history`: the retention period of versions of memory. `retention`: the retention of messages in the table. `identity`: the variables of the API's identity provider. `outward`: the
+    variables with private addresses that outward requests may reach. `packages`: the variables for packages of tools. `events`: `bus`: events of
+    all tenants go to an event bus of EventBridge; webhooks work with either value.
     `data_keys`: the KMS key of all stored data, `stack`
-    for one of the stack or an ARN, and behind it older keys that decrypt only (none: AWS's keys). `vpc`: the network of the functions. `tool_network`: what the sandbox of custom tools reaches.
+    for the stack's own key or an ARN, followed by older keys that only decrypt (none: AWS's keys). `vpc`: the network of the functions. `tool_network`: the network of the sandbox of custom tools.
     `tags`: further names and values of all resources.
     `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role. `most_alarms`: the number of schedules of a tenant that EventBridge fires; the
     sweep fires the others (None: the server's default).

@@ -257,7 +257,7 @@ class HibernautStack(cdk.Stack):
             function.allow(*invoke_access(self, settings.bedrock_models))
 
     def _packages(self, functions: Functions) -> None:
-        """The packages of tools: the API has them built, and whoever runs tools signs the addresses at which the sandbox fetches them."""
+        """The packages of tools: the API invokes their builds, and the functions that run tools sign the addresses from which the sandbox fetches them."""
         f, storage = functions, self._storage
         f.build_packages.allow(storage.objects_access(f"{PACKAGES}*"), storage.list_access(), *use_of(self, self._settings, "s3"))
         f.build_packages.allow_invoke_by(f.api.role)

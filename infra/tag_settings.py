@@ -1,4 +1,4 @@
-"""The tags of the stack's resources in the context, by which costs are told apart. Plain values."""
+"""The tags of the stack's resources in the context, for the allocation of costs. Plain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VALUE = re.compile(r"[\w .:/=+@-]{0,256}")
 
 
 def tags_in(context: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """The tags that are given. Raises: ValueError."""
+    """The tags in the context. Raises: ValueError."""
     found: dict[str, str] = {}
     for part in str(context.get("tags", "")).split(","):
         if not part.strip():

@@ -1,4 +1,4 @@
-"""One heartbeat: performs the run's next steps and returns the next state; or denies an approval whose deadline has passed."""
+"""One heartbeat: performs the run's next steps and returns the next state, or denies an overdue approval."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def size_of(answer: JsonObject) -> int:
 
 
 def too_large(answer: JsonObject, size: int) -> JsonObject:
-    """The 413 in place of an answer. The headers of the answer that are not about its body stay: a web page may read this one as well."""
+    """The 413 response that replaces a too large response. It keeps the headers that do not describe the body, so that a web page may read it."""
     log().warning("reply too large", extra={"bytes": size, "status": answer["statusCode"]})
     error = ReplyTooLarge(size, LARGEST_REPLY)
     members = {

@@ -1,6 +1,6 @@
-"""Builds the packages that a tool requires. The event comes from the function that saves the tool, and waits for the answer.
+"""Builds the packages of a tool. The function that saves the tool sends the event and waits for the answer.
 
-A build whose caller has gone goes on to its end: the repeated request finds its answer.
+A build continues after a disconnect of its caller; the repeated request finds the result.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The function that closes a run whose step failed for good."""
+"""The function that closes a run after the last failed attempt of a step."""

@@ -1,4 +1,4 @@
-"""Ends a run whose step failed for good, so that its conversation is free and its caller gets a response."""
+"""Ends a run after the last failed attempt of a step, so that its conversation is free and its caller receives a response."""
 
 from __future__ import annotations
 

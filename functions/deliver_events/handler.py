@@ -17,7 +17,7 @@ from hibernaut.wiring import aws
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, worker: RelayWorker | None = None) -> JsonObject:
-    """Handle `Records` of the change stream, or the `places` that the sweep hands over. Returns the numbers of handled and of left items."""
+    """Handle `Records` of the change stream, or the `places` that the sweep hands over. Returns the numbers of handled and of remaining items."""
     records = event.get("Records", [])
     places = [record_of(record["dynamodb"]).key for record in records] or places_in(event)
     handled = (worker or aws.event_worker()).run(places, time_left=lambda: context.get_remaining_time_in_millis() / 1000)

@@ -1,6 +1,6 @@
-"""Fires schedules: the one that EventBridge Scheduler names at its time, or those that the sweep hands over.
+"""Fires schedules: the one in an event of EventBridge Scheduler, or the ones in an event of the sweep.
 
-A schedule that fails stays due in the table, and the sweep hands it over again. So nothing depends on a single invocation.
+A failed schedule stays due in the table, and the sweep passes it on again. Nothing depends on a single invocation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hibernaut.wiring.aws_parts.firing import firing_worker
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, worker: FiringWorker | None = None) -> JsonObject:
-    """Fire the schedule that is named by `tenant` and `schedule_id`, or those at the places `schedules`. Returns how many fired, and how many are left to the sweep."""
+    """Fire the schedule with this `tenant` and `schedule_id`, or those at the places `schedules`. Returns the numbers of fired and of remaining schedules."""
     worker = worker or firing_worker(context.invoked_function_arn)
     done = worker.run(places_in(event), time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     counted: JsonObject = {"fired": done.fired, "left": done.left}

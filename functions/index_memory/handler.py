@@ -38,7 +38,7 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
 
 
 def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext) -> JsonObject:
-    """Index stream records. The response names the records that are left; the stream continues at the lowest of them."""
+    """Index stream records. The response names the unprocessed records; the stream continues at the first of them."""
     changes = {record["dynamodb"]["SequenceNumber"]: record_of(record["dynamodb"]) for record in records}
     pointers = ((change.key, change.new) for change in changes.values())
     batch = feed.feeding.take(pointers, time_left=_seconds_of(context))

@@ -1,7 +1,7 @@
 """Ingests an uploaded file. The event comes from the function that accepted the file, from the sweep, or from S3 (through
 EventBridge) when the bytes are uploaded.
 
-A file that is ingested, was deleted, or is held by another worker is left alone, so a repeated event does no harm.
+The function ignores a file that is ingested, deleted, or leased by another worker. A repeated event therefore does no harm.
 """
 
 from __future__ import annotations

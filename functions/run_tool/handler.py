@@ -43,7 +43,7 @@ def handler(event: dict[str, Any], context: Context, runner: ToolRunner | None =
 
 
 def within(job: ToolJob, context: Context) -> ToolJob:
-    """The job with its limits reduced to the time and memory that the function has left."""
+    """The job with its limits reduced to the remaining time and memory of the function."""
     seconds = context.get_remaining_time_in_millis() / 1000 - OWN_SECONDS
     memory = int(context.memory_limit_in_mb) * MEGABYTE - OWN_MEMORY
     return replace(job, timeout=min(job.timeout, max(seconds, 0.0)), memory=min(job.memory, memory))

@@ -40,7 +40,7 @@ class Correlation:
 
 
 def _ids(headers: dict[bytes, bytes]) -> dict[str, str]:
-    """The ids in the headers. What a header lacks is left out."""
+    """The ids in the headers, without missing ones."""
     trace = headers.get(TRACE, b"").decode("latin-1").partition(";")[0].removeprefix("Root=")
     found = {
         "trace_id": trace,

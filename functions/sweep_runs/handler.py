@@ -41,7 +41,7 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
 
 
 def _remove_orphans(event: JsonObject, context: LambdaContext) -> None:
-    """Once an hour: remove the alarms in EventBridge whose schedules are gone. A failure is logged; the next hour's sweep tries again."""
+    """Once an hour: remove the alarms of deleted schedules from EventBridge. A failure is logged; the next hour's sweep tries again."""
     if not str(event.get("at", "")).endswith(HOURLY):
         return
     try:
@@ -53,7 +53,7 @@ def _remove_orphans(event: JsonObject, context: LambdaContext) -> None:
 
 
 def sweeps_of(execution: str) -> int:
-    """The number of times that the sweep had taken the run up when the execution with this name began: n in `<run id>.<n>`, 0
+    """The number of times that the sweep had resumed the run before the execution with this name: n in `<run id>.<n>`, 0
     without a number.
     """
     return int(execution.partition(".")[2] or 0)

@@ -1,6 +1,6 @@
-"""The schedules of agents: a group of EventBridge Scheduler, the role that invokes `fire_schedule`, and who may put schedules into the group.
+"""The schedules of agents: a group of EventBridge Scheduler, the role that invokes `fire_schedule`, and the permissions to create schedules in the group.
 
-Nothing here costs while nothing is scheduled: a group is free, and EventBridge bills invocations.
+Without schedules there are no costs: a group is free, and EventBridge bills invocations.
 """
 
 from __future__ import annotations

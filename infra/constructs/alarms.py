@@ -1,4 +1,4 @@
-"""The alarms for operators: whom they tell, and what each means. `docs/operations.md` has a paragraph for each, by its name.
+"""The alarms for operators: their recipients and their meanings. `docs/operations.md` has a paragraph for each, by its name.
 
 Knows metrics: those that AWS collects by itself, and those that the functions embed in their log (`functions/metrics.py`). Both exist
 only with data, so an idle deployment pays for the alarms alone.

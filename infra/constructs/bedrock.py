@@ -1,7 +1,7 @@
-"""The permissions to invoke Bedrock's models: exactly those that the setting names, in this account and region.
+"""The permissions to invoke Bedrock's models: exactly the models of the setting, in this account and region.
 
-A model of its own region is one resource. An inference profile routes to a model in several regions, so that the profile needs the model in each of
-them: it is allowed in any region, but by way of this profile alone (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-prereq.html and
+A model in the stack's region is one resource. An inference profile routes to a model in several regions. The permission therefore covers the model in
+every region, but only through this profile (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-prereq.html and
 global-cross-region-inference.html).
 """
 

@@ -1,5 +1,5 @@
-"""A dashboard for operators, ordered by the path of a request. Knows metrics that AWS collects by itself and without extra cost, and those that the
-functions embed in their log, which exist anyway.
+"""A dashboard for operators, ordered by the path of a request. Uses AWS's own metrics, which have no extra cost, and the metrics that the
+functions embed in their log anyway.
 It has at most fifty metrics, so that an account's first three dashboards are free.
 """
 
@@ -23,9 +23,9 @@ PERIOD = cdk.Duration.minutes(5)
 WIDTH = 12
 """Of the dashboard's 24 columns: two graphs are side by side."""
 SLOW = ("api", "advance_turn", "index_memory")
-"""The functions whose duration is shown; the others mostly wait for these, for a tool or for a summary."""
+"""The functions with a graph of their duration; the others mostly wait for these, for a tool or for a summary."""
 WITHOUT_ERRORS = ("build_packages", "run_node")
-"""Functions whose failures their callers answer and log: a page of more than fifty metrics costs money."""
+"""Functions without a graph of failures, because their callers handle and log them: a page of more than fifty metrics costs money."""
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
 """The functions that are throttled first under load."""
 
@@ -150,7 +150,7 @@ def _refusals(table: dynamodb.Table) -> list[cloudwatch.IMetric]:
 
 
 def _domain(settings: Settings) -> list[cloudwatch.IMetric]:
-    """The metrics that explain refusals and latency of a domain, in percent and milliseconds, and its availability."""
+    """The metrics of a domain for refusals, latency and availability, in percent and milliseconds."""
     dimensions = {"DomainName": settings.stack_name, "ClientId": cdk.Aws.ACCOUNT_ID}
     labels = {
         "CPUUtilization": "processor (%)",

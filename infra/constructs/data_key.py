@@ -30,7 +30,7 @@ which only the creator of the table needs).
 
 
 def data_key(scope: Construct, settings: Settings) -> kms.IKey | None:
-    """The stack's only such key, made at the first call; None: AWS's keys."""
+    """The stack's only such key, created by the first call; None: AWS's keys."""
     if not settings.data_keys:
         return None
     stack = cdk.Stack.of(scope)
@@ -65,7 +65,7 @@ def _through(stack: cdk.Stack, service: str, keys: list[str], actions: list[str]
 
 
 def service_statements(stack: cdk.Stack) -> list[iam.PolicyStatement]:
-    """What the policy of a key must contain beside the usual statement that lets the account's roles use it."""
+    """The statements of the key's policy, in addition to the usual statement for the account's roles."""
     logs = stack.format_arn(service="logs", resource="log-group", resource_name="*", arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME)
     own = {"StringEquals": {"aws:SourceAccount": stack.account}}
     of_logs = {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": logs}}

@@ -23,7 +23,7 @@ from infra.constructs.table_stream import TableStream
 AT_ONCE = 10
 TRIES = 2
 LONGEST_SECONDS = 3600
-"""Seconds after which a record is left to the sweep."""
+"""The maximum age of a stream record in seconds. The sweep processes older records."""
 WORK: JsonObject = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {PROMPT: {"BOOL": [True]}}}}
 """Outbox items as they are written, and deliveries that are replayed."""
 
@@ -56,7 +56,7 @@ class EventFeed(Construct):
 
 
 class TenantEventBus(Construct):
-    """The event bus. All `writers` are told of it, because their transactions leave events for it; `deliver_events` alone sends."""
+    """The event bus. All `writers` get its name, because their transactions write events for it; only `deliver_events` sends."""
 
     def __init__(
         self, scope: Construct, id: str, *, name: str, deliver_events: OurFunction, writers: Sequence[OurFunction]

@@ -59,7 +59,7 @@ class MemoryFeed(Construct):
 
 
 def _new_pointers(*, late: bool) -> JsonObject:
-    """Pointers whose records are not in the index. `late`: a marked one is left to the schedule."""
+    """The pattern for pointers to records that are not in the index. `late`: without marked pointers, which the schedule processes."""
     prefixes = [{"prefix": prefix} for prefix in POINTERS]
     image = {"Keys": {"sk": {"S": prefixes}}}
     unmarked = {"NewImage": {"written": {"N": [{"exists": False}]}}} if late else {}

@@ -1,4 +1,4 @@
-"""A Lambda function of the product: its code, its own role, its own log group. Knows how each is made; the stack grants
+"""A Lambda function of the product: its code, its own role, its own log group. Creates each function; the stack grants
 permissions.
 """
 
@@ -26,7 +26,7 @@ SMALLEST_DISK = 512
 UNTRACED = ("sweep_runs",)
 """A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a month."""
 SNAPSHOT = ("api", "advance_turn")
-"""The functions that SnapStart restores if the settings ask for it: those that a caller waits for. Not `stream`, which the Web Adapter
+"""The functions for SnapStart, if the settings enable it: the functions with a waiting caller. Not `stream`, which the Web Adapter
 starts outside the runtime; SnapStart excludes the tenant isolation of `run_tool` (AWS Lambda developer guide).
 """
 
@@ -107,7 +107,7 @@ class OurFunction(Construct):
         role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.target.function_arn]))
 
     def _live(self) -> lambda_.Alias:
-        """The alias of a version that each change of the function publishes. Its deployment ends when the snapshot is taken."""
+        """The alias of a version that each change of the function publishes. Its deployment ends when the snapshot is complete."""
         return lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
 
     def _allow_logs(self) -> None:

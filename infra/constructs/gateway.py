@@ -65,9 +65,9 @@ STREAMED = (
 )
 """The POST routes that may wait for a model or for a user: replies, whole or as events, and summaries."""
 FOLLOWED = tuple(f"/{version}/mcp-servers/connect/{{mcp_server_id}}" for version in VERSIONS)
-"""The GET routes whose events wait for a user."""
+"""The GET routes with events that wait for a user."""
 WAITING = (*(f"/{version}/{route}" for version in VERSIONS for route in STREAMED), "/mcp")
-"""Their paths, and that of the MCP endpoint, whose calls wait for runs."""
+"""Their paths, and the path of the MCP endpoint, because its calls wait for runs."""
 
 REFUSALS = (
     (apigateway.ResponseType.REQUEST_TOO_LARGE, "413", f"The request body is over the limit of {BODY_LIMIT}."),
@@ -151,7 +151,7 @@ class Gateway(Construct):
             function.function.add_environment(name, value)
 
     def tell_tools(self, functions: Sequence[OurFunction], settings: Settings) -> None:
-        """Tell those who run tools where the `client` of a tool reaches the API, if it does."""
+        """Give the functions that run tools the address of the API for the `client` of a tool, if the sandbox reaches it."""
         endpoint, stack = settings.endpoint, cdk.Stack.of(self)
         if not settings.tools_call_the_api:
             return

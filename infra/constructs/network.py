@@ -51,7 +51,7 @@ class Network(Construct):
         vpc = ec2.Vpc(
             self,
             "Vpc",
-            # Named by their place in the region's list: without an account the CDK knows of two zones only.
+            # Zones by their index in the region's list: without an account the CDK supports two zones only.
             availability_zones=[cdk.Fn.select(place, cdk.Fn.get_azs()) for place in range(max(zones, 2))],
             nat_gateways=1,
             subnet_configuration=[

@@ -42,7 +42,7 @@ class Pace(NamedTuple):
 
 
 PACES: Mapping[ReleaseKind, Pace] = {
-    # Ten minutes each, because the alarms look at five: what breaks in the first minutes is seen before everybody gets it.
+    # Ten minutes each, because the alarms evaluate five: a failure in the first minutes stops the release before all traffic moves.
     "canary": Pace("CodeDeployDefault.LambdaCanary10Percent10Minutes", "CANARY", 10),
     "linear": Pace("CodeDeployDefault.LambdaLinear10PercentEvery1Minute", "LINEAR", 1),
 }
@@ -50,8 +50,8 @@ ROLE = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployR
 
 
 def alarm_name(settings: Settings, name: str) -> str | None:
-    """The name of an alarm that ends gradual releases; None: CloudFormation chooses one. A chosen name could only be known by a reference,
-    and the alarms on the state machine refer to the aliases in their turn.
+    """The name of an alarm that ends gradual releases; None: CloudFormation chooses one. A chosen name would need a reference to the alarm,
+    and the alarms on the state machine already refer to the aliases.
     """
     return f"{settings.stack_name}-{name}" if settings.gradual and name in STOPPING else None
 

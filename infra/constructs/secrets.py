@@ -1,6 +1,6 @@
-"""The KMS key that protects stored secrets: the stack's own, or one that the settings name.
+"""The KMS key that protects stored secrets: the stack's own, or the one in the settings.
 
-Knows: who may use the key, and for which environment. The adapter (`adapters/cipher/kms.py`) defines the encryption context.
+Knows: the functions that may use the key, and the environment. The adapter (`adapters/cipher/kms.py`) defines the encryption context.
 """
 
 from __future__ import annotations

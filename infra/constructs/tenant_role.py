@@ -1,8 +1,8 @@
-"""The role whose sessions reach the keys of one tenant, and what is left to the functions that assume it.
+"""The role with sessions that reach the keys of one tenant, and the remaining permissions of the functions that assume it.
 
-A function names the tenant by a tag of the session (`adapters/tenant_sessions.py`), and the permissions end at this tag: `dynamodb:LeadingKeys` for the
-partitions of the table and of its indexes, the beginnings of names for objects. The functions themselves keep the partitions that belong to
-no tenant, which are read before a request's tenant is known.
+A function names the tenant in a tag of the session (`adapters/tenant_sessions.py`), and the tag limits the permissions: `dynamodb:LeadingKeys` for the
+partitions of the table and of its indexes, name prefixes for objects. The functions' own roles reach the partitions of no tenant, because these are
+read before the tenant of a request is known.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OWN = f"${{aws:PrincipalTag/{TAG}}}"
 
 
 class TenantRole(Construct):
-    """The role. `functions`: those that may assume it, each for one tenant at a time."""
+    """The role. `functions`: the functions that may assume it, each for one tenant at a time."""
 
     def __init__(
         self, scope: Construct, id: str, *, settings: Settings, storage: Storage, functions: Sequence[OurFunction]

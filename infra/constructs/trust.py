@@ -1,6 +1,6 @@
-"""Who may assume a role: a service, and only on behalf of this account.
+"""The trust policy of a role: a service may assume it, and only on behalf of this account.
 
-Without the condition a service could be made to use the role for somebody else's resource (docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html).
+Without the condition another account could make the service use the role for its own resource (docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html).
 Scheduler and Step Functions document the condition for their roles; AWS's own serverless skills (aws/agent-toolkit-for-aws) set it for Lambda's.
 """
 
