@@ -21,7 +21,7 @@ class Fields(logging.Formatter):
 
 
 INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.http.request_log")
-"""The loggers whose INFO events are shown too: the loading of a model of 90 MB, and one line for each request."""
+"""The loggers with visible INFO events: the loading of a model of 90 MB, and one line for each request."""
 
 
 def to_terminal(level: int = logging.WARNING, *, verbose: bool = False) -> None:

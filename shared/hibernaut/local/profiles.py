@@ -153,7 +153,7 @@ def _offline(options: Dev, settings: EmbeddedSettings) -> None:
     _listening(options).close()
     print("Loading the stack's template into moto; this takes up to half a minute after a change of the stack …", flush=True)
 
-    # The functions' credentials are those of the emulation, with which Bedrock cannot be called.
+    # The functions have the credentials of the emulation, which Bedrock does not accept.
     keys = {name: value for name, value in settings.providers.items() if name not in BEDROCK_NAMES}
 
     def ready(url: str) -> None:

@@ -134,7 +134,7 @@ def _web_socket(**parts: Any) -> asyncio.Protocol:
 
 
 class _Connection(H11Protocol):
-    """A connection whose requests arrive in time, or which is closed: uvicorn waits for the rest of a request for ever."""
+    """A connection with a time limit for incomplete requests: uvicorn alone would wait without a limit."""
 
     limits: Patience
     _timer: asyncio.TimerHandle | None = None

@@ -1,6 +1,6 @@
 """A connection that has become a WebSocket, over uvicorn's protocol.
 
-Knows uvicorn and, through it, the package `websockets`. Must not know what is said on the connection.
+Knows uvicorn and, through it, the package `websockets`. Must not know the messages on the connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self.logger.setLevel(logging.WARNING)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]  # uvicorn types each message
-        """Send a message when the client has read enough of those before it; a close, at once."""
+        """Send a message when the client has read enough of the earlier messages. A close is sent at once."""
         if message["type"] == "websocket.close":
             self.writable.set()
             self.loop.call_later(LINGER, self.transport.abort)

@@ -16,7 +16,7 @@ PAGE = 100
 """Agents of one request."""
 INCLUDED = "agent.blocks&include=agent.tools&include=agent.tags"
 PREVIEW = 80
-"""Characters of a block that are shown."""
+"""The number of characters of a block in the output."""
 
 
 def list_agents(server: AgentServer, filters: JsonObject, limit: int, *, as_json: bool) -> int:
@@ -79,7 +79,7 @@ def create_agent(server: AgentServer, fields: JsonObject, *, as_json: bool) -> i
 
 
 def delete_agents(server: AgentServer, agents: Sequence[str], sure: Callable[[str], bool], *, as_json: bool) -> int:
-    """Delete agents, after `sure` was asked about all of them. Raises: CannotServe, before the first is deleted if one does not exist."""
+    """Delete agents, after one confirmation by `sure`. Raises: CannotServe; if an agent does not exist, before any deletion."""
     found = [agent_of(server, one) for one in agents]
     names = ", ".join(f"{harmless(str(one['name']))} ({one['id']})" for one in found)
     if not sure(f"Delete {names} with all messages?"):

@@ -47,7 +47,7 @@ def import_agent(server: AgentServer, file: Path, options: JsonObject, *, as_jso
 def copy_agent(
     server: AgentServer, other: AgentServer, agent_id: str, options: JsonObject, without: Sequence[str], *, as_json: bool = False
 ) -> int:
-    """Copy an agent with its whole log, and print its new id. `without`: what of `OPTIONAL_PARTS` is left out. Raises: CannotServe."""
+    """Copy an agent with its whole log, and print its new id. `without`: the omitted ones of `OPTIONAL_PARTS`. Raises: CannotServe."""
     _tell(_copy(server, other, agent_id, options, without), as_json=as_json)
     return 0
 
@@ -62,7 +62,7 @@ def move_agent(
     force: bool,
     as_json: bool = False,
 ) -> int:
-    """Copy an agent, compare the copy with it, and delete it. Raises: CannotServe, with the agent still there, if something would be lost."""
+    """Copy an agent, compare the copy with it, and delete it. Raises: CannotServe, without the deletion, if something would be lost."""
     lost = [what for what in without if _has(server, agent_id, what)]
     values = _secrets(server, agent_id) | _secrets_option(options)
     lost += [f"the secret {key} without a value" for key, value in values.items() if not value]
@@ -80,7 +80,7 @@ def move_agent(
 
 
 def _has(server: AgentServer, agent_id: str, what: str) -> bool:
-    """Whether an agent has something of a kind of `OPTIONAL_PARTS`."""
+    """Whether an agent has one of the `OPTIONAL_PARTS`."""
     found = server.get(OPTIONAL_PARTS[what].format(agent=agent_id))
     return bool(found.get("identities") if isinstance(found, dict) else found)
 
@@ -91,7 +91,7 @@ def _whole(without: Sequence[str]) -> JsonObject:
 
 
 def _copy(server: AgentServer, other: AgentServer, agent_id: str, options: JsonObject, without: Sequence[str]) -> JsonObject:
-    """Import the agent's file, with the values of its secrets where the key of the first server may read them."""
+    """Import the agent's file, with the values of its secrets if the key of the first server may read them."""
     text = server.text(f"/v1/agents/{agent_id}/export", **_whole(without))
     values = {key: value for key, value in _secrets(server, agent_id).items() if value}
     secrets = json.dumps({**values, **_secrets_option(options)})
@@ -128,7 +128,7 @@ def _size(server: AgentServer, agent_id: str, without: Sequence[str]) -> str:
 
 
 def _tell(result: JsonObject, *, as_json: bool) -> None:
-    """Print the ids; what was repaired or left out goes to the error output, and as JSON it stands beside the ids."""
+    """Print the ids. Repairs and omissions go to the error output; with JSON they are part of the output."""
     if as_json:
         print(json.dumps(result, ensure_ascii=False))
         return

@@ -52,10 +52,11 @@ class Remedy:
 
 
 def remedy_of(letter: DeadLetter) -> Remedy:
-    """What to do about a letter.
+    """The remedy for a letter.
 
-    A sweep and a repetition of the index are the same whenever they run, so all of their letters need one invocation. So do positions of the
-    stream: its records may be gone, and their pointers are in the table. Undelivered events and due schedules are in the table too, and the sweep names them.
+    One invocation handles all letters of a sweep or of a repetition of the index, because these jobs do not depend on their time. The same holds for
+    positions of the stream: its records may have expired, but their pointers are in the table. Undelivered events and due schedules are in the table too,
+    and the sweep finds them.
     """
     try:
         event = json.loads(letter.body)

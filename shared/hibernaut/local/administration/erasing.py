@@ -28,7 +28,7 @@ class Erasing:
     pause: Callable[[float], None] = time.sleep
 
     def erase(self, name: str, sure: Callable[[str], bool], *, wait: bool) -> int:
-        """Erase a person, or follow the erasure that has begun; returns the exit code. `name`: the id of the identity, its key, or the id of the
+        """Erase a person, or follow a running erasure; returns the exit code. `name`: the id of the identity, its key, or the id of the
         erasure. Raises: CannotServe.
         """
         identity_id = self._identity(name)
@@ -38,7 +38,7 @@ class Erasing:
         return self._follow(lambda: self._start(identity_id), wait=wait)
 
     def check(self, name: str, *, wait: bool) -> int:
-        """Look again for what is left of an erased person. Raises: CannotServe."""
+        """Search again for remains of an erased person. Raises: CannotServe."""
         erasure_id = erasure_id_of(self._identity(name))
         erasure = dict(self.server.post(f"/v1/erasures/{erasure_id}/check"))
         requested = erasure["check"]["requested_at"]
@@ -71,7 +71,7 @@ class Erasing:
         return 0
 
     def _identity(self, name: str) -> str:
-        """The id of the identity that somebody names by its id, its key, or the id of its erasure."""
+        """The id of an identity. `name`: its id, its key, or the id of its erasure."""
         if is_id(name, "identity"):
             return name
         if is_id(name, "erasure"):
@@ -79,7 +79,7 @@ class Erasing:
         found = list(self.server.get("/v1/identities/", identifier_key=name))
         if not found:
             raise CannotServe(
-                f"{self.server.url} has no identity with the key {name!r}; an erasure that has begun is named by the id of its identity"
+                f"{self.server.url} has no identity with the key {name!r}; name a running erasure by the id of its identity"
             )
         return str(found[0]["id"])
 
@@ -111,7 +111,7 @@ class Erasing:
         return self._print(found)
 
     def _print(self, erasure: JsonObject) -> int:
-        """Print the receipt. The exit code is 1 if something is left."""
+        """Print the receipt. The exit code is 1 if there are remains."""
         remains = list((erasure.get("check") or {}).get("found") or ())
         if self.as_json:
             print(json.dumps(erasure, indent=1))

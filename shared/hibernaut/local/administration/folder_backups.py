@@ -1,7 +1,7 @@
 """`hibernaut backup` and `restore` of a data folder: one file with the table, the large bodies and the master key of stored secrets.
 
-A server may have the folder open during a backup: SQLite copies the table as it is at one moment, and the bodies are copied before and after it, because a
-body is written before the item that names it. The index is left out: the server builds it anew. The file is as secret as the folder.
+A server may have the folder open during a backup. SQLite copies a consistent state of the table. The bodies are copied before and after the table, because a
+body is written before the item that names it. The backup omits the index, which the server rebuilds. The file is as secret as the folder.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def restore(file: Path, data: Path, *, overwrite: bool) -> Path | None:
             raise CannotServe(f"{data} is open in a server; stop it first")
         if (data / TABLE).exists() and not overwrite:
             raise CannotServe(
-                f"{data} contains agents; say --overwrite to put the backup in their place (the folder is kept beside)"
+                f"{data} contains agents; --overwrite replaces them with the backup (the old folder is kept under another name)"
             )
         fresh = Path(tempfile.mkdtemp(prefix=f"{data.name}.restored-", dir=data.resolve().parent))
         _unpacked(file, fresh)
@@ -98,7 +98,7 @@ def _gather(data: Path, to: Path) -> None:
 
 
 def _copy_bodies(data: Path, to: Path) -> None:
-    """Copy the bodies that are not there yet: a body never changes. One that is deleted meanwhile is left out."""
+    """Copy missing bodies; a body never changes. A body that is deleted during the copy is omitted."""
     for path in _files(data / BLOBS):
         place = to / path.relative_to(data)
         if not place.exists() and not path.name.startswith("."):
@@ -119,7 +119,7 @@ def _write(to: Path, chunks: Iterator[bytes]) -> None:
 
 
 def _missing(folder: Path) -> list[str]:
-    """The bodies that lasting items of the table name and the folder does not hold."""
+    """The bodies of items without expiry that are missing in the folder."""
     blobs, missing = DiskBlobs(folder / BLOBS), []
     query = "SELECT json_extract(attributes, '$.blob') AS blob FROM items WHERE ttl IS NULL AND blob IS NOT NULL AND blob != ''"
     with closing(sqlite3.connect(folder / TABLE)) as table:

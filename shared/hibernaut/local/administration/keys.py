@@ -125,7 +125,7 @@ def opened(place: KeyPlace) -> Iterator[Access]:
 
 
 def _option_fault(error: ErrorDetails) -> str:
-    """A refused value in one line: its option, where it has one, and what is expected."""
+    """An invalid value in one line: its option, if any, and the expected form."""
     option = "".join(f"--{name.replace('_', '-')}: " for name in error["loc"][:1] if isinstance(name, str))
     return option + error["msg"].removeprefix("Value error, ")
 

@@ -1,4 +1,4 @@
-"""`hibernaut logs`: the newest messages of an agent or of all agents, a line each, and those that follow."""
+"""`hibernaut logs`: the newest messages of an agent or of all agents, one line each, and new ones as they arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hibernaut.schemas.immutable import immutable
 LOOK = 1.0
 """Seconds between two looks for new messages."""
 LONGEST = 400
-"""Characters of a message that are shown."""
+"""The number of characters of a message in the output."""
 PAGE = 100
 """Messages of one request."""
 
@@ -49,7 +49,7 @@ class MessageLog:
             return 0
 
     def _further(self, place: str, last: str) -> str:
-        """Print what came after a message; returns the newest one. A server that is away is asked again."""
+        """Print the messages after a message; returns the newest one. Retries while the server is unreachable."""
         try:
             while page := list(self.server.get(place, limit=PAGE, order="asc", **({"after": last} if last else {}))):
                 last = self._printed(page, last)

@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 @immutable
 class Redrive:
-    """What is redriven. `kinds` empty: all that are known. `limit` 0: no limit. `dry`: letters are listed only."""
+    """The options of a redrive. `kinds` empty: all known kinds. `limit` 0: no limit. `dry`: only list the letters."""
 
     kinds: Sequence[Kind] = ()
     limit: int = 0
@@ -39,7 +39,7 @@ class Redrive:
 
 @immutable
 class Redriven:
-    """The numbers of letters by kind: worked up, failed, and left in the queue untouched."""
+    """The numbers of letters by kind: processed, failed, and left in the queue."""
 
     worked_up: Counter[Kind]
     failed: Counter[Kind]
@@ -54,7 +54,7 @@ class Redriving:
     """The dead letters of one stack."""
 
     def __init__(self, place: DeployedResources, say: Say, *, wait: int = WAIT) -> None:
-        """`wait`: seconds for which an empty queue is asked."""
+        """`wait`: seconds for which an empty queue is polled."""
         self._wait = wait
         self._place = place
         self._queue = place.output("DeadLettersUrl")
@@ -63,7 +63,7 @@ class Redriving:
         self._in_flight: dict[str, DeadLetter] = {}
 
     def redrive(self, request: Redrive) -> Redriven:
-        """Work the letters up. Raises: errors of botocore, CannotServe.
+        """Process the letters. Raises: errors of botocore, CannotServe.
 
         Letters that were not handled are visible again at the end, also after an interrupt.
         """
@@ -124,7 +124,7 @@ class Redriving:
         self._in_flight.clear()
 
     def _invoke(self, remedy: Remedy) -> str:
-        """Why the function did not succeed; "" if it did."""
+        """The reason why the function failed; "" if it succeeded."""
         answer = invoked(self._place, remedy.function, remedy.event)
         if "errorType" in answer:
             return f"failed: {answer['errorType']}; its log says why"
@@ -133,7 +133,7 @@ class Redriving:
 
 
 def restart_runs(place: DeployedResources, say: Say) -> dict[str, int]:
-    """Restart every open run that waits for the sweep, whenever it is due, and count them. A run that a worker holds is left to it."""
+    """Restart every open run that waits for the sweep, due or not, and count them. A run with a live worker is skipped."""
     answer = invoked(place, "sweep_runs", json.dumps({"restart": "waiting"}))
     if "errorType" in answer:
         raise CannotServe(f"sweep_runs failed: {answer['errorType']}; its log says why")

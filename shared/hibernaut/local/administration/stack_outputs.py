@@ -15,7 +15,7 @@ NO_BOTO3 = "a deployed stack needs boto3, which is not installed here: pip insta
 
 
 def outputs_of(stack: str, client: Any = None) -> Mapping[str, str]:
-    """The outputs by name. `client`: one of CloudFormation (None: of the user's region). Raises: CannotServe; BotoCoreError without a
+    """The outputs by name. `client`: a client of CloudFormation (None: one for the user's region). Raises: CannotServe; BotoCoreError without a
     connection or credentials.
     """
     from botocore.config import Config

@@ -64,7 +64,7 @@ class EmulatorState:
 
     @contextmanager
     def same_keys(self) -> Iterator[None]:
-        """Within the context, moto's keys get the ids and the material that they had before, in the order of their creation."""
+        """Within the context, moto's keys get their earlier ids and material, in the order of their creation."""
         from moto.kms import models, utils
 
         ids, materials = iter(range(100)), iter(range(100))

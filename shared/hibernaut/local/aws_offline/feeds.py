@@ -45,7 +45,7 @@ class StreamFeed:
         self._tried = 0
 
     def pump(self) -> int:
-        """Deliver all new records, and retry those that failed last time; returns the number of delivered records. A failed batch
+        """Deliver all new records, and retry failed ones; returns the number of delivered records. A failed batch
         blocks the records after it until the next call. After the mapping's number of attempts it becomes a dead letter.
         """
         with self._turn:
@@ -83,8 +83,8 @@ class StreamFeed:
         return next((place for place, number in enumerate(numbers) if number in failed), len(batch))
 
     def _give_up(self) -> bool:
-        """Whether the first waiting record has used up its attempts; then its position becomes a dead letter, and it leaves the
-        queue.
+        """If the first waiting record has no attempts left, move it from the queue to the dead letters. Returns whether it was
+        moved.
         """
         if self._tried < self._tries:
             return False

@@ -117,7 +117,7 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 def current_function() -> str | None:
-    """The folder of the function whose handler runs on this thread, or None."""
+    """The folder of the function that runs on this thread, or None."""
     invocation = _current.get()
     return invocation.function if invocation else None
 

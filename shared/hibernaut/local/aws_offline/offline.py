@@ -41,7 +41,7 @@ from hibernaut.wiring.aws_parts.sockets import forget_sockets
 
 INDEX = "HIBERNAUT_OPENSEARCH"
 CALLERS = {"HIBERNAUT_CALLERS": "127.0.0.0/8,::1/128"}
-"""Who may open WebSockets: this machine."""
+"""The addresses that may open WebSockets: this machine."""
 HOSTS, LOOPBACK = "HIBERNAUT_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]"
 """Clients reach the gateway by loopback names here, in place of the API's own name."""
 
@@ -55,7 +55,7 @@ class FunctionFailed(Exception):
 
 
 class InUse(Exception):
-    """Another user of moto exists in this process: they would share its services, whose data outlives both."""
+    """Another user of moto exists in this process. Both would share its services and their data."""
 
     def __init__(self) -> None:
         super().__init__("moto is in use in this process; stop the other one first")
@@ -213,7 +213,7 @@ class OfflineAws:
         return self.feeds.pump()
 
     def deliver_in_background(self) -> None:
-        """From now on, deliver changes of the table in the background, soon after they are made."""
+        """From now on, deliver changes of the table in the background, soon after each write."""
         self._running.enter_context(self.feeds.by_themselves())
 
     def wait_for_run(self, name: str, timeout: float = 30.0) -> str:

@@ -69,7 +69,7 @@ def invoke_unawaited(lambdas: Lambdas, function: str, event: JsonObject) -> Repl
 
 
 def fits(pattern: JsonObject, event: Json) -> bool:
-    """Whether the event has one of the listed values for every field of the pattern. What is not there has no fields."""
+    """Whether the event has one of the listed values for every field of the pattern. A missing object has no fields."""
     there = event if isinstance(event, dict) else {}
     return all(
         fits(expected, there.get(name)) if isinstance(expected, dict) else any(_is(there.get(name), one) for one in expected)
@@ -78,7 +78,7 @@ def fits(pattern: JsonObject, event: Json) -> bool:
 
 
 def _is(value: Json, expected: Json) -> bool:
-    """Whether a value equals the wanted one, begins with its prefix, or is not there (`exists`: false)."""
+    """Whether a value equals the expected one, begins with its prefix, or is missing (`exists`: false)."""
     if isinstance(expected, dict) and "exists" in expected:
         return (value is not None) is bool(expected["exists"])
     if isinstance(expected, dict):

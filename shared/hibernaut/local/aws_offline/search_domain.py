@@ -23,7 +23,7 @@ PREFIX = "hibernaut-offline-"
 @contextmanager
 def search_domain(data: Path | None = None) -> Iterator[str]:
     """The address of the index. Other addresses are unaffected. After the end of the context, calls of the index raise
-    IndexAsleep. `data`: the folder that keeps the index's file (None: a temporary one).
+    IndexAsleep. `data`: the folder of the index's file (None: a temporary one).
     """
     address, original = f"https://{token_hex(4)}.search.offline", memory_index.domain_index
     with nullcontext(data) if data else tempfile.TemporaryDirectory(prefix=PREFIX) as folder:

@@ -20,7 +20,7 @@ from hibernaut.schemas.base import JsonObject
 ENVIRONMENT = "dev"
 CONTEXT = {"search": "domain", "bedrockModels": "none", "websockets": "true", "toolNetwork": "open"}
 """Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there.
-Tools run on this machine, whose network no VPC closes.
+Tools run on this machine, outside any VPC.
 """
 # What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its asset is.
 SOURCES = (
@@ -62,7 +62,7 @@ class NotACheckout(Exception):
 
 
 class SynthesisFailed(Exception):
-    """The CDK made no template; the message is its output."""
+    """The CDK created no template; the message is its output."""
 
 
 def checkout() -> Path:

@@ -1,6 +1,6 @@
-"""A conversation with an agent: reads lines, sends messages, shows what comes, and asks for approvals in place.
+"""A conversation with an agent: reads lines, sends messages, prints replies, and requests approvals inline.
 
-Knows the routes of messages, runs and approvals. Must not know how events are written, nor how lost connections are taken up.
+Knows the routes of messages, runs and approvals. Must not know the format of events, nor the resumption of lost connections.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST = {
         {"label": "persona", "value": "I am a helpful assistant who remembers.", "description": "Who I am."},
     ],
 }
-"""The agent that is made where there is none."""
+"""The agent for a server without agents."""
 APPROVE = "Run it? [y]es, [n]o, or a reason to refuse: "
 Answer = Literal["ask", "yes"]
 Read = Callable[[str], str | None]
@@ -39,7 +39,7 @@ Read = Callable[[str], str | None]
 
 @immutable
 class ChatOptions:
-    """How a chat is held. `approvals`: whether a person is asked, or every call is approved. `message`: the only message; None: lines are read."""
+    """The options of a chat. `approvals`: a person decides (`ask`), or every call is approved (`yes`). `message`: the only message; None: read lines."""
 
     as_json: bool = False
     approvals: Answer = "ask"
@@ -65,11 +65,11 @@ class Chat:
         return self._stream.server
 
     def talk_to(self, id_or_name: str | None, model: str | None = None) -> None:
-        """Choose the agent: by id or name; None: the one that has run last, or a new one if there is none. Raises: CannotServe."""
+        """Choose the agent by id or name; None: the agent with the newest run, or a new agent if there is none. Raises: CannotServe."""
         found = agent_of(self.server, id_or_name) if id_or_name else newest_agent(self.server)
         if found is None:
             found = dict(self.server.post("/v1/agents/", {**FIRST, **({"model": model} if model else {})}))
-            self.tell(f"There was no agent yet, so {found['name']} was made.")
+            self.tell(f"There was no agent yet, so {found['name']} was created.")
         self.agent_id, self.name = str(found["id"]), harmless(str(found["name"]))
 
     def hold(self) -> int:
@@ -129,7 +129,7 @@ class Chat:
             self._approvals()
 
     def _pending(self) -> bool:
-        """Whether the agent waits for an approval; its calls are those to be answered then."""
+        """Whether the agent waits for an approval. If so, its calls become the pending calls of the screen."""
         state = agent_of(self.server, self.agent_id, include="agent.pending_approval")
         request = state.get("pending_approval")
         self._screen.begin()
@@ -175,7 +175,7 @@ class Chat:
         return self._stream.continued()
 
     def _approvals(self) -> None:
-        """Ask for the calls that wait, as long as answers lead to others. A person who is not there leaves them open."""
+        """Request answers for the pending calls, until there are none. Without input they stay open."""
         while calls := self._screen.pending_calls:
             answers = [answer for call in calls if (answer := self._answer(call)) is not None]
             if len(answers) < len(calls):
@@ -212,7 +212,7 @@ class Chat:
 
 
 def hold_chat(chat: Chat, id_or_name: str | None, model: str | None) -> int:
-    """Hold a chat with an agent, and end the server that was started for it. Raises: CannotServe."""
+    """Hold a chat with an agent, and stop the server that was started for it. Raises: CannotServe."""
     try:
         chat.talk_to(id_or_name, model)
         return chat.hold()

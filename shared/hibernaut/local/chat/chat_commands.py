@@ -30,7 +30,7 @@ class ChatCommand:
 
 
 def perform(chat: Chat, line: str) -> None:
-    """Perform the command of a line. What cannot be done is told, and the chat goes on."""
+    """Perform the command of a line. An error is printed, and the chat continues."""
     name, _, rest = line[1:].partition(" ")
     command = COMMANDS.get(name)
     if command is None:
@@ -65,7 +65,7 @@ def _block(chat: Chat, rest: str) -> None:
         chat.tell("What the block is to say is missing: /block LABEL TEXT. /memory LABEL shows it.")
         return
     chat.server.patch(f"/v1/agents/{chat.agent_id}/core-memory/blocks/{quote(label, safe='')}", {"value": value})
-    chat.tell(f"{label} is changed; the agent is told with the next message.")
+    chat.tell(f"{label} is changed; the agent sees it with the next message.")
 
 
 def _search(chat: Chat, query: str) -> None:

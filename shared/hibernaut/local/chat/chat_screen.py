@@ -8,7 +8,7 @@ from hibernaut.local.terminal import CYAN, DIM, RED, Paint, harmless, one_line
 from hibernaut.schemas.base import Json, JsonObject
 
 LONGEST_RETURN = 300
-"""Characters of a tool's return that are shown."""
+"""The number of characters of a tool's return in the output."""
 SILENT = frozenset({"ping", "user_message", "system_message", "approval_response_message", "event_message"})
 
 

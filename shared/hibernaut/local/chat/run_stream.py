@@ -1,7 +1,7 @@
 """The events of a run, followed across lost connections and restarts of the server.
 
-A request carries an otid, so a repeated one attaches to the run of the first; every event of a background stream has a number after which another
-stream continues. So nothing is sent twice, and nothing is shown twice.
+A request carries an otid, so that a repeated request attaches to the run of the first. Every event of a background stream has a number, after which
+another stream continues. Nothing is sent twice, and nothing is shown twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hibernaut.local.remote.agent_server import AgentServer, ServerRefused, Unre
 from hibernaut.schemas.base import JsonObject
 
 PATIENCE = 120.0
-"""Seconds for which a server that went away is asked again."""
+"""Seconds of retries after the server became unreachable."""
 PAUSE = 0.25
 """Seconds before the first repetition. Each further pause is twice as long, up to `LONGEST_PAUSE`."""
 LONGEST_PAUSE = 4.0
@@ -25,7 +25,7 @@ BUSY = frozenset({429, 502, 503, 504})
 
 @dataclass(slots=True)
 class RunStream:
-    """Follows the runs of one agent. `lost` is told when the connection is lost, and returns the server to ask next (which may be another address of the
+    """Follows the runs of one agent. `lost` is called when the connection is lost, and returns the next server (possibly another address of the
     same data). `run_id` is the newest run.
     """
 
@@ -42,7 +42,7 @@ class RunStream:
         yield from self._followed(f"/v1/agents/{agent_id}/messages/stream", body)
 
     def continued(self) -> Iterator[JsonObject]:
-        """The events of the newest run after those that were seen. Raises: CannotServe."""
+        """The events of the newest run after the last received event. Raises: CannotServe."""
         yield from self._followed(self._place, {"starting_after": self._last_seq})
 
     def resumed(self, run_id: str) -> Iterator[JsonObject]:

@@ -24,14 +24,14 @@ def add_audit(commands: argparse._SubParsersAction[Parser], data_dir: str) -> No
         "audit",
         help="check that the versions of memory were not changed",
         description="Check the chains of versions of a data folder, also while a server uses it, or of a deployed stack. Nothing is changed. A chain "
-        "shows what was changed, exchanged or taken out; only heads that were noted elsewhere show that the end was cut off or everything computed anew.",
+        "shows changed, exchanged or removed records; a truncated end or completely recomputed chains show only against heads that were noted elsewhere.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = audit.add_subparsers(dest="action", metavar="action", required=True, parser_class=type(audit))
     verify = add_action(actions, "verify", "check all chains; exit code 1: one is broken", data_dir)
     verify.add_argument("--agent", metavar="ID", help="only this agent's settings and its blocks")
-    verify.add_argument("--against", metavar="FILE", help="heads of an earlier audit, whose versions must still be there")
+    verify.add_argument("--against", metavar="FILE", help="heads of an earlier audit; their versions must still exist")
     heads = add_action(actions, "heads", "print the newest version of each record as JSON, to be noted elsewhere", data_dir)
     heads.add_argument("--agent", metavar="ID", help="only this agent's settings and its blocks")
 

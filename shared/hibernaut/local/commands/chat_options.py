@@ -25,14 +25,14 @@ def add_chat(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
     chat = commands.add_parser(
         "chat",
         help="talk to an agent in the terminal",
-        description="Talk to an agent. Answers appear as they are written; calls that need an approval are asked for in place; Ctrl-C stops what the agent "
+        description="Talk to an agent. Answers appear as they are written; calls that need an approval are confirmed inline; Ctrl-C stops what the agent "
         "does. If no server runs on this machine, one is started for the chat, with the agents of your data folder.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     chat.add_argument("agent", nargs="?", metavar="AGENT", help="id or name (default: the agent that has run last)")
     chat.add_argument("-m", "--message", metavar="TEXT", help="send this message, show the answer, and end")
-    chat.add_argument("--model", metavar="HANDLE", help="model of the agent, if it is made now")
+    chat.add_argument("--model", metavar="HANDLE", help="model of a new agent")
     chat.add_argument("--yes", action="store_true", help="approve every call without asking")
     chat.add_argument("--json", action="store_true", help="print each event of the answers as a line of JSON")
     chat.add_argument("--data-dir", metavar="DIR", help=f"start a server for this chat with this folder; {data_dir}")
@@ -69,7 +69,7 @@ def add_logs(commands: argparse._SubParsersAction[Parser]) -> None:
     logs = commands.add_parser(
         "logs",
         help="show what agents say and do",
-        description="Print the newest messages of an agent, or of all agents, a line each; with -f also those that follow, until Ctrl-C.",
+        description="Print the newest messages of an agent, or of all agents, one line each; with -f also new ones as they arrive, until Ctrl-C.",
     )
     logs.add_argument("agent", nargs="?", metavar="AGENT", help="id or name (default: all agents)")
     logs.add_argument("-f", "--follow", action="store_true", help="go on with what follows")

@@ -11,10 +11,10 @@ EXAMPLES = """\
 examples:
   hibernaut erase user-4711                     asks, erases, follows, and prints the receipt
   hibernaut erase identity-… --yes --json > receipt.json
-  hibernaut erase identity-… --check            looks again for what is left
+  hibernaut erase identity-… --check            searches again for remains
   hibernaut erase --list
 
-An interrupted command loses nothing: the server goes on, and the same command follows it. Exit code 1: something is left.
+An interrupted command loses nothing: the server continues, and the same command follows it. Exit code 1: there are remains.
 docs/security.md says what is erased, and what an erasure does not reach.
 """
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
@@ -25,7 +25,7 @@ def add_erase(commands: argparse._SubParsersAction[Parser]) -> None:
     erase = commands.add_parser(
         "erase",
         help="erase a person everywhere, with a receipt",
-        description="Erase the person whom an identity stands for: their agents, messages, memory, files, traces and versions. It needs a key of the scope "
+        description="Erase the person of an identity: their agents, messages, memory, files, traces and versions. It needs a key of the scope "
         "admin, or a server without keys.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -34,7 +34,7 @@ def add_erase(commands: argparse._SubParsersAction[Parser]) -> None:
         "person", nargs="?", metavar="PERSON", help="id of the identity, its identifier_key, or the id of the erasure"
     )
     what = erase.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="look again for what is left of a person who was erased")
+    what.add_argument("--check", action="store_true", help="search again for remains of an erased person")
     what.add_argument("--show", action="store_true", help="print the erasure as it is, with its receipt")
     what.add_argument("--list", action="store_true", help="list all erasures")
     erase.add_argument("--yes", action="store_true", help="do not ask")

@@ -44,7 +44,7 @@ def add_backups(commands: argparse._SubParsersAction[Parser], data_dir: str) -> 
     restore.add_argument("file", metavar="FILE", nargs="?", help="the file of hibernaut backup")
     which = restore.add_mutually_exclusive_group()
     which.add_argument("--data-dir", metavar="DIR", help=data_dir)
-    which.add_argument("--env", metavar="NAME", help="the stack hibernaut-NAME whose moment is restored")
+    which.add_argument("--env", metavar="NAME", help="the stack hibernaut-NAME with the moment to restore")
     restore.add_argument("--time", metavar="WHEN", help="the moment, like 2026-11-23T03:05:00Z, or now")
     restore.add_argument("--to", metavar="NAME", help="the stack that gets the records (default: that of --env)")
     restore.add_argument(

@@ -33,7 +33,7 @@ PORT = 8283
 
 @immutable
 class Home:
-    """A data folder with the settings of this environment. `asks`: providers are asked for their models."""
+    """A data folder with the settings of this environment. `asks`: request the providers' lists of models."""
 
     settings: EmbeddedSettings
     asks: bool = False

@@ -36,7 +36,7 @@ def schedules(place: DeployedResources) -> Iterator[Result]:
 
 
 def dead_letters(place: DeployedResources) -> Iterator[Result]:
-    """The number of events that were given up."""
+    """The number of dead letters."""
     query = {"QueueUrl": place.output("DeadLettersUrl"), "AttributeNames": ["ApproximateNumberOfMessages"]}
     count = int(place.client("sqs").get_queue_attributes(**query)["Attributes"]["ApproximateNumberOfMessages"])
     if count:
@@ -46,7 +46,7 @@ def dead_letters(place: DeployedResources) -> Iterator[Result]:
 
 
 def alarms(place: DeployedResources) -> Iterator[Result]:
-    """The alarms that fire, and whether anybody is told."""
+    """The alarms that fire, and whether they have recipients."""
     names = [one.physical for one in place.of_kind("AWS::CloudWatch::Alarm")]
     found: list[Any] = []
     for start in range(0, len(names), 100):

@@ -82,7 +82,7 @@ class AgentMoves:
 
 
 def newest_part(log: SourceLog, largest: int = LARGEST_LOG) -> SourceLog:
-    """The log if it is not too large; else its system message and its newest messages, from a message of the user on."""
+    """The log if it is not too large; else its system message and its newest messages, beginning with a message of the user."""
     sizes = [len(json.dumps(one)) for one in log.messages]  # as it is sent
     if sum(sizes) <= largest:
         return log

@@ -46,7 +46,7 @@ class Api:
     def __init__(
         self, url: str, key: str = "", *, name: str, client: Client | None = None, pause: Callable[[float], None] = time.sleep
     ) -> None:
-        """`client` takes the place of one that connects to `url`. A password in the URL is sent, and shown nowhere."""
+        """`client` replaces the default client for `url`. A password in the URL is sent, and never printed."""
         self._address = url.rstrip("/")
         parts = urlsplit(self._address)
         self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -69,8 +69,8 @@ class Api:
             raise
 
     def each(self, path: str, *, size: int = 100, **query: Json) -> Iterator[JsonObject]:
-        """All entries of a list, by its cursor `after`. A server that loses a cursor begins again: entries that come twice are left out, and a page
-        without a new one is the last. Raises: RequestRefused, CannotServe.
+        """All entries of a list, by its cursor `after`. A server that loses a cursor begins again: repeated entries are omitted, and a page
+        without new entries is the last. Raises: RequestRefused, CannotServe.
         """
         ids: set[str] = set()
         cursor: JsonObject = {}
@@ -83,7 +83,7 @@ class Api:
             cursor = {"after": page[-1]["id"]}
 
     def send(self, method: str, path: str, **request: Json) -> Json:
-        """The value of a reply; None if it has none. A busy server is asked again. Raises: RequestRefused, CannotServe."""
+        """The value of a reply; None if it has none. Requests to a busy server are repeated. Raises: RequestRefused, CannotServe."""
         for pause in PAUSES:
             problem, retry_after = self._tried(method, path, request)
             if not isinstance(problem, str):

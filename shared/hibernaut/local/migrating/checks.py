@@ -128,7 +128,7 @@ class MigrationCheck:
         return True
 
     def _log(self, identifier: str, record: JsonObject, entry: JsonObject) -> None:
-        """Compare a log, of which the target may have more rows than were moved."""
+        """Compare a log. The target may have additional rows after the moved ones."""
         rows = log_digest(entry["messages"], entry["in_context_message_ids"], ImportNotes()).rows
         moved = rows[: record["rows"]]
         self.report.count("messages", record["rows"], len(moved))

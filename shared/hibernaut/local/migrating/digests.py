@@ -19,7 +19,7 @@ from hibernaut.schemas.ids import compose, order_of
 from hibernaut.schemas.immutable import immutable
 
 _NOT_COMPARED = frozenset({"id", "agent_id", "approval_request_id", "otid", "group_id", "batch_item_id", "sender_id", "model"})
-"""Members of a row that are made anew, or that refer to records of the source."""
+"""Members of a row that the target creates anew, or that refer to records of the source."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AGENT = "agent-00000000-0000-4000-8000-000000000000"
 

@@ -84,7 +84,7 @@ class DryRun:
                     self.report.found("left_out", str(file["id"]), NO_TEXT)
 
     def _log(self, agent: SourceAgent, log: SourceLog, conversation_id: str | None, notes: ImportNotes) -> None:
-        """Count the messages of a conversation; those that were written on the target since are not counted."""
+        """Count the messages of a conversation, without messages that were written on the target later."""
         try:
             rows = len(log_digest(log.messages, log.in_context, notes).rows)
         except HibernautError as error:

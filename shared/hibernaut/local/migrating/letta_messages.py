@@ -1,6 +1,6 @@
 """LettaMessages as rows of a log. V1's API shows one row as several messages with the id of the row (Letta V1 API, digest 4.5).
 
-Pure. An event of a compaction is no row. The text of a user's message is what the user said: V1 shows it without its envelope.
+Pure. An event of a compaction is no row. The text of a user's message is the user's own text: V1 returns it without its envelope.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Moves MCP servers: first their tools, which keep their ids, then the servers, which take over the tools of their names.
 
-A server is known by its name, because a request that creates one gives no id. One that is on the target stays as it is.
+A server is identified by its name, because a request that creates one has no id. An existing server on the target stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OTHER = "The target has another MCP server with the name {name}, which stays as 
 
 @immutable
 class McpMoves:
-    """Moves MCP servers. `load` imports tools and yields how many were. `served`: the ids of tools whose servers are on the target; it grows."""
+    """Moves MCP servers. `load` imports the tools of a server. `served`: the ids of tools with servers on the target; it grows."""
 
     source: MigrationSource
     target: Target
@@ -70,5 +70,5 @@ def is_other(found: Mapping[str, object] | None, server: SourceMcpServer) -> boo
 
 
 def unreadable_of(server: SourceMcpServer) -> str:
-    """What is said of secrets that the source does not show."""
+    """The note about secrets that the source does not return."""
     return f"The source does not show these secrets of the MCP server; set them again: {', '.join(server.unreadable)}."

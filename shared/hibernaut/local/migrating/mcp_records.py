@@ -19,14 +19,14 @@ ADDRESS = ("server_url", "auth_header", "auth_token", "custom_headers")
 
 
 def server_from_api(listing: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
-    """A server as the API shows it. `tools`: the tools of all servers."""
+    """A server from the API's form of it. `tools`: the tools of all servers."""
     kind = str(listing.get("mcp_server_type") or "streamable_http")
     fields = {name: listing.get(name) for name in (PROGRAM if kind == "stdio" else ADDRESS)}
     return _server(listing, kind, fields, (), tools)
 
 
 def server_from_row(row: JsonObject, tools: Sequence[JsonObject]) -> SourceMcpServer:
-    """A server as its row has it. `tools`: the tools of all servers."""
+    """A server from its row. `tools`: the tools of all servers."""
     kind = str(row.get("server_type") or "streamable_http").lower()
     program = row.get("stdio_config") or {}
     plain = {"server_url": row.get("server_url"), "auth_token": row.get("token"), "custom_headers": row.get("custom_headers")}

@@ -45,7 +45,7 @@ class Migration:
     report: MigrationReport
     progress: ProgressReport
     served: set[str] = field(default_factory=set)
-    """The ids of tools whose MCP servers are on the target."""
+    """The ids of tools with MCP servers on the target."""
 
     def move(self) -> None:
         """Move everything that is not on the target. Raises: CannotServe if one of both cannot be reached; what was moved stays."""
@@ -78,7 +78,7 @@ class Migration:
         return count
 
     def _loaded(self, kind: str, entries: Iterable[JsonObject], beside: JsonObject) -> Iterator[JsonObject]:
-        """Import entries, many in one import, with `beside` in each; yields those that were imported. One that is refused stops no other."""
+        """Import entries, many in one import, with `beside` in each; yields the imported ones. A refused entry does not stop the others."""
         for some in _portions(entries):
             if len(some) > 1 and self._load({kind: some, **beside}):
                 yield from some
@@ -112,7 +112,7 @@ class Migration:
         return McpMoves(self.source, self.target, self.state, self.report, load, self.served).move()
 
     def _valid(self, kind: str, entries: Iterable[JsonObject]) -> Iterator[JsonObject]:
-        """The entries whose ids can be kept."""
+        """The entries with ids that the target can keep."""
         for entry in entries:
             if self._is_valid(kind, str(entry["id"])):
                 yield entry
@@ -255,7 +255,7 @@ def _portions(entries: Iterable[JsonObject], most: int = TOGETHER) -> Iterator[l
 
 
 def _passage(passage: JsonObject) -> JsonObject:
-    """The passage as a request creates it. Its id is derived from that of the source, and begins with its time."""
+    """The request that creates a passage. Its id is derived from the id at the source, and begins with its time."""
     at = _MOMENT.validate_python(passage["created_at"])
     fields: JsonObject = {"text": passage["text"], "tags": passage.get("tags") or [], "metadata": passage.get("metadata") or {}}
     source_id = str(passage["id"])

@@ -44,7 +44,7 @@ class MigrationOptions:
 
 
 def migrate(options: MigrationOptions) -> int:
-    """Move, or say what would be moved; returns the exit code. Raises: CannotServe."""
+    """Migrate, or report what a migration would do; returns the exit code. Raises: CannotServe."""
     source = source_of(options)
     target = Target(Api(options.target, options.target_key, name="the new server"), options.handles)
     try:
@@ -57,7 +57,7 @@ def migrate(options: MigrationOptions) -> int:
 
 
 def source_of(options: MigrationOptions) -> MigrationSource:
-    """The source that a URL names. Raises: CannotServe."""
+    """The source at a URL. Raises: CannotServe."""
     scheme = urlsplit(options.source).scheme
     if scheme in ("http", "https"):
         return HttpSource(Api(options.source, options.source_key, name="the old server"))

@@ -14,7 +14,7 @@ from hibernaut.schemas.base import Json, JsonObject
 
 
 class MigrationState:
-    """The records that were moved, by kind and id, each with what is known of it; and the notes."""
+    """The moved records, by kind and id, each with its facts, and the notes."""
 
     def __init__(self, file: Path, about: JsonObject) -> None:
         """`about`: the source and the target, which the file must be of. Raises: CannotServe."""
@@ -30,7 +30,7 @@ class MigrationState:
         if not lines:
             self._write({"about": about})
         else:
-            self._out.write("\n")  # a line that a killed process left unfinished ends here
+            self._out.write("\n")  # ends an incomplete line of a killed process
 
     def _read(self, lines: list[str], about: JsonObject) -> None:
         for line in lines:
@@ -46,15 +46,15 @@ class MigrationState:
                 self.notes.append(read["note"])
 
     def moved(self, kind: str, identifier: str) -> JsonObject | None:
-        """What is known of a record that was moved; None if it was not."""
+        """The facts of a moved record; None if it was not moved."""
         return self._moved.get((kind, identifier))
 
     def of_kind(self, kind: str) -> dict[str, JsonObject]:
-        """The records of a kind that were moved."""
+        """The facts of the moved records of a kind, by id."""
         return {identifier: facts for (one, identifier), facts in self._moved.items() if one == kind}
 
     def add(self, kind: str, identifier: str, **facts: Json) -> None:
-        """Record that something is on the target."""
+        """Note that a record is on the target."""
         self._moved[kind, identifier] = facts
         self._write({"kind": kind, "id": identifier, "known": facts})
 

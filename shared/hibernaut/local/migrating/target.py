@@ -65,7 +65,7 @@ class Target:
         place = urlsplit(ticket["url"])
         bucket = Api(
             f"{place.scheme}://{place.netloc}", name="the bucket of the new server"
-        )  # the ticket's signature is shown nowhere
+        )  # never prints the ticket's signature
         try:
             bucket.send("PUT", ticket["url"], content=data, headers=ticket["headers"])
         finally:
@@ -91,7 +91,7 @@ class Target:
         return {str(one["server_name"]): dict(one) for one in self._api.found("/v1/mcp-servers/") or ()}
 
     def make_mcp_server(self, name: str, config: JsonObject) -> JsonObject:
-        """Add an MCP server, whose tools the target reads at once; returns it."""
+        """Add an MCP server and return it. The target reads its tools at once."""
         server = self._api.send("POST", "/v1/mcp-servers/", json={"server_name": name, "config": config})
         return dict(self._api.found(f"/v1/mcp-servers/{server['id']}") or server)
 

@@ -1,4 +1,4 @@
-"""An agent in a temporary data folder, whose model is the one that is checked. Each check makes its own."""
+"""An agent in a temporary data folder, with the model under test. Each check creates its own agent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CheckedRun:
 
     @property
     def text(self) -> str:
-        """What the agent said, of all rows."""
+        """The text of the agent's replies, of all rows."""
         rows = [row for row in self.rows if row.role == "assistant"]
         return " ".join(part.text for row in rows for part in row.content if part.type == "text")
 

@@ -11,7 +11,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import AGENT_ID
 
 MOST_IDS = 5
-"""Ids that are told of agents that have the same name."""
+"""The largest number of ids in the error for an ambiguous name."""
 
 
 def agent_of(server: AgentServer, id_or_name: str, **query: str) -> JsonObject:

@@ -21,7 +21,7 @@ def is_sure(question: str) -> bool:
 
 
 def read_line(prompt: str) -> str | None:
-    """The next line of the standard input; None: there is none. The prompt is shown on a terminal alone, with a history of lines."""
+    """The next line of the standard input; None at its end. On a terminal there is a prompt, and a history of lines."""
     if not sys.stdin.isatty():
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None

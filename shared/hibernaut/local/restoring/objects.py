@@ -15,7 +15,7 @@ TOGETHER = 1000
 def restore_deleted(client: Any, bucket: str, moment: datetime, report: ProgressReport) -> int:
     """Undo the deletions since `moment` by removing their markers. Returns the number of objects; errors of botocore are raised.
 
-    Objects that are younger stay: the table of the moment names none of them, and the collector of unreferenced blobs deletes them.
+    Newer objects stay: the restored table does not refer to them, and the collector of unreferenced blobs deletes them.
     """
     count = 0
     for key, history in _histories(client, bucket):

@@ -1,10 +1,10 @@
 """Brings a stack back to a moment, in steps that may be interrupted and repeated.
 
     1  DynamoDB restores the table of the moment into a new table
-    2  the target stack is paused; what it reserves is remembered in its table
-    3  its table is emptied, if it held anything, and filled with the items of the new one
+    2  the target stack is paused; its reserved concurrency is stored in its table
+    3  its table is emptied, if necessary, and filled with the items of the new one
     4  both tables are counted and compared
-    5  the bodies of the moment are brought back, or copied to the target's bucket
+    5  the bodies of the moment are restored, or copied to the target's bucket
     6  the target runs again, and rebuilds its index
 
 The table of a stack is a resource of the stack, so its items are exchanged and not the table (decision 34).

@@ -50,9 +50,9 @@ class Digest:
 
 
 class TableCopy:
-    """The copy of the table `source` into the table `target`. `taken`: which items are copied. Methods raise errors of botocore.
+    """The copy of the table `source` into the table `target`. `includes`: a predicate for the copied items. Methods raise errors of botocore.
 
-    `wait` pauses between attempts to write what DynamoDB did not take.
+    `wait` pauses between attempts to write items that DynamoDB did not accept.
     """
 
     def __init__(

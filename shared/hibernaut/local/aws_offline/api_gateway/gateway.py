@@ -118,7 +118,7 @@ class OfflineGateway:
         return self._outcome(self._lambdas.invoke(way.function, self._event(way, request), timeout=way.seconds), request)
 
     async def _stream(self, way: Way, request: GatewayRequest, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
-        """Pass on the response as it arrives. Raises: Broken if it ends too early."""
+        """Forward the response as it arrives. Raises: Broken if it ends too early."""
         begun = False
 
         async def passed(message: Message) -> None:

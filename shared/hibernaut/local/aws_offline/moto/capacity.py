@@ -42,7 +42,7 @@ def install() -> None:
 
 
 def transacting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """moto's handler of transactions, with the told capacity."""
+    """moto's handler of transactions, with the consumed capacity in its result."""
     return _reporting(_TRANSACTION, original)
 
 

@@ -66,8 +66,8 @@ def install() -> None:
 
 @contextmanager
 def listen_to_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """Within the context, `listener` is called for each record of a change stream, within the write, which may still be undone.
-    The call is only a reason to read the stream.
+    """Within the context, `listener` is called for each record of a change stream, during the write, which may still be undone.
+    The listener must read the stream itself.
     """
     from moto.dynamodb.models.table import StreamShard
 
@@ -86,7 +86,7 @@ def listen_to_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[No
 
 @contextmanager
 def listen_to_writes(listener: Callable[[list[tuple[str, list[Any], Any]]], None]) -> Iterator[None]:
-    """Within the context, `listener` is called for each write that was made, before it is answered and before the next one: the table, the
+    """Within the context, `listener` is called after each write, before its response and before the next write, with the table, the
     key, and the new item (None: deleted) of each change.
     """
     from moto.dynamodb.models.table import Table
@@ -246,7 +246,7 @@ def _partition(table: Any, arguments: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _by_value(table: Any, name: str) -> dict[str, dict[Any, Any]]:
-    """The items of a table by the text of an attribute, and by their keys. Made by the first query that needs it; writes keep it as the table is."""
+    """The items of a table by the text of an attribute, and by their keys. The first query builds it; writes update it."""
     by_name = table.__dict__.setdefault(_BY_VALUE, {})
     if name not in by_name:
         by_name[name] = {}
@@ -263,7 +263,7 @@ def _enter(found: dict[str, dict[Any, Any]], name: str, key: tuple[Any, Any], it
 
 
 def _note(place: _Place, *old_items: Any) -> None:
-    """Keep the items by value as the table is after a write. `old_items`: the item as it was before."""
+    """Update the items by value after a write. `old_items`: earlier states of the item."""
     table, *key = place
     for name, found in table.__dict__.get(_BY_VALUE, {}).items():
         for item in old_items:
@@ -273,7 +273,7 @@ def _note(place: _Place, *old_items: Any) -> None:
 
 
 def forget_values(table: Any) -> None:
-    """For who changes a table's items past its writes: the next query looks at all of them."""
+    """Discard the items by value after a change that bypassed the table's writes; the next query builds them again."""
     table.__dict__.pop(_BY_VALUE, None)
 
 

@@ -20,7 +20,7 @@ _MACHINES = "ec2/resources/instance_type"
 
 
 def install() -> None:
-    """Apply all fixes; idempotent. The lists are left out unless EC2 was imported before."""
+    """Apply all fixes; idempotent. The lists are omitted unless EC2 was imported before."""
     from botocore.useragent import UserAgentString
     from moto.utilities import utils
 

@@ -1,7 +1,7 @@
-"""moto's management API of WebSocket connections, with connections behind it: moto itself keeps what is posted, whoever asks.
+"""moto's management API of WebSocket connections, with real connections: moto itself only stores posted messages.
 
-Knows: the internals of moto's service. Must not know: the messages. The rules that are enforced are those of API Gateway: 410 for a connection that is
-gone, 413 for a message over 128 KB or a frame over 32 KB (developer guide, "Quotas for configuring and running a WebSocket API").
+Knows: the internals of moto's service. Must not know: the messages. It enforces the rules of API Gateway: 410 for a closed connection,
+413 for a message over 128 KB or a frame over 32 KB (developer guide, "Quotas for configuring and running a WebSocket API").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGEST_FRAME = 32 * 1024
 
 
 class OpenConnections(Protocol):
-    """The connections of a gateway: each call returns False if the connection is gone. Callable from any thread."""
+    """The connections of a gateway: each call returns False if the connection is closed. Callable from any thread."""
 
     def post(self, connection_id: str, data: bytes) -> bool: ...
 

@@ -16,9 +16,9 @@ from typing import Any
 from hibernaut.local.aws_offline.patching import instead_of, original_of, put, replace
 
 _AS_THEY_ARE = frozenset({"S", "B", "BOOL"})
-"""The types whose values are Python's own."""
+"""The types with values of Python's own types."""
 _PARTS = frozenset({"L", "M", "SS", "NS", "BS"})
-"""The types whose values have parts, which a write may change."""
+"""The types with nested values, which a write may change."""
 
 
 def install() -> None:

@@ -31,7 +31,7 @@ ROWS, AGENTS, FILES, PASSAGES = 200, 50, 20, 200
 OURS = "hibernaut"
 """The exporter that this project's servers name in agent files."""
 RELATIONS = [f"agent.{name}" for name in ("blocks", "identities", "secrets", "sources", "tags", "tools")]
-"""What an agent is shown with. The values of secrets are shown to who asks for them."""
+"""The relations in requests for an agent. The values of secrets need an explicit request."""
 
 
 class HttpSource:
@@ -145,7 +145,7 @@ class HttpSource:
         try:
             return dict(self._api.get(f"/v1/agents/{agent_id}/export", full_history=True, **query))
         except RequestRefused:
-            return None  # V1 exports no agent whose name has other characters than it allows today
+            return None  # V1 does not export agents with names that it no longer permits
 
     def _messages(self, path: str, query: JsonObject) -> Iterator[JsonObject]:
         """The messages of a conversation, oldest first."""

@@ -44,7 +44,7 @@ class Postgres:
     def rows(
         self, table: str, where: str = "", order: str = "", *, but: tuple[str, ...] = (), **values: object
     ) -> list[JsonObject]:
-        """The rows of a table by column; none if there is no such table. Deleted rows are left out. `where` and `order`: SQL with `:name` for each of
+        """The rows of a table by column; none if there is no such table. Deleted rows are omitted. `where` and `order`: SQL with `:name` for each of
         `values`; `but`: columns that are not read.
         """
         names = [name for name in self.columns(table) if name not in but]

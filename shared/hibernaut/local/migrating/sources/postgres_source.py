@@ -2,7 +2,7 @@
 
 Facts of the schema: each noun has a table with `id`, `organization_id`, `created_at` and `is_deleted`; metadata is in `metadata_`; configurations, contents,
 calls, returns and the window (`agents.message_ids`) are JSON; the order of a log is `messages.sequence_id`; the text of a file is in `file_contents`; vectors
-are in `embedding`, which is not read. Columns that a database does not have are taken as empty, so that older releases can be read as well.
+are in `embedding`, which is not read. Missing columns count as empty, so that databases of older releases can be read too.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class PostgresSource:
             yield SourceConversation(_json(row), log, [_json(one) for one in isolated])
 
     def _rows_of(self, agent: SourceAgent, where: str, **values: object) -> list[JsonObject]:
-        """The rows of a log, without those of failed steps."""
+        """The rows of a log, without rows of failed steps."""
         order = "sequence_id" if "sequence_id" in self._database.columns("messages") else "created_at, id"
         rows = self._database.rows("messages", where, order, but=(), **values)
         if failed := sum(1 for row in rows if row.get("is_err")):
@@ -176,7 +176,7 @@ class PostgresSource:
 
 
 def _organization_of(database: Postgres, organization: str) -> str:
-    """The organization to move: the wanted one, or the only one. Raises: CannotServe."""
+    """The organization to move: `organization`, or the only one. Raises: CannotServe."""
     if not database.columns("agents") or not database.columns("messages"):
         raise CannotServe(f"{database.label} has no tables `agents` and `messages`; is it the database of a Letta server?", 2)
     others = tuple(name for name in database.columns("agents") if name != "organization_id")
@@ -191,14 +191,14 @@ def _organization_of(database: Postgres, organization: str) -> str:
 
 
 def _message(row: JsonObject) -> JsonObject:
-    """A row of a log as an agent file has it. Rows of early releases have a text in place of contents."""
+    """A row of a log in the form of an agent file. Rows of early releases have a text instead of contents."""
     fields = {name: value for name, value in _json(row).items() if name != "text"}
     content = row.get("content") or ([{"type": "text", "text": row["text"]}] if row.get("text") else None)
     return {**fields, "type": "message", "content": content}
 
 
 def _json(row: JsonObject) -> JsonObject:
-    """A row with its times as V1's API writes them, and its metadata under the name of the API."""
+    """A row with times in the format of V1's API, and with metadata under the API's name."""
     fields: JsonObject = {name: _value(value) for name, value in row.items()}
     if "metadata_" in fields and "metadata" not in fields:
         fields["metadata"] = fields["metadata_"]

@@ -29,10 +29,10 @@ OF_A_CONVERSATION = (
     "hidden",
     "created_at",
 )
-"""Those of a conversation."""
+"""The fields of a conversation."""
 
 OF_AN_IDENTITY = ("identifier_key", "name", "identity_type", "properties", "project_id")
-"""Those of an identity."""
+"""The fields of an identity."""
 
 
 @immutable
@@ -64,7 +64,7 @@ class SourceAgent:
 
 @immutable
 class SourceLog:
-    """All messages of an agent, oldest first, and the ids of those in its window."""
+    """All messages of an agent, oldest first, and the ids of the messages in its window."""
 
     messages: Sequence[JsonObject]
     in_context: Sequence[str]
@@ -83,7 +83,7 @@ class SourceConversation:
         return str(self.fields["id"])
 
     def entry(self, agent: SourceAgent) -> JsonObject:
-        """The conversation as an agent file has it."""
+        """The conversation in the form of an agent file."""
         own = {one.get("label"): one["id"] for one in agent.blocks}
         isolated = [{"block_id": own[one.get("label")], "block": one} for one in self.isolated if one.get("label") in own]
         fields = {name: self.fields[name] for name in OF_A_CONVERSATION if self.fields.get(name) is not None}
@@ -113,8 +113,8 @@ class SourceIdentity:
 
 @immutable
 class SourceMcpServer:
-    """An MCP server. `config`: as the request that creates one takes it (Letta V1 API, digest 2.14). `unreadable`: the names of secrets that exist and are not
-    shown. `tools`: its tools, as entries of an agent file.
+    """An MCP server. `config`: in the form of the request that creates a server (Letta V1 API, digest 2.14). `unreadable`: the names of existing secrets without
+    readable values. `tools`: its tools, as entries of an agent file.
     """
 
     id: str
@@ -145,7 +145,7 @@ class MigrationSource(Protocol):
     def identities(self) -> Iterator[SourceIdentity]: ...
 
     def blocks(self) -> Iterator[JsonObject]:
-        """The blocks, including those of no agent. The blocks of agents come with the agents as well."""
+        """All blocks, including blocks without an agent. The agents contain their blocks too."""
 
     def folders(self) -> Iterator[JsonObject]: ...
 
@@ -171,7 +171,7 @@ class MigrationSource(Protocol):
 
 
 def agent_entry(fields: Mapping[str, Json], secrets: Mapping[str, str]) -> JsonObject:
-    """The entry of an agent from its fields, without references."""
+    """The entry of an agent, from its fields, without references."""
     entry = {name: fields[name] for name in OF_AN_AGENT if fields.get(name) is not None}
     metadata = fields.get("metadata_")
     if "metadata" not in entry and isinstance(metadata, dict):
