@@ -67,7 +67,7 @@ class AddressPolicy:
     """The addresses that requests may connect to: public ones, private ones in `networks`, and those of the names `hosts` (in lower case).
 
     `setting`: the variable by which the operator names more of them, for the text of a refusal; empty: a refusal reads like an unreachable server, because
-    whoever reads it must not learn which names and ports exist in this network. `anywhere`: the operator named the address itself.
+    its reader must not learn which names and ports exist in this network. `anywhere`: the operator named the address itself.
     """
 
     networks: tuple[Network, ...] = ()

@@ -1,4 +1,4 @@
-"""Clients of AWS's services, made by botocore: the region and the credentials are those that it finds.
+"""Clients of AWS's services, from botocore, with its default region and credentials.
 
 boto3 adds resources and transfers, which no adapter uses, and its import is a quarter of the CPU time of a function's first client.
 """
@@ -31,8 +31,8 @@ def aws_client(
     endpoint_url: str | None = None,
     credentials: CurrentCredentials | None = None,
 ) -> Any:
-    """A thread-safe client. Its session is its own, because a session must not be shared by threads. `credentials` None: those that botocore
-    finds.
+    """A thread-safe client. It has its own session, because threads must not share a session. `credentials` None: botocore's default
+    credentials.
 
     Raises: BotoCoreError without a region.
     """

@@ -100,7 +100,7 @@ class AwsMeter:
 
 
 class MeteredRequests:
-    """An ASGI app whose requests are invocations of a function behind the gateway."""
+    """An ASGI app that meters each request as an invocation of a function behind the gateway."""
 
     def __init__(self, app: ASGIApp, meter: Meter) -> None:
         self._app = app

@@ -47,7 +47,7 @@ class TimeOrderedIds:
         self._process_id = 0
 
     def new(self, prefix: str, after: str | None = None) -> str:
-        """A fresh id, greater than every id that this object has made for the prefix and than `after`."""
+        """A new id, greater than every earlier id of this object for the prefix, and greater than `after`."""
         floor = order_of(after) if after is not None else (0, 0)
         with self._lock:
             milliseconds, counter = self._last = _next(self._milliseconds(), max(self._last, floor))
@@ -59,7 +59,7 @@ class TimeOrderedIds:
         return secrets.token_hex(16)
 
     def _random(self) -> int:
-        """Random bits of the system, asked for many ids at once: each question lets other threads go first. A forked process asks anew."""
+        """Random bits of the system, requested for many ids at once, because each request may switch threads. A forked process requests new ones."""
         if len(self._pool) < _BYTES or self._process_id != os.getpid():
             self._pool, self._process_id = secrets.token_bytes(_AT_ONCE * _BYTES), os.getpid()
         own, self._pool = self._pool[:_BYTES], self._pool[_BYTES:]

@@ -25,7 +25,7 @@ MOST_REDIRECTS = 5
 
 
 class DoorClosed(Exception):
-    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: whoever named the address may read it; otherwise
+    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: the client that named the address may read it; otherwise
     the refusal must read like an unreachable server.
     """
 
@@ -64,7 +64,7 @@ class Door:
     def _refusal(self, found: list[str]) -> DoorClosed:
         setting = self.policy.setting
         if not found:
-            return DoorClosed("names a host that is not known", is_public=bool(setting))
+            return DoorClosed("names an unknown host", is_public=bool(setting))
         return DoorClosed(f"leads to a private address that {setting} does not name", is_public=bool(setting))
 
     def dial(self, watch: Callable[[Request], None], tls: SSLContext) -> Client:

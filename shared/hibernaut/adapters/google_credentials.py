@@ -59,8 +59,8 @@ def service_account(key: str) -> JsonObject:
 
 
 class GoogleTokens:
-    """The headers that authenticate requests to Google Cloud. `given`: the credentials, or None for the default ones. `client` makes the
-    HTTP client that asks for a token, and so decides which addresses may be reached. `advice`: what to do without a token. Thread-safe.
+    """The headers that authenticate requests to Google Cloud. `source`: the credentials, or None for the default ones. `client` creates the
+    HTTP client for token requests, and thereby decides which addresses may be reached. `advice`: what to do without a token. Thread-safe.
     """
 
     def __init__(self, source: str | None = None, *, client: MakeClient = direct, advice: str = ADVICE) -> None:
@@ -109,7 +109,7 @@ class GoogleTokens:
 
 
 def _of(info: JsonObject) -> Credentials:
-    """The credentials of a file. Programs that a file would run for a token are not run."""
+    """The credentials in a file. Token programs in the file are not run."""
     result: Any
     match info:
         case {"type": "service_account"}:

@@ -22,7 +22,7 @@ class HttpxResponse:
 
 
 class HttpxRequest(Request):
-    """Sends one request, each on a connection of its own: a token is asked for once an hour. `client` makes the HTTP client."""
+    """Sends each request on a new connection, because a token is requested once an hour. `client` creates the HTTP client."""
 
     def __init__(self, client: MakeClient) -> None:
         self._client = client

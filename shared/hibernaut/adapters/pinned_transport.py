@@ -16,13 +16,13 @@ NOT_CONNECTED = "no connection"
 
 
 class AddressRefused(httpx2.ConnectError):
-    """The request was not sent. The message says what is wrong with its address; whoever named it may read it."""
+    """The request was not sent. The message describes the fault of its address, for the client that named it."""
 
 
 class PinnedTransport(httpx2.BaseTransport):
-    """Connects each request to the first of its addresses that answers. Name and certificate stay those of the URL.
+    """Connects each request to the first of its addresses that answers. The name and the checked certificate stay those of the URL.
 
-    Each host has connections of its own: a connection whose certificate was checked for one name serves no other one at the same address.
+    Each host has its own connections: a connection with a certificate for one name is not used for another name at the same address.
     """
 
     def __init__(self, addresses: Addresses, tls: SSLContext) -> None:

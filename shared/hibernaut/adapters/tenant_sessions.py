@@ -1,10 +1,10 @@
 """Credentials that reach the keys of one tenant only, and the table and the bucket under them.
 
-The function assumes a role whose permissions end at the tag `tenant` of the session (`infra/constructs/tenant_role.py`). The credentials of a
-tenant serve for an hour, are remembered for the tenants that a process served last, and are requested by the first call that needs them. All
+The function assumes a role with permissions that the session's tag `tenant` limits (`infra/constructs/tenant_role.py`). The credentials of a
+tenant are valid for an hour, cached for the tenants that the process served last, and requested by the first call that needs them. All
 tenants share the clients: a call is signed with the credentials of the tenant that the calling thread has entered.
 
-Knows STS. Must not know what a key means.
+Knows STS. Must not know the meaning of a key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SECONDS = 3600
 EARLY = timedelta(minutes=5)
 """How long before its end a session is replaced."""
 MOST_SESSIONS = 1024
-"""The largest number of tenants whose credentials a process remembers."""
+"""The largest number of tenants with cached credentials in a process."""
 ATTEMPTS = 4
 _TENANT: ContextVar[str] = ContextVar("tenant of the credentials")
 
@@ -65,7 +65,7 @@ class TenantSessions:
             _TENANT.reset(token)
 
     def current(self) -> ReadOnlyCredentials:
-        """The credentials of the tenant that was entered. Raises: LookupError if none was; BotoCoreError, ClientError."""
+        """The credentials of the entered tenant. Raises: LookupError if there is none; BotoCoreError, ClientError."""
         tenant = _TENANT.get()
         with self._lock:
             session = self._sessions.get(tenant)
@@ -100,7 +100,7 @@ class TenantSessions:
 
 
 class TenantSessionTable:
-    """A table whose every operation is signed for one tenant. `table` has clients with the credentials of `sessions`."""
+    """A table that signs every operation for one tenant. `table` has clients with the credentials of `sessions`."""
 
     def __init__(self, table: Table, sessions: TenantSessions, tenant: str) -> None:
         self._table = table
@@ -150,7 +150,7 @@ class TenantSessionTable:
 
 
 class TenantSessionBlobs:
-    """Blobs whose every operation is signed for one tenant. `blobs` has a client with the credentials of `sessions`."""
+    """Blobs with every operation signed for one tenant. `blobs` has a client with the credentials of `sessions`."""
 
     def __init__(self, blobs: Blobs, sessions: TenantSessions, tenant: str) -> None:
         self._blobs = blobs

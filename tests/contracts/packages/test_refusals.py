@@ -141,7 +141,7 @@ def test_an_index_whose_name_has_no_address_is_told(tmp_path: Path, clock: Manua
 
     index = PackageIndex("https://index.test/simple/", replace(PUBLIC, setting="SOME_SETTING"), nowhere)
     folders = PackageFolders(tmp_path / "p", PackageBuilder(index, clock, PackageLimits(size=MEGABYTE)), clock)
-    told = "The package index did not send the page of some-package: its address names a host that is not known; try again."
+    told = "The package index did not send the page of some-package: its address names an unknown host; try again."
     with pytest.raises(PackageIndexUnavailable) as refused:
         folders.install("acme", ("some-package",))
     assert str(refused.value) == told

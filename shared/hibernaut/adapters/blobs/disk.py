@@ -1,10 +1,10 @@
 """The port `Blobs` on a folder.
 
-Knows: files, and what makes one durable. Must not know: what is kept in a blob, or how its key is made.
+Knows: files, and how to make them durable. Must not know: the contents of a blob, or the form of its key.
 
-A blob is the file `<area>/<two digits>/<rest>`, named by the digest of its key, so that no key can name a place outside; its first line
-is the key, for whoever lists the blobs. The area is what stands before the key's first slash, as far as it is one of ours. Data folders
-of before hold blobs without area and first line; they are read and deleted, but not listed.
+A blob is the file `<area>/<two digits>/<rest>`, named by the digest of its key, so that no key can name a place outside. Its first line
+is the key, for the listing of blobs. The area is the part before the key's first slash, if it is a known area. Older data folders
+contain blobs without area and first line; these are read and deleted, but not listed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class DiskBlobs:
             raise KeyError(key) from None
 
     def delete(self, key: str) -> None:
-        """Gone afterwards, also if it never was. Raises: OSError."""
+        """Delete the blob; no error if it is missing. Raises: OSError."""
         self._path(key).unlink(missing_ok=True)
         self._former(key).unlink(missing_ok=True)
 
@@ -117,7 +117,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _created(folder: Path) -> tuple[str, int]:
-    """A new file for writing, beside its later place, and its handle. The folder is made where it is missing. Raises: OSError."""
+    """A new file for writing, beside its final path, and its handle. Creates a missing folder. Raises: OSError."""
     path = os.path.join(folder, _WRITING + secrets.token_hex(8))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH_LINKS | getattr(os, "O_BINARY", 0)
     try:

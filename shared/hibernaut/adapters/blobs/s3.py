@@ -1,6 +1,6 @@
 """The `Blobs` port on S3.
 
-Knows: one bucket and how S3 answers. Must not know: what is kept in a blob, or how its key is made.
+Knows: one bucket and the responses of S3. Must not know: the contents of a blob, or the form of its key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMEOUT_S = 20.0
 
 
 class S3Blobs:
-    """One bucket. A failed request is an OSError: every call may be repeated, and whoever drives the step does so. Thread-safe."""
+    """One bucket. A failed request is an OSError. Every call may be repeated; the driver of the step does so. Thread-safe."""
 
     def __init__(self, bucket: str, *, client: S3Client | None = None, credentials: CurrentCredentials | None = None) -> None:
         self._bucket = bucket
@@ -64,7 +64,7 @@ class S3Blobs:
             raise _failed("get", error) from error
 
     def delete(self, key: str) -> None:
-        """Gone afterwards, also if it never was. Raises: OSError."""
+        """Delete the blob; no error if it is missing. Raises: OSError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

@@ -1,4 +1,4 @@
-"""Addresses at which an object of the bucket can be read for a while by whoever is given them. Signing asks nobody; S3 checks that this role may read it."""
+"""Signed addresses, which permit their holders to read an object of the bucket for a limited time. Signing sends no request; S3 checks that this role may read it."""
 
 from __future__ import annotations
 

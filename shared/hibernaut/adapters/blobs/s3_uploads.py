@@ -1,7 +1,7 @@
-"""The port `Uploads` on S3: PUTs that are signed here, and sent by whoever is given them.
+"""The port `Uploads` on S3: this process signs PUT requests, and clients send them.
 
-The signature covers length and type of the body, and that nothing stands there yet (`If-None-Match`): what was announced can be sent,
-once, and nothing else. Signing asks nobody; S3 checks that this role may write the object.
+The signature covers the length and the type of the body, and the condition that the object does not exist (`If-None-Match`). Only the announced
+body can be sent, and only once. Signing sends no request; S3 checks that this role may write the object.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class S3Uploads:
         return cast("S3Client", aws_client("s3", Config(signature_version="s3v4")))
 
     def ticket(self, key: str, *, size: int, media_type: str, until: datetime) -> Ticket:
-        """Raises: OSError where there is nothing to sign with."""
+        """A signed upload. Raises: OSError without credentials."""
         from botocore.exceptions import BotoCoreError
 
         parameters = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": media_type, "IfNoneMatch": "*"}

@@ -1,9 +1,9 @@
-"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption makes. The file may have several keys, one
-a line: the first one seals, and each of them opens what it has sealed.
+"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption creates. The file may have several keys, one
+per line: the first one encrypts, and each of them decrypts its own values.
 
-A random data key encrypts each value; the master key wraps the data key by AES-256-GCM. Whoever has the data folder has the key file too:
+A random data key encrypts each value; the master key wraps the data key by AES-256-GCM. The data folder contains the key file, so that
 the encryption protects copies of the database and of the blobs, not the folder itself.
-Knows the file and its format. Must not know what the values are for.
+Knows the file and its format. Must not know the purpose of the values.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 class KeyFileCipher:
-    """Encryption under the key in `path`. The file is read at the first use and kept in memory; `seal` makes it if there is none.
+    """Encryption under the key in `path`. The file is read at the first use and cached in memory; `seal` creates it if it is missing.
 
-    Several processes may make the file at the same time: all of them use the first one's.
+    Several processes may create the file at the same time: all of them use the first one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class KeyFileCipher:
         self._keys: tuple[bytes, ...] = ()
 
     def seal(self, plain: bytes, context: Mapping[str, str]) -> bytes:
-        """The encrypted value. Raises: MasterKeyUnavailable if the key file can be neither read nor made."""
+        """The encrypted value. Raises: MasterKeyUnavailable if the key file can be neither read nor created."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         master = self._masters(make=True)[0]
@@ -94,7 +94,7 @@ class KeyFileCipher:
         )
 
     def _create(self) -> tuple[bytes, ...]:
-        """The key of the first process that makes the file. The file appears whole and is on the disk before a value is sealed with it."""
+        """The key of the first process that creates the file. The file appears atomically and is durable before its key encrypts a value."""
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

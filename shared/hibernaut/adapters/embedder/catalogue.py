@@ -1,4 +1,4 @@
-"""The embedding models of a deployment, and which of them serves a configuration (port `Embedders`).
+"""The embedding models of a deployment, and the choice of one for a configuration (port `Embedders`).
 
 The providers are those of the language models, by the same settings, and Voyage. A key is sent only to the address that is configured
 with it: a configuration with another address is called without a key, or not at all. Creating a catalogue reads no secret, opens no
@@ -110,7 +110,7 @@ class EmbedderCatalogue:
         return self._default.handle if self._default else None
 
     def descriptions(self) -> list[EmbeddingModelDescription]:
-        """The models that are known without a provider's list, the default first. Of Bedrock's models only the default is listed,
+        """The known models without providers' lists, the default first. Of Bedrock's models only the default is listed,
         because the account's other models are unknown.
         """
         rows = [self._default] if self._default else []
@@ -160,7 +160,7 @@ class EmbedderCatalogue:
         return BedrockEmbedder(model=model, dimension=dimension, invoke=AccountInvoke(region=at_home.region, url=url))
 
     def _provider(self, config: EmbeddingConfig, kind: str, endpoint: str) -> ProviderSettings | None:
-        """Who serves the configuration; None: refused. A configuration that came from a handle uses its provider's current
+        """The provider for the configuration; None: refused. A configuration with a handle uses its provider's current
         address.
         """
         name = provider_of(config) or ("" if endpoint else kind)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from httpx2 import Client
 
 REST_SECONDS = 30.0
-"""Seconds for which a provider that did not answer is not asked again: a server of one tenant must not hold up what others wait for."""
+"""Seconds without requests after a provider did not answer: the server of one tenant must not delay other tenants."""
 
 
 def own_embedder(
     settings: ProviderSettings, config: EmbeddingConfig, dial: Dial[Client], now: Callable[[], float]
 ) -> CachedEmbedder:
     """The embedder for a model of this provider, which has an embedding route, with recent vectors. Opens no connection. Raises:
-    InvalidArgument if Bedrock's model is none that is served here.
+    InvalidArgument if this server does not support the Bedrock model.
     """
     model, dimension = config.embedding_model, config.embedding_dim
     if settings.kind == BEDROCK:

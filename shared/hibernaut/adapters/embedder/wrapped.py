@@ -1,4 +1,4 @@
-"""An embedder around another one, whose space, sizes and counts are its own. Knows the port; must not know what is done around it."""
+"""A wrapper of an embedder, with the space, the sizes and the counts of the inner one. Knows the port; must not know the purpose of the wrapper."""
 
 from __future__ import annotations
 

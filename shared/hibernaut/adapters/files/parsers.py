@@ -152,7 +152,7 @@ class _Document:
         self.found: list[str] = []
         self._in_text = False
         self._unseen = 0
-        """The number of enclosing elements whose content is hidden or shown elsewhere."""
+        """The number of enclosing elements with content that is hidden or part of another text."""
         self._cells: list[int] = []
         """For each enclosing table row: the number of its cells so far."""
         self._begun = False

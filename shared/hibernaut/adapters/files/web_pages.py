@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 LARGEST_ARTICLE = 3_000_000
-"""The longest page in bytes whose main part is looked for. Of a longer one the whole text is returned: it is a listing or a book."""
+"""The largest page in bytes for the extraction of its main part. A larger page, such as a listing or a book, is returned as a whole."""
 LEAST_SHARE = 0.3
 """The part of a page's text that its main part must have. A smaller one is a wrong guess: short pages and lists of links have no main part."""
 _AROUND = ("aside", "footer", "form", "header", "iframe", "nav", "noscript", "script", "style", "svg", "template")

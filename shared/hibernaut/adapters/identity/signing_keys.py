@@ -1,8 +1,8 @@
-"""The public keys of an OpenID Connect issuer (RFC 7517), read from its address and remembered.
+"""The public keys of an OpenID Connect issuer (RFC 7517), read from its address and cached.
 
-The keys are read at the first token, and again after `FRESH_SECONDS`, or when a token names a key that is not known, but not more often than
-every `AGAIN_SECONDS`: tokens with invented names cause no more requests than that. While the issuer does not answer, the known keys serve
-for `LONGEST_STALE`.
+The keys are read at the first token, and again after `FRESH_SECONDS`, or when a token names an unknown key, but at most once in
+`AGAIN_SECONDS`, so that tokens with invented key names cause few requests. While the issuer does not answer, the cached keys are used for
+at most `LONGEST_STALE`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _KeySet:
 
 
 class SigningKeys:
-    """The keys of one issuer. Thread-safe: one thread reads them at a time, and others use the known keys meanwhile."""
+    """The keys of one issuer. Thread-safe: one thread reads them at a time, and others use the cached keys meanwhile."""
 
     def __init__(self, issuer: str, web: Web, clock: Clock) -> None:
         self._issuer = issuer
@@ -138,7 +138,7 @@ class SigningKeys:
 
 
 def _key(listed: JsonObject) -> SigningKey | None:
-    """A key that verifies signatures; None for any other one."""
+    """The key, if it verifies signatures; else None."""
     import jwt
 
     curve = listed.get("crv")

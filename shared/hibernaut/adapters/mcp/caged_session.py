@@ -14,14 +14,14 @@ LOOK = 0.1
 """Seconds between two questions whether a call is still wanted: asking costs no more than a system call."""
 
 
-def performed(asked: JsonObject, wanted: Callable[[], bool]) -> JsonObject:
+def performed(request: JsonObject, wanted: Callable[[], bool]) -> JsonObject:
     """The listing or the result of a session, or its failure, as JSON. `wanted`: whether the call still is."""
-    target = StdioMcpTarget(asked["command"], tuple(asked["args"]), asked["env"])
-    client, call = McpClient(Door(), programs=True, look=LOOK), asked["call"]
+    target = StdioMcpTarget(request["command"], tuple(request["args"]), request["env"])
+    client, call = McpClient(Door(), programs=True, look=LOOK), request["call"]
     try:
         if call is None:
-            return asdict(client.tools(target, seconds=asked["seconds"]))
-        made = McpCall(call["name"], call["args"], call["fingerprint"], wanted)
-        return asdict(client.call(target, made, seconds=asked["seconds"]))
+            return asdict(client.tools(target, seconds=request["seconds"]))
+        mcp_call = McpCall(call["name"], call["args"], call["fingerprint"], wanted)
+        return asdict(client.call(target, mcp_call, seconds=request["seconds"]))
     except McpFailure as failure:
         return {"failure": [failure.problem, str(failure)]}

@@ -59,13 +59,13 @@ class McpClient:
 
     def tools(self, target: McpTarget, *, seconds: float) -> McpListing:
         """As the port says."""
-        return self._held(target, seconds, lambda session: session.listed())
+        return self._in_session(target, seconds, lambda session: session.listed())
 
     def call(self, target: McpTarget, call: McpCall, *, seconds: float) -> McpResult:
         """As the port says."""
-        return self._held(target, seconds, lambda session: session.called(call, self._look))
+        return self._in_session(target, seconds, lambda session: session.called(call, self._look))
 
-    def _held(self, target: McpTarget, seconds: float, work: Callable[[McpSession], Awaitable[Outcome]]) -> Outcome:
+    def _in_session(self, target: McpTarget, seconds: float, work: Callable[[McpSession], Awaitable[Outcome]]) -> Outcome:
         """The outcome of `work` in a session of its own. An error after it, at the end of the session, does not matter."""
         watch, listings = SessionWatch(self._most), Listings()
         done: list[Outcome] = []

@@ -11,25 +11,25 @@ MOST_PARTS = 1_000
 """Parts of a result that are read."""
 LONGEST_TYPE = 50
 """Characters of an unknown type that are told."""
-_KNOWN: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
+_CONTENT: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 
 
 def readable(content: list[Any]) -> list[Any]:
     """The parts of a result, with a line of text in place of each that the package does not take, and of those beyond the limit."""
-    parts = [each if _is_known(each) else _text(_told(each)) for each in content[:MOST_PARTS]]
-    left = len(content) - len(parts)
-    return [*parts, _text(f"[{left} further parts were left out]")] if left else parts
+    parts = [each if _is_valid(each) else _text(_replacement(each)) for each in content[:MOST_PARTS]]
+    omitted = len(content) - len(parts)
+    return [*parts, _text(f"[{omitted} further parts were left out]")] if omitted else parts
 
 
-def _is_known(raw: object) -> bool:
+def _is_valid(raw: object) -> bool:
     try:
-        _KNOWN.validate_python(raw)
+        _CONTENT.validate_python(raw)
     except ValidationError:
         return False
     return True
 
 
-def _told(raw: object) -> str:
+def _replacement(raw: object) -> str:
     """A part that has a text, with faults beside it, is its text."""
     part = raw if isinstance(raw, dict) else {}
     kind, text = part.get("type"), part.get("text")

@@ -46,8 +46,8 @@ class Listings:
         """A tool as the package takes it; None for something without a name."""
         if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str) or not name:
             return None
-        told, schema = raw.get("description"), raw.get("inputSchema")
-        description = told if isinstance(told, str) else ""
+        text, schema = raw.get("description"), raw.get("inputSchema")
+        description = text if isinstance(text, str) else ""
         self.found[name] = ListedMcpTool(name, description, schema)
         valid = isinstance(schema, dict) and schema.get("type") == "object"
         return {"name": name, "inputSchema": schema if valid else {"type": "object"}}

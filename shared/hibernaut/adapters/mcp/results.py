@@ -18,12 +18,12 @@ def result_of(answer: types.CallToolResult) -> McpResult:
 
 def _parts(content: Sequence[types.ContentBlock]) -> tuple[McpPart, ...]:
     """The parts. Contents that are no text are carried up to the size of what may be shown of a result."""
-    parts, left = list[McpPart](), MOST_IMAGE_BYTES
+    parts, budget = list[McpPart](), MOST_IMAGE_BYTES
     for each in content:
         part = _part(each)
         if isinstance(part, McpBinary):
-            part = part if part.size <= left else replace(part, data="")
-            left -= part.size if part.data else 0
+            part = part if part.size <= budget else replace(part, data="")
+            budget -= part.size if part.data else 0
         parts.append(part)
     return tuple(parts)
 

@@ -22,7 +22,7 @@ class SessionWatch:
     """
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._left = self._most = most
+        self._remaining = self._most = most
         self.limit = ""
         self.status = 0
         self.challenge = ""
@@ -32,8 +32,8 @@ class SessionWatch:
 
     def count(self, size: int) -> None:
         """Note that `size` bytes were read. Raises: SessionOver."""
-        self._left -= size
-        if self._left < 0:
+        self._remaining -= size
+        if self._remaining < 0:
             self.limit = f"it sent more than {self._most:,} bytes"
             self.end()
             raise SessionOver(self.limit)

@@ -1,12 +1,12 @@
 """The index in OpenSearch: one index per space for all tenants. A domain and a serverless collection differ by their dialects.
 
-A search asks twice: how the query's terms are spread over the tenant's documents, beside the nearest vectors; then for the documents that
-hold the terms, each term weighed by its rarity among the tenant's own. No tenant's documents move the scores of another's.
+A search sends two requests. The first counts the tenant's documents with each term of the query, and finds the nearest vectors. The second finds the
+documents with the terms; the weight of a term is its rarity among the tenant's documents. No tenant's documents affect the scores of another tenant.
 
-A space's index is made by its first write, and its vector field by its first vector, whose dimension it keeps. Whoever is second in a
-race finds it made.
+The first write creates a space's index, and the first vector creates its vector field with the vector's dimension. In a race, the second
+writer finds the index of the first.
 
-Must not know: what documents are about; how a dialect spells a request.
+Must not know: the meaning of documents; the syntax of a dialect's requests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OpenSearchDialect(Protocol):
         """The field that a space gets with its first vector."""
 
     def mappings(self, index: str) -> Mapping[str, Any]:
-        """The mappings of the indices of this name or pattern, by name; a missing one is left out."""
+        """The mappings of the indices of this name or pattern, by name; missing ones are omitted."""
 
     def delete_index(self, index: str) -> None:
         """A missing one is fine."""
@@ -190,7 +190,7 @@ class OpenSearchMemoryIndex:
         return done
 
     def _fit(self, space: str, dimensions: set[int]) -> None:
-        """See to it that the space takes vectors of these dimensions. Raises: ValueError where it cannot."""
+        """Ensure that the space accepts vectors of these dimensions. Raises: ValueError if it cannot."""
         for dimension in sorted(dimensions):
             current = self._dimension_of(space)
             if current not in (None, dimension) and self._forgotten(space):
@@ -203,9 +203,9 @@ class OpenSearchMemoryIndex:
             _check_dimension(space, current, dimension)
 
     def _create_index(self, space: str) -> None:
-        """The space's index, unless it is there.
+        """Create the space's index, unless it exists.
 
-        A deletion sent to a missing index makes one by the alias's name, which is in the way, and taken away.
+        A deletion in a missing index creates an index with the alias's name. Such an index blocks the alias and is deleted.
         """
         body = self._dialect.index_body(self.prefix, space, self._alias(space))
         try:
@@ -230,7 +230,7 @@ class OpenSearchMemoryIndex:
         return True
 
     def _dimension_of(self, space: str) -> int | None:
-        """None where the space has no vectors. Once it has, the dimension stays, until it is dropped."""
+        """The dimension of the space's vectors; None without vectors. It stays the same until the space is dropped."""
         with self._turn:
             cached = self._dimensions.get(space)
         if cached is not None:

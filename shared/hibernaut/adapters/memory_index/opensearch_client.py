@@ -1,9 +1,9 @@
-"""The way to OpenSearch: a client that asks once, signed or not, and what it raises as the port's errors.
+"""The client of OpenSearch, signed or not, without retries, and the translation of its errors to the port's.
 
-    ValueError     a request that OpenSearch finds meaningless (400)
-    IndexAsleep    all the rest: no connection, no answer in time, no access, an overloaded or broken service
+    ValueError     a request that OpenSearch rejects as invalid (400)
+    IndexAsleep    all others: no connection, no answer in time, no access, an overloaded or broken service
 
-Must not know: what is asked.
+Must not know: the contents of requests.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How an OpenSearch domain or node is written to and asked: BM25 by a script, documents with ids and versions of ours.
+"""Writes and searches in an OpenSearch domain or node: BM25 by a script, documents with our own ids and versions.
 
-Documents carry their versions to OpenSearch (external versions): it refuses what is not newer, and remembers deletions for an hour while
-the shard is open. Each write refreshes the shard before it returns: whoever is told that a document was written may stop looking for it
-elsewhere. `refresh=wait_for` would make each write wait for up to a second and save the domain little at the rates of memory.
+Documents have external versions: OpenSearch refuses writes that are not newer, and remembers deletions for an hour while
+the shard is open. Each write refreshes the shard before it returns, so that a search finds the document from then on.
+`refresh=wait_for` would delay each write by up to a second, and save the domain little at the rates of memory.
 
-Every vector field is kept by the Lucene engine: it filters before it chooses, needs no native library, and its recall does not depend on
+Every vector field uses the Lucene engine: it filters before the choice of neighbours, needs no native library, and its recall does not depend on
 the machine.
 """
 
@@ -44,7 +44,7 @@ class DomainDialect:
         self._replicas = replicas
 
     def index_body(self, prefix: str, space: str, alias: str) -> dict[str, Any]:
-        """Tombstones are kept for an hour. `alias` is what writers name."""
+        """Tombstones are retained for an hour. Writers use the name `alias`."""
         return {
             "settings": {
                 "index": {
@@ -151,9 +151,9 @@ class DomainDialect:
 
 
 def _written(documents: Iterable[IndexDocument]) -> Iterator[str]:
-    """Each document's two lines of a bulk request. The version decides: what is not newer is refused (409).
+    """Each document's two lines of a bulk request. OpenSearch refuses versions that are not newer (409).
 
-    `require_alias`: where the index is gone, OpenSearch refuses rather than make one of its own design.
+    `require_alias`: if the index is missing, OpenSearch refuses the write and does not create an index with a default mapping.
     """
     for document in documents:
         action = {

@@ -19,7 +19,7 @@ _DIGITS = 7
 _LEAST_NEIGHBOURS = 100
 _KEYWORD = {"type": "keyword"}
 FORMAT = 2
-"""Of an index's mapping. It stands in the index's name: an index of an older format is left alone, and the table fills a new one."""
+"""The format of an index's mapping. It is part of the index's name: an index of an older format stays unused, and a new one is filled from the table."""
 
 FIELDS: dict[str, Any] = {
     **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags"), _KEYWORD),
@@ -30,7 +30,7 @@ FIELDS: dict[str, Any] = {
 
 
 def meta(prefix: str, space: str) -> dict[str, Any]:
-    """What an index says of itself: whose it is, and of which space."""
+    """The metadata of an index: its owner and its space."""
     return {"prefix": prefix, "space": space, "format": FORMAT}
 
 
@@ -61,7 +61,7 @@ def batches(lines: Iterable[str]) -> Iterator[str]:
 
 
 def counts_search(query: IndexQuery, query_terms: Sequence[str]) -> dict[str, Any]:
-    """How many documents the tenant has, and how many of them hold each term."""
+    """The request for the number of the tenant's documents, and the numbers of those with each term."""
     return {
         "size": 0,
         "track_total_hits": True,

@@ -24,9 +24,9 @@ _BYTES_OF_VECTORS = 512_000_000
 
 
 class SqliteMemoryIndex:
-    """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: about how much of vectors stays in memory.
+    """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: the approximate size of vectors in memory.
 
-    `is_new` says that the file was not there, or could not be used: what the table holds must be written to it again.
+    `is_new`: the file was missing or unusable, so that the index must be rebuilt from the table.
     """
 
     visible_after = 0.0
@@ -38,7 +38,7 @@ class SqliteMemoryIndex:
         self.is_new = self._file.is_new
 
     def close(self) -> None:
-        """What is asked afterwards raises IndexAsleep."""
+        """Close the file. Later calls raise IndexAsleep."""
         self._file.close()
 
     def put(self, space: str, documents: Sequence[IndexDocument]) -> Sequence[str]:
@@ -120,7 +120,7 @@ class SqliteMemoryIndex:
             self._vectors.forget(number)
 
     def _space_number(self, writer: sqlite3.Connection, space: str, tenant: str, dimensions: Sequence[int]) -> int:
-        """The number of the tenant's part of the space. Raises: ValueError where a dimension is not the space's."""
+        """The number of the tenant's part of the space. Raises: ValueError if a dimension differs from the space's."""
         dimension = rows.dimension(writer, space)
         expected = dimension or next(iter(dimensions), None)
         if odd := [other for other in dimensions if other != expected]:

@@ -1,7 +1,7 @@
-"""The SQLite file of an index, whose readers see one moment and wait for nobody.
+"""The SQLite file of an index. Each reader sees a snapshot and never waits for a writer.
 
-Knows: the file's format and the errors of its connections. An index is derived from the table: a file that cannot be read, or has
-another format, is made anew. Must not know: documents.
+Knows: the file's format and the errors of its connections. An index is derived from the table: an unreadable file, or one with
+another format, is created anew. Must not know: documents.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from hibernaut.ports.memory.memory_index import IndexAsleep
 
 
 class SqliteIndexFile:
-    """The file at `path`, whose folder exists. Thread-safe. `is_new`: it was not there, or could not be used."""
+    """The file at `path`, whose folder exists. Thread-safe. `is_new`: it was missing or unusable."""
 
     def __init__(self, path: Path) -> None:
         writer, self.is_new = _opened(path)
         self._connections = SqliteConnections(path, writer)
 
     def close(self) -> None:
-        """Wait for the write under way and give the file back. What is asked afterwards raises IndexAsleep."""
+        """Wait for the current write and close the file. Later calls raise IndexAsleep."""
         self._connections.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees the index as the last completed write left it, whatever is written meanwhile.
+        """A connection that sees a snapshot of the index after the last completed write.
 
-        Raises: IndexAsleep, also where no reader comes free.
+        Raises: IndexAsleep, also if no reader becomes free.
         """
         with _translated(), self._connections.reading() as connection:
             connection.execute("BEGIN")
@@ -54,7 +54,7 @@ class SqliteIndexFile:
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """A connection to the file, and whether it was made anew."""
+    """A connection to the file, and whether the file was created anew."""
     there = path.exists()
     try:
         writer = connected(path)

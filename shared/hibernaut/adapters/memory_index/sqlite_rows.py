@@ -1,6 +1,6 @@
 """Statements on the tables of a tenant's part of a space: writing documents and tombstones, reading ids and states.
 
-Whoever calls holds the connection and its transaction. Must not know: vectors in memory, files, how words are scored.
+The caller owns the connection and its transaction. Must not know: vectors in memory, files, the scores of words.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def dimension(connection: sqlite3.Connection, name: str) -> int | None:
 
 
 def put(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[IndexDocument, bytes | None]]) -> None:
-    """Each with its vector, unless a newer version, the same one, or a tombstone of one stands there.
+    """Write documents with their vectors, except those with an equal or newer version, or a tombstone of one, in the table.
 
-    In few statements, however many they are: at each one another thread may take the interpreter, while the writer's turn is held.
+    The number of statements is small and constant, because each statement may switch threads while the writer's lock is held.
     """
     newest: dict[tuple[str, str], tuple[IndexDocument, bytes | None]] = {}
     for document, vector in documents:
@@ -49,7 +49,7 @@ def put(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[Index
 def _found(
     connection: sqlite3.Connection, table: str, row: str, keys: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """Row and version of those that stand in a table, by tenant and id."""
+    """Row and version of the keys that exist in a table, by tenant and id."""
     if not keys:
         return {}
     selected = (
@@ -87,7 +87,7 @@ def _insert(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[I
 
 
 def remove(writer: sqlite3.Connection, number: int, tombstone: Tombstone, at: float) -> tuple[str, str] | None:
-    """A newer version stays, and then the tombstone says nothing. Kind and place of what was removed."""
+    """Remove a document, unless its version is newer than the tombstone. Returns kind and place of the removed document."""
     key = (tombstone.tenant, tombstone.id)
     selected = f"SELECT row, version, kind, place FROM document_{number} WHERE tenant = ? AND id = ?"
     row = writer.execute(selected, key).fetchone()
@@ -121,7 +121,7 @@ def rows(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[int
 
 
 def places(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[str]:
-    """Those that are asked for, or all of the tenant and kind."""
+    """The places of the query, or all places of the tenant and kind."""
     if query.places is not None:
         return list(dict.fromkeys(query.places))
     key = (query.tenant, query.kind)
@@ -131,7 +131,7 @@ def places(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[s
 
 
 def named(reader: sqlite3.Connection, number: int, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
-    """Ids and times of rows, without those that are gone."""
+    """Ids and times of the rows that still exist."""
     selected = f"SELECT row, id, created FROM document_{number} WHERE row IN {LIST}"
     return {row: (found_id, created) for row, found_id, created in reader.execute(selected, (json.dumps(list(rows)),))}
 

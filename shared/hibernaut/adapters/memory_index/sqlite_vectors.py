@@ -1,9 +1,9 @@
 """The vectors of a SQLite index in memory: one matrix per place, scored exactly.
 
-A place's rows are read once, in the order of their numbers, and what was added since is read before each search; a row never changes
-(`sqlite_schema`), so a matrix is never wrong, only short of new rows or long of gone ones. Places not searched for longest are let go
-when all together, with the room that is kept for more, pass the bound; a place that alone passes it is read in pieces at each search and
-not kept, and a place whose last row is gone is forgotten.
+A place's rows are read once, in the order of their numbers; new rows are read before each search. A row never changes
+(`sqlite_schema`), so that a matrix can only lack new rows or contain deleted ones. When the total size, including spare room, exceeds the
+bound, the least recently searched places are evicted. A place that alone exceeds the bound is read in pieces at each search and
+not cached. A place without rows is removed.
 
 Knows: numpy (imported at the first vector) and the table of documents. Must not know: words, tags, versions.
 """
@@ -114,7 +114,7 @@ class Vectors:
         self._bytes: dict[VectorPlace, int] = {}
 
     def forget(self, space: int) -> None:
-        """The space is gone."""
+        """Remove the vectors of a dropped space."""
         for place in list(self._shelves):
             if place.space == space:
                 self._let_go(place)
@@ -132,9 +132,9 @@ class Vectors:
         among: Sequence[int] | None,
         limit: int,
     ) -> list[tuple[int, float]]:
-        """The nearest rows and their cosines, best first, among equals the newer rows; of `among` (ascending) where it is given.
+        """The nearest rows and their cosines, best first, then newer rows first. `among`: the permitted rows, ascending; None: all.
 
-        Without it, rows that are gone meanwhile may be told too: `sift` takes them away.
+        Without `among` the result may contain deleted rows; `sift` removes them.
         """
         import numpy as np
 
@@ -156,7 +156,7 @@ class Vectors:
         return [(int(rows[place]), float(scores[place])) for place in order]
 
     def sift(self, connection: sqlite3.Connection, places: Sequence[VectorPlace]) -> None:
-        """Forget the rows of these places that are gone."""
+        """Remove deleted rows of these places."""
         import numpy as np
 
         for place in places:
@@ -172,7 +172,7 @@ class Vectors:
                 self._let_go(place)
 
     def _read(self, connection: sqlite3.Connection, place: VectorPlace, dimension: int) -> Iterator[tuple[Rows, Floats]]:
-        """The rows that the connection sees, in pieces. Rows that other connections added later are left out."""
+        """The rows that the connection sees, in pieces, without rows that other connections added later."""
         last = _last(connection, place)
         shelf = self._shelf(place)
         with shelf.turn:
@@ -182,7 +182,7 @@ class Vectors:
             self._let_go(place)
             yield from _stored(connection, place, 0)
             return
-        if not blocks:  # nothing to keep, and perhaps nobody who ever asks again
+        if not blocks:  # nothing to cache, and perhaps no further search
             self._let_go(place)
             return
         self._keep_bound(place, shelf, dimension)
@@ -191,7 +191,7 @@ class Vectors:
             yield block.rows[:visible], block.vectors[:visible]
 
     def _filled(self, shelf: _Shelf, connection: sqlite3.Connection, place: VectorPlace, dimension: int) -> bool:
-        """Add what the shelf has not looked at. False, with nothing done, where all of it would pass the bound."""
+        """Add new rows to the shelf. False, without a change, if the shelf would exceed the bound."""
         counting = f"SELECT count(*) FROM {place.table()} {_OF_PLACE} AND row > ?"
         (coming,) = connection.execute(counting, (*place.key(), shelf.last)).fetchone()
         if (shelf.rows() + coming) * _bytes_of_row(dimension) > self._most_bytes:

@@ -1,8 +1,8 @@
-"""Hits by words in the tables of a tenant's part of a space: FTS5 finds and measures, the rarities are ours.
+"""Hits by words in the tables of a tenant's part of a space: FTS5 finds and counts, this module weighs.
 
-FTS5's `bm25` takes a term for worthless that more than half of the texts hold, knows nothing of texts that wait for the index, and weighs
-lengths against the mean of all texts. So each term is asked for alone, its frequency is read out of FTS5's score, and the port's formula
-(`domain.search.bm25`) is worked out with it.
+FTS5's `bm25` gives no weight to a term in more than half of the texts, ignores texts that wait for the index, and relates
+lengths to the mean of all texts. So each term is queried separately, its frequency is derived from FTS5's score, and the port's formula
+(`domain.search.bm25`) is applied to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SATURATION = f"({_FREQUENCY}) * (:k1 + 1) / ({_FREQUENCY} + :k1 * (1 - :b + :b 
 
 
 def counts(reader: sqlite3.Connection, number: int, query_terms: Sequence[str]) -> tuple[WordCounts, float]:
-    """How the terms are spread over the texts, and the mean length of these, which FTS5 reckons with."""
+    """The number of texts with each term, and the mean length of the texts, which FTS5 uses."""
     texts, total = reader.execute("SELECT texts, terms FROM space WHERE number = ?", (number,)).fetchone()
     if not texts or not query_terms:
         return WordCounts(texts=texts), 0.0
@@ -36,7 +36,7 @@ def counts(reader: sqlite3.Connection, number: int, query_terms: Sequence[str]) 
 
 
 def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tuple[tuple[IndexHit, ...], WordCounts]:
-    """Best first, among equals the newer first; with how the terms are spread."""
+    """The hits, best first, then newer first, and the counts of the terms."""
     query_terms = terms(query.text or "")
     own, mean_length = counts(reader, number, query_terms)
     weights = rarities(query_terms, own, query.beside)

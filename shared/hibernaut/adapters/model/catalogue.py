@@ -174,10 +174,10 @@ class Catalogue:
 
     def list_embeddings(self) -> _Embeddings:
         """All embedding models, the default first."""
-        given = self._embeddings.descriptions()
-        own = {row.handle for row in given}
+        deployment_rows = self._embeddings.descriptions()
+        own = {row.handle for row in deployment_rows}
         found = [row for provider in self._refreshed() for row in provider.known_embeddings if row.handle not in own]
-        rows = [*given, *found]
+        rows = [*deployment_rows, *found]
         return sorted(rows, key=lambda row: row.handle != self.default_embedding_handle())
 
     def embedding(self, handle: str) -> EmbeddingConfig:
@@ -203,21 +203,21 @@ class Catalogue:
         """
         if handle := self._default_handle():
             return handle
-        asked = ", ".join(provider.url for provider in self._asked().values())
+        urls = ", ".join(provider.url for provider in self._ordered_providers().values())
         raise InvalidArgument(
-            f"There is no default model: {asked} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
+            f"There is no default model: {urls} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
         )
 
-    def _asked(self) -> Mapping[str, CatalogueProvider]:
+    def _ordered_providers(self) -> Mapping[str, CatalogueProvider]:
         """The providers that need a key or an address, those with preferred models first."""
         order = ("openai", ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS[1:]))
         return {name: self._providers[name] for name in order if name in self._providers}
 
     def _default_handle(self) -> str | None:
-        asked = self._asked()
-        if self._default or not asked:
+        providers = self._ordered_providers()
+        if self._default or not providers:
             return self._default or DEFAULT_HANDLE
-        for name, provider in asked.items():
+        for name, provider in providers.items():
             provider.refresh(self._now)
             if model := default_model(name, provider.known, official=provider.official):
                 return f"{name}/{model}"

@@ -79,10 +79,10 @@ def history(rows: Sequence[Message]) -> History:
 
 
 def _take_returns(turn: AssistantTurn, row: Message) -> None:
-    asked = {call.id for call in turn.calls}
+    call_ids = {call.id for call in turn.calls}
     returns = row.tool_returns or ([_legacy_return(row)] if row.tool_call_id else [])
     for each in returns:
-        if each.tool_call_id in asked:
+        if each.tool_call_id in call_ids:
             turn.returns.setdefault(each.tool_call_id, each)
 
 
@@ -92,12 +92,12 @@ def _legacy_return(row: Message) -> ToolReturn:
 
 def _keeps(turn: AssistantTurn, *, last: bool) -> bool:
     """Remove calls without a return, and duplicate calls. False: nothing of the turn remains."""
-    asked = bool(turn.calls)
+    had_calls = bool(turn.calls)
     if len(turn.returns) != len(turn.calls):
         turn.calls = [*{call.id: call for call in turn.calls if call.id in turn.returns}.values()]
     if turn.calls:
         return True
-    return not (asked and last) and any(row.content for row in turn.rows)
+    return not (had_calls and last) and any(row.content for row in turn.rows)
 
 
 @lru_cache(maxsize=10_000)

@@ -68,22 +68,22 @@ class ImageTolerantModel:
         """As the port says."""
         listener = Listener(on_delta) if on_delta is not None else None
         pictured = [found for row in request.messages if (found := frozenset(map(_digest, _images(row))))]
-        known = self._refusals.of(request.config.model, pictured)
+        refused_images = self._refusals.of(request.config.model, pictured)
         try:
-            return self._model.complete(_without(request, known), listener, on_open)
+            return self._model.complete(_without(request, refused_images), listener, on_open)
         except ModelError as error:
             if not _may_mean_images(error, listener):
                 raise
             refusal = error
-        for left_out in _steps(pictured, known):
+        for omitted in _steps(pictured, refused_images):
             try:
-                reply = self._model.complete(_without(request, known | left_out), listener, on_open)
+                reply = self._model.complete(_without(request, refused_images | omitted), listener, on_open)
             except ModelError as error:
                 if not _may_mean_images(error, listener):
                     raise
                 continue
-            self._refusals.add(request.config.model, left_out)
-            logger.info("images refused", extra={"model": request.config.model, "images": len(left_out)})
+            self._refusals.add(request.config.model, omitted)
+            logger.info("images refused", extra={"model": request.config.model, "images": len(omitted)})
             return reply
         raise refusal
 
@@ -103,14 +103,14 @@ class ImageTolerantModel:
 
 def _may_mean_images(error: ModelError, listener: Listener | None) -> bool:
     """Whether images can be the reason of a refusal. Some providers do not name them: `content must be a string` (vercel/ai#2837)."""
-    if listener is not None and listener.heard:
+    if listener is not None and listener.has_output:
         return False
     return isinstance(error, ModelBadRequest) or re.search(_NAMES_IMAGES, error.detail, re.IGNORECASE) is not None
 
 
-def _steps(pictured: Sequence[Images], known: Images) -> Iterator[Images]:
+def _steps(pictured: Sequence[Images], refused_images: Images) -> Iterator[Images]:
     """What to leave out: the images of the newest row with any that were not refused before, then those of all rows."""
-    rows = [new for images in pictured if (new := images - known)]
+    rows = [new for images in pictured if (new := images - refused_images)]
     if rows:
         yield rows[-1]
     if len(rows) > 1:
@@ -149,7 +149,7 @@ def _row_without(row: Message, images: Images) -> Message:
 
 
 def _return_without(returned: ToolReturn, images: Images) -> ToolReturn:
-    kept = [image for image in returned.images if _digest(image) not in images]
-    lines = [NOT_SHOWN] * (len(returned.images) - len(kept))
+    remaining = [image for image in returned.images if _digest(image) not in images]
+    lines = [NOT_SHOWN] * (len(returned.images) - len(remaining))
     text = "\n".join(text for text in (returned.func_response or "", *lines) if text)
-    return returned.model_copy(update={"images": kept, "func_response": text})
+    return returned.model_copy(update={"images": remaining, "func_response": text})

@@ -29,10 +29,12 @@ class LearnedTraits(Generic[T]):
     `kept` gives what later requests do without too, out of what one request did without. Thread-safe.
     """
 
-    def __init__(self, initial: Callable[[str], T], weaken: Weaken[T], kept: Callable[[T], T] = lambda traits: traits) -> None:
+    def __init__(
+        self, initial: Callable[[str], T], weaken: Weaken[T], persistent: Callable[[T], T] = lambda traits: traits
+    ) -> None:
         self._initial = initial
         self._weaken = weaken
-        self._kept = kept
+        self._persistent = persistent
         self._learned: dict[str, T] = {}
 
     def of(self, model: str) -> T:
@@ -52,7 +54,7 @@ class LearnedTraits(Generic[T]):
             try:
                 reply = ask(traits, listener)
             except ModelError as refusal:
-                if listener is not None and listener.heard:
+                if listener is not None and listener.has_output:
                     raise
                 weaker = self._weaken(traits, refusal, streams=listener is not None)
                 if weaker == traits:
@@ -60,7 +62,7 @@ class LearnedTraits(Generic[T]):
                 traits = weaker
                 continue
             if traits != first:
-                self._learned[model] = self._kept(traits)
+                self._learned[model] = self._persistent(traits)
             return reply
 
 
@@ -69,8 +71,8 @@ class Listener:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self.heard = False
+        self.has_output = False
 
     def __call__(self, delta: Delta) -> None:
-        self.heard = True
+        self.has_output = True
         self._say(delta)

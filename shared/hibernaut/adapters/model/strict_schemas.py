@@ -10,7 +10,7 @@ from hibernaut.schemas.base import Json, JsonObject
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 _LIMITS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"})
-_KNOWN = (
+_KEYWORDS = (
     frozenset({"type", "title", "description", "enum", "const", "properties", "required", "additionalProperties", "items"})
     | _LIMITS
 )
@@ -51,7 +51,7 @@ def _closed(schema: Json, depth: int) -> JsonObject | None:
     if "anyOf" in schema:
         return _closed_union(schema, depth)
     kind, values = schema.get("type"), schema.get("enum", [None])
-    if not schema.keys() <= _KNOWN or not isinstance(values, list) or not values:
+    if not schema.keys() <= _KEYWORDS or not isinstance(values, list) or not values:
         return None
     match kind:
         case "object":

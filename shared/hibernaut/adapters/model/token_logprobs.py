@@ -29,12 +29,12 @@ def refuse_logprobs(request: ModelRequest, reason: str) -> None:
 
 def tokens(found: Json) -> list[Json]:
     """The tokens of one list, as Chat Completions and Responses give them."""
-    made: list[Json] = []
+    result: list[Json] = []
     for each in as_list(found):
         if isinstance(each, dict) and (token := _token(each)) is not None:
             others = (_token(other) for other in as_list(each.get("top_logprobs")) if isinstance(other, dict))
-            made.append(token | {"top_logprobs": [other for other in others if other is not None]})
-    return made
+            result.append(token | {"top_logprobs": [other for other in others if other is not None]})
+    return result
 
 
 def _token(found: JsonObject) -> JsonObject | None:

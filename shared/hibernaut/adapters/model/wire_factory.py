@@ -88,5 +88,7 @@ class WireFactory:
             return ResponsesModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dial=self.dial)
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
-        shown = None if dialect is OPENAI else dialect
-        return OpenAIModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=shown, dial=self.dial)
+        dialect_or_none = None if dialect is OPENAI else dialect
+        return OpenAIModel(
+            api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=dialect_or_none, dial=self.dial
+        )

@@ -1,6 +1,6 @@
-"""The pages of a package index: which wheels of a project fit this Python and this machine (PEP 503, 592, 629, 658, 691, 700, 714).
+"""The pages of a package index: the wheels of a project for this Python and this machine (PEP 503, 592, 629, 658, 691, 700, 714).
 
-What a page says is somebody else's: every field is checked, and what has another form is left out.
+Pages are untrusted input: every field is validated, and invalid ones are omitted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def project_of(name: str, data: bytes, kind: str, url: str, target: WheelTarget)
 
 
 def _sort(project: Project, link: _Link, target: WheelTarget) -> None:
-    """Put a file of a page where it belongs. The files of another project are left out, whatever page names them."""
+    """Classify a file of a page. Files of other projects are omitted."""
     from packaging.utils import (
         InvalidSdistFilename,
         InvalidWheelFilename,

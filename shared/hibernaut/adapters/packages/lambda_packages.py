@@ -18,7 +18,7 @@ from hibernaut.schemas.tools.package_set import PackageSet
 PATIENCE = 22
 """Seconds for which a request waits for a build: less than the gateway waits for the request."""
 AGAIN = 5.0
-"""Seconds after which a request is to be repeated whose build goes on."""
+"""Seconds until the repetition of a request with an unfinished build."""
 _CONNECT_TIMEOUT = 3
 
 

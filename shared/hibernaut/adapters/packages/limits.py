@@ -12,7 +12,7 @@ MOST_REQUESTS = 1_000
 MOST_FILES = 50_000
 """Files of a set."""
 MOST_PACKAGES = 200
-"""Packages of a set, with those that the required ones need."""
+"""The largest number of packages of a set, with dependencies."""
 
 
 @immutable
@@ -27,18 +27,18 @@ USUAL_LIMITS = PackageLimits()
 
 
 class InstallQuota:
-    """What is left of the limits during one installation."""
+    """The remaining limits during one installation."""
 
     def __init__(self, limits: PackageLimits, clock: Clock) -> None:
         self.limits = limits
         self._clock = clock
         self._end = clock.monotonic() + limits.seconds
-        # Wheels that are tried and not taken count too, and so do pages.
+        # Rejected wheels and pages count too.
         self._bytes = 2 * limits.size + 64 * MEGABYTE
         self._requests = MOST_REQUESTS
 
     def seconds(self) -> float:
-        """The seconds that are left. Raises: PackagesRefused if there are none."""
+        """The remaining seconds. Raises: PackagesRefused if there are none."""
         remaining = self._end - self._clock.monotonic()
         if remaining <= 0:
             raise PackagesRefused(

@@ -1,9 +1,9 @@
 """The packages of tools at home: one folder for each set, which appears when it is complete.
 
 <digest>/lib         the packages, read-only
-<digest>/set.json    what they are
+<digest>/set.json    the description of the set
 <digest>/unused      the time since which no tool uses the set
-.building-…          a set under construction, or what is left of one
+.building-…          a set under construction, or its remains
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.tools.package_set import PackageSet
 
 CHOICE_SECONDS = 600.0
-"""Seconds for which the choice of versions holds for whoever asks for the same packages."""
+"""Seconds for which a choice of versions is reused for the same requirements."""
 UNUSED_SECONDS = 3600.0
-"""Seconds for which a set that no tool uses is kept: a call may still run with it, and a tool may be about to be saved with it."""
+"""Seconds for which an unused set is retained: a call may still use it, or a tool with it may be saved soon."""
 AT_ONCE = 4
 """Installations at a time. Those of the same packages wait for each other."""
 _MOST_CHOICES = 256
@@ -55,7 +55,7 @@ class PackageFolders:
         return target_name()
 
     def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
-        """As the port says. Sets are shared by all tenants: they hold nothing of them. Of two who ask for the same packages, one waits for the other."""
+        """As the port says. All tenants share sets, which contain no data of tenants. Concurrent requests for the same packages wait for each other."""
         if self._builder is None:
             return NO_PACKAGES.install(tenant, requirements)
         key = tuple(requirements)
@@ -138,12 +138,12 @@ class PackageFolders:
         make_read_only(work / "lib")
         remove(work / "wheels")
         (work / "set.json").write_text(found.model_dump_json(), encoding="utf-8")
-        # Who lost the race has the same files.
+        # The winner of a race has the same files.
         with suppress(OSError):
             work.rename(self._folder / found.digest)
 
     def _complete_set(self, digest: str) -> PackageSet | None:
-        """The set of this digest, if it is complete. From now on it is used again."""
+        """The set with this digest, if it is complete; marks it as used."""
         folder = self._folder / digest
         try:
             found = PackageSet.model_validate_json((folder / "set.json").read_bytes())
@@ -175,7 +175,7 @@ class PackageFolders:
 
     @contextmanager
     def _work(self) -> Iterator[Path]:
-        """A folder for one installation, which is gone afterwards."""
+        """A temporary folder for one installation."""
         work = self._folder / f"{_BUILDING}{secrets.token_hex(8)}"
         work.mkdir(parents=True)
         try:

@@ -96,7 +96,7 @@ class _Choice(AbstractProvider[Requirement, Candidate, Node]):
         information: Mapping[Node, Iterator[Cause]],
         backtrack_causes: Sequence[Cause],
     ) -> Any:
-        """First what led back, then what is pinned, then by name, so that the same pages give the same choice."""
+        """Causes of backtracking first, then pinned requirements, then by name, so that the same pages give the same choice."""
         del resolutions, candidates
         requirements = [each.requirement for each in information[identifier]]
         pinned = any(part.operator == "==" for each in requirements for part in each.specifier)
@@ -126,7 +126,7 @@ class _Choice(AbstractProvider[Requirement, Candidate, Node]):
         extras = candidate.extras or {""}
         found = [Requirement(f"{candidate.wheel.project}=={candidate.wheel.version}")] if candidate.extras else []
         for needed in requirements_in(candidate.wheel, self._source.metadata(candidate.wheel)):
-            # What the package needs without extras is asked for by its own node.
+            # The node without extras has the package's other requirements.
             if self._source.target.needs(needed.marker, extras) and (
                 not candidate.extras or not self._source.target.needs(needed.marker, ("",))
             ):
@@ -142,7 +142,7 @@ def _fitting(project: Project, condition: SpecifierSet) -> list[Version]:
 
 
 def _explained(source: WheelSource, causes: Iterable[Cause]) -> str:
-    """Why there is no choice: what is missing in the index, else who requires what."""
+    """The reason why there is no solution: missing packages in the index, else the conflicting requirements."""
     by_name: dict[str, list[Cause]] = {}
     for each in causes:
         by_name.setdefault(canonicalize_name(each.requirement.name), []).append(each)
@@ -155,7 +155,7 @@ def _explained(source: WheelSource, causes: Iterable[Cause]) -> str:
 
 
 def _missing(source: WheelSource, name: str, causes: Sequence[Cause]) -> str:
-    """What the index lacks for a project, or nothing."""
+    """The text about missing versions of a project in the index; empty if none is missing."""
     project = source.project(name)
     by = "".join(f" {each.parent} requires it." for each in causes[:1] if each.parent is not None)
     if project is None or not (project.wheels or project.unfit):

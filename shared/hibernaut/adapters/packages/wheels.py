@@ -1,4 +1,4 @@
-"""Wheels: zip files whose places in an environment are fixed by their names (PEP 427, binary distribution format). Unpacks them; runs nothing of them."""
+"""Unpacks wheels: zip files with fixed destinations in an environment (PEP 427, binary distribution format). Runs no code of them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def make_read_only(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with what is in it, read-only or not; what cannot be removed is left."""
+    """Remove a folder with its contents, read-only or not; ignores errors."""
     for parent, _, _ in os.walk(folder):
         try:
             os.chmod(parent, 0o700)

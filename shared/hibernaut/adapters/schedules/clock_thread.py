@@ -1,7 +1,7 @@
 """Fires schedules on threads of this process, each at its time. Knows threads and a clock; `bind` provides the function that fires.
 
-The clock's thread sleeps until the earliest time that it was told, and for ever while there is none. What it was told is only a reason to look: the function reads the
-schedule, and does nothing if it is not due. What fails stays due in the table, and the sweep hands it over again.
+The clock's thread sleeps until the earliest known time, or until the next notification. A time is only a hint: the function reads the
+schedule, and does nothing if it is not due. A failed schedule stays due in the table, and the sweep passes it on again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ScheduleClock(DueThreads):
                 self._changed.notify()
 
     def due(self, now_ms: int) -> list[Key]:
-        """The places whose times have come, which are forgotten."""
+        """Remove and return the places of due schedules."""
         with self._changed:
             return self._pop(now_ms)
 

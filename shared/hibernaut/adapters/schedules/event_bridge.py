@@ -1,7 +1,7 @@
 """Alarms in EventBridge Scheduler: one schedule each, in the schedule group of the stack, whose target is the function `fire_schedule`.
 
-A schedule's name is the tenant, a dot, and 23 characters of base 32 that its id is made of, so that a list of names says which schedules of which tenants have alarms. An
-invocation comes within a minute of the time, is repeated twice, and is given up after two minutes: the sweep has it then.
+A schedule's name is the tenant, a dot, and its id as 23 characters of base 32, so that a list of names identifies the schedules with alarms. An
+invocation arrives within a minute of the time, is retried twice, and expires after two minutes; then the sweep fires the schedule.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class EventBridgeScheduler:
                 logger.warning("alarm not removed", extra={"schedule_id": schedule_id, "error": reason})
 
     def list(self, after: str | None = None) -> AlarmPage:
-        """A page of the group's schedules. Names that are not of this form are left out. Raises: Unavailable."""
+        """A page of the group's schedules. Names of another form are omitted. Raises: Unavailable."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         cursor = {"NextToken": after} if after else {}

@@ -1,6 +1,6 @@
 """Alarms in the expressions of EventBridge Scheduler: `at(…)`, `rate(…)`, `cron(…)` (user guide of EventBridge Scheduler, "Schedule types").
 
-A cron expression of EventBridge has six fields, counts weekdays from 1 (Sunday), and gives either the day or the weekday. What it cannot say is left to the sweep.
+A cron expression of EventBridge has six fields, counts weekdays from 1 (Sunday), and has either the day or the weekday. The sweep fires schedules that it cannot express.
 """
 
 from __future__ import annotations
@@ -68,6 +68,6 @@ def _weekdays(values: Collection[object]) -> str | None:
 
 
 def _numbered(value: tuple[int, int]) -> str | None:
-    """Such as 2#1, the first Monday. A last weekday of the month is left to the sweep."""
+    """Such as 2#1, the first Monday. The sweep fires schedules for the last weekday of the month."""
     day, number = value
     return f"{day % 7 + 1}#{number}" if number > 0 else None

@@ -59,7 +59,7 @@ class LambdaScheduleWorkers:
 
 
 def places_in(event: JsonObject) -> list[Key]:
-    """The places in the event of such an invocation, or the place of the schedule whose time has come."""
+    """The places in the event of such an invocation, or the place of the due schedule."""
     if "schedule_id" in event:
         return [Key(f"{event['tenant']}#SCHEDULE#{event['schedule_id']}", "SCHEDULE")]
     return [Key(pk, sk) for pk, sk in event["schedules"]]

@@ -11,7 +11,7 @@ from hibernaut.ports.storage.secrets import Secrets
 
 
 class OverlaySecrets:
-    """`values` replaces `base` for its names; an empty or absent value counts as absent, and `base` is not asked."""
+    """`values` replaces `base` for its names; an empty or absent value counts as absent, without a query of `base`."""
 
     def __init__(self, base: Secrets, values: Mapping[str, str | None]) -> None:
         self._base = base

@@ -1,6 +1,6 @@
-"""What a condition means and what a change does, as pure functions over items.
+"""The semantics of conditions and changes, as pure functions over items.
 
-Knows: the port's comparisons and operations, as DynamoDB means them. Must not know: where items are kept.
+Knows: the port's comparisons and operations, with DynamoDB's semantics. Must not know: where items are stored.
 """
 
 from __future__ import annotations

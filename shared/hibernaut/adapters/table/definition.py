@@ -1,6 +1,6 @@
-"""The table as DynamoDB is told of it, once: for tests, for AWS in one process, and to compare the synthesized stack with.
+"""The only definition of the table for DynamoDB: for tests, for AWS in one process, and for comparison with the synthesized stack.
 
-Knows: key schema, indexes, stream, ttl. Must not know: any client library, or how the infrastructure is written down.
+Knows: key schema, indexes, stream, ttl. Must not know: any client library, or the infrastructure's code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The table in DynamoDB: the engine on AWS.
 
-Knows: DynamoDB's API, through botocore, which is imported when the first request is made. Must not know: what is kept in the table.
+Knows: DynamoDB's API, through botocore, which is imported at the first request. Must not know: the contents of the table.
 
-No request is sent twice: who calls decides whether to try again. Answers that come in pages are read page by page.
+No request is sent twice: the caller decides about retries. Answers in pages are read page by page.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _QUERIES_AT_ONCE = 16
 """The largest number of queries of `query_many` that are under way at the same time, of all callers together."""
 _CONNECT_SECONDS = 2
 _READ_SECONDS = 10
-"""Above what DynamoDB takes for its slowest transaction, so that an answer is not given up while it is on its way."""
+"""Longer than DynamoDB's slowest transaction, so that the client does not abandon an answer on its way."""
 _CONNECTIONS = 64
 _TELLS = {"ReturnConsumedCapacity": "TOTAL"}
 """Each answer tells the units that the request is charged for."""
 
 
 class DynamoDbTable:
-    """The engine over the table of that name.
+    """The engine over the table with this name.
 
-    Without clients it makes its own, from what boto3 finds (region, credentials), at `endpoint_url` where one is given. Clients
-    that are handed over must not retry (`one_attempt()`), else a write may be reported as failed by itself.
+    Without clients it creates its own, with boto3's default region and credentials, at `endpoint_url`, if any. Injected clients
+    must not retry (`one_attempt()`), or the retry of a successful write would report a failed condition.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class DynamoDbTable:
         if len(queries) < 2:
             return [one.run(self.query) for one in queries]
         self._dynamodb()
-        # Each query runs in the caller's context, so that what observes calls knows whose they are.
+        # Each query runs in the caller's context, so that observers of calls know their origin.
         contexts = [copy_context() for _ in queries]
         outcomes = list(self._executor().map(lambda context, one: context.run(self._tried, one), contexts, queries))
         refused = [outcome for outcome in outcomes if isinstance(outcome, Contended)]
@@ -171,7 +171,7 @@ class DynamoDbTable:
             return read_stream(self._dynamodb_streams(), self._stream_arn, after, limit)
 
     def _get_page(self, keys: list[Wire]) -> list[Item]:
-        """DynamoDB leaves keys over where an answer grows too large, or where it is throttled: then it gets nowhere."""
+        """The items of some keys. DynamoDB returns unprocessed keys if an answer is too large or if it throttles. Raises: Contended without progress."""
         found: list[Item] = []
         while keys:
             with translated(writing=False):
@@ -190,7 +190,7 @@ class DynamoDbTable:
         found: list[Item] = []
         while True:
             if limit is not None:
-                # Two more: a range that is bounded at both ends takes its ends in, and they are left out here.
+                # Two more: a range with two bounds includes both ends, which are omitted here.
                 request["Limit"] = limit - len(found) + 2
             with translated(writing=False):
                 page = self._dynamodb().query(**request)
@@ -225,7 +225,7 @@ class DynamoDbTable:
 
 
 def _units(answer: Wire) -> float:
-    """The units that DynamoDB charges for a request, those of the indexes included. It tells none of a request that failed."""
+    """The units that DynamoDB charges for a request, those of including the indexes. A failed request reports none."""
     capacities = answer.get("ConsumedCapacity") or []
     return sum(float(one.get("CapacityUnits", 0)) for one in (capacities if isinstance(capacities, list) else [capacities]))
 

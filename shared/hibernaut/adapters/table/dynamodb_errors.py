@@ -1,13 +1,13 @@
-"""What DynamoDB and the way to it may answer, as the port's errors.
+"""The errors of DynamoDB and of its connection, as the port's errors.
 
 Knows: botocore's exceptions and DynamoDB's codes. Must not know: requests.
 
     ConditionFailed     a condition was false (alone, or among the reasons of a cancelled transaction)
-    Contended           a conflict, throttling, or no connection: nothing was done. For reads also what else passes
-    OutcomeUnknown      a write whose answer is lost, unreadable or an error of the service
+    Contended           a conflict, throttling, or no connection: nothing was written. For reads also other transient errors
+    OutcomeUnknown      a write with a lost or unreadable answer, or with an error of the service
     TooLarge            a size limit
-    ValueError          a request that DynamoDB finds meaningless
-    TableError          the rest: access, missing table, credentials
+    ValueError          a request that DynamoDB rejects as invalid
+    TableError          all others: access, missing table, credentials
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _of_answer(response: Mapping[str, Any], *, writing: bool) -> Exception:
 
 
 def _of_reasons(reasons: Sequence[Mapping[str, Any]], text: str) -> Exception:
-    """A cancelled transaction has done nothing. A false condition says most, so it goes first."""
+    """The error of a cancelled transaction, which wrote nothing. A false condition has precedence over other reasons."""
     failed = {place: old_item(reason) for place, reason in enumerate(reasons) if reason.get("Code") == _CONDITION}
     if failed:
         return ConditionFailed(failed)

@@ -65,7 +65,7 @@ class Expression:
         return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
 
     def key_condition(self, prefix: str, pk: str, key_range: Bounds) -> str:
-        """The range of one partition; where both ends are bounded it takes them in, and the reader leaves them out."""
+        """The range of one partition. With two bounds it includes both ends, and the reader omits them."""
         text, sk = f"{self.name(f'{prefix}pk')} = {self.value(pk)}", f"{prefix}sk"
         match key_range.low, key_range.high:
             case None, None:
@@ -93,7 +93,7 @@ class Expression:
 
 
 def change_request(table_name: str, change: Change) -> tuple[str, Wire]:
-    """The change's verb (as TransactWriteItems names it) and its request; a failed condition is asked to tell the old item."""
+    """The change's verb (as TransactWriteItems names it) and its request; the answer to a failed condition contains the old item."""
     expression = Expression()
     request: Wire
     match change:
@@ -115,6 +115,6 @@ def change_request(table_name: str, change: Change) -> tuple[str, Wire]:
 
 
 def old_item(answer: Mapping[str, Any]) -> Item | None:
-    """The item as it stood, from an answer that a condition failed."""
+    """The old item from the answer to a failed condition."""
     item = answer.get("Item")
     return plain_item(item) if item else None

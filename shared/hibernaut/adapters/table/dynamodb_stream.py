@@ -1,10 +1,10 @@
 """The change stream of a DynamoDB table, read from the outside.
 
-Knows: shards, iterators, sequence numbers. Must not know: who reads on, or what is in the items.
+Knows: shards, iterators, sequence numbers. Must not know: the reader, or the contents of items.
 
-A stream is many shards. A shard that is full is closed, and its children go on; changes of one item stand in one shard, or in its
-children after it. So parents are read to their end before their children, and a cursor is the last sequence number read of each
-shard. An open shard counts as read where a page of it comes back empty.
+A stream has many shards. A full shard is closed and continues in its children; the changes of one item are in one shard, or later in its
+children. So parents are read to their end before their children. A cursor contains the last sequence number of each
+shard. An open shard counts as read after an empty page.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _parents_first(shards: dict[str, _Shard]) -> list[str]:
 
 
 def _changes_of(client: Any, arn: str, shard: str, *, closed: bool, number: str | None) -> Iterator[dict[str, Any]]:
-    """The changes of one shard behind a sequence number, in their order."""
+    """The changes of one shard after a sequence number, in their order."""
     iterator = _iterator(client, arn, shard, number)
     while iterator is not None:
         page = client.get_records(ShardIterator=iterator, Limit=_PAGE)
@@ -99,7 +99,7 @@ def _iterator(client: Any, arn: str, shard: str, number: str | None) -> str | No
 
 
 def record_of(change: dict[str, Any], cursor: str = "") -> Record:
-    """One change as the stream tells it, and as Lambda hands it on (`Records[].dynamodb`)."""
+    """One change from the stream's form, which is also the form of Lambda's events (`Records[].dynamodb`)."""
     key = plain_item(change["Keys"])
     old, new = change.get("OldImage"), change.get("NewImage")
     return Record(

@@ -70,7 +70,7 @@ def check_stored(item: Mapping[str, Value]) -> None:
 
 
 def _check_change(change: Change) -> int:
-    """The bytes that the change brings along."""
+    """The size of the change in bytes."""
     _check_condition(change.when)
     if isinstance(change, Put):
         attributes: Mapping[str, Value] = change.item

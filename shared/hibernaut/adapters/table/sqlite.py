@@ -1,10 +1,10 @@
 """The table in one SQLite file: the embedded engine.
 
-Knows: how SQLite keeps the port's promises. Must not know: what is kept in the table, or who sees to it that only
+Knows: the implementation of the port's guarantees in SQLite. Must not know: the contents of the table, or how only
 one process opens the file.
 
-A write takes few statements however many changes it has, since each one is a moment in which another thread may take the
-interpreter while the writer's lock is held: read all, decide here, write all, tell all.
+The number of a write's statements does not depend on the number of its changes, because each statement may switch threads
+while the writer's lock is held: it reads all items, decides in Python, writes all items, and writes all stream records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIDY_EVERY = 500
 """Changes between two looks at what has expired. A look drops at most twice as many: it keeps up, and no write waits long."""
 
 _Effect = tuple[Key, Stored | None, Row | None]
-"""What one change does: where, what stood there, what will."""
+"""The effect of one change: its key, the old item, the new item."""
 
 
 class SqliteTable:
@@ -42,7 +42,7 @@ class SqliteTable:
         self._tidy()
 
     def close(self) -> None:
-        """Wait for the write under way and give the file back. What is asked afterwards raises TableError."""
+        """Wait for the current write and close the file. Later calls raise TableError."""
         self._file.close()
 
     def get(self, key: Key) -> Item | None:
@@ -133,7 +133,7 @@ class SqliteTable:
             logger.warning("table not tidied", extra={"error": type(error).__qualname__})
 
     def _tidy(self) -> None:
-        """Forget what was told long ago, drop what has expired (and tell it, as DynamoDB does): a bounded part of each."""
+        """Delete a bounded number of old stream records and of expired items. Expired items produce stream records, as in DynamoDB."""
         self._untidied = 0
         now = self._now()
         with self._file.transaction() as writer:
@@ -149,7 +149,7 @@ class SqliteTable:
 
 
 def _effects(writer: sqlite3.Connection, changes: Sequence[Change]) -> list[_Effect]:
-    """What the changes do to the items as they stand. Changes without effect are left out.
+    """The effects of the changes on the current items. Changes without effect are omitted.
 
     Raises: ConditionFailed, TooLarge, ValueError.
     """
@@ -187,7 +187,7 @@ def _effect(change: Change, old: Item | None, there: Stored | None) -> _Effect |
 
 
 def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -> None:
-    """Write all effects and tell them."""
+    """Write all effects and their stream records."""
     if not effects:
         return
     if rows := [new for _, _, new in effects if new is not None]:
@@ -211,7 +211,7 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
 
 
 def _image(stored: Stored | None) -> tuple[str | None, str | None]:
-    """What the change stream keeps of an item. A private one's body is not copied into it: it would stay there after the item is gone."""
+    """The item in the change stream. The body of a private item is not copied into it, because the copy would outlive the item."""
     if stored is None:
         return None, None
     attributes, body = stored
@@ -219,6 +219,6 @@ def _image(stored: Stored | None) -> tuple[str | None, str | None]:
 
 
 def _select(count: int) -> str:
-    """Asks for items by their keys. A join, since SQLite scans the whole table for `(pk, sk) IN (VALUES ...)`."""
+    """The query for items by their keys. A join, because SQLite scans the whole table for `(pk, sk) IN (VALUES ...)`."""
     keys = f"WITH k (p, s) AS (VALUES {places(count, 2)})"
     return f"{keys} SELECT pk, sk, attributes, body FROM k CROSS JOIN items ON pk = p AND sk = s"

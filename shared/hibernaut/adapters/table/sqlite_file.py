@@ -28,7 +28,7 @@ class FormatUnknown(TableError):
 
 
 class SqliteFile:
-    """The file at `path`, whose folder exists; made where it is missing. Thread-safe. `now`: seconds, by which readers grow idle."""
+    """The file at `path`, which is created if it is missing; its folder exists. Thread-safe. `now`: the clock for idle readers, in seconds."""
 
     def __init__(self, path: Path, *, now: Callable[[], float] = time.monotonic) -> None:
         with _translated(path.name):
@@ -41,11 +41,11 @@ class SqliteFile:
         self._connections = SqliteConnections(path, writer, now=now)
 
     def close(self) -> None:
-        """Wait for the write under way and give the file back. What is asked afterwards raises TableError."""
+        """Wait for the current write and close the file. Later calls raise TableError."""
         self._connections.close()
 
     def read(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """All rows of one statement, as the last completed write left them. Raises: Contended where no reader comes free, TableError."""
+        """All rows of one statement, after the last completed write. Raises: Contended if no reader becomes free, TableError."""
         with _translated(), self._connections.reading() as connection:
             return connection.execute(sql, values).fetchall()
 

@@ -22,25 +22,25 @@ class ArgumentModels:
         """A part of the schema that contains itself, or is nested too deeply, stays JSON."""
         self._definitions = schema.get(_DEFINITIONS) or schema.get("definitions") or {}
         self.by_name: dict[str, Any] = {}
-        self._made: dict[str, Any] = {}
+        self._types: dict[str, Any] = {}
         for name, definition in self._definitions.items():
             self._named(name, definition, 0)
         self._arguments = self._model(str(schema.get("title") or "Arguments"), schema, 0)
 
     def values(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that are objects or arrays, as models and lists of models; others as they are. Raises: pydantic.ValidationError."""
-        known = {name: value for name, value in arguments.items() if name in self._arguments.model_fields}
-        made = self._arguments.model_validate(known)
-        objects = {name: getattr(made, name) for name, value in known.items() if isinstance(value, dict | list)}
+        declared = {name: value for name, value in arguments.items() if name in self._arguments.model_fields}
+        model = self._arguments.model_validate(declared)
+        objects = {name: getattr(model, name) for name, value in declared.items() if isinstance(value, dict | list)}
         return {**arguments, **objects}
 
     def _named(self, name: str, definition: dict[str, Any], depth: int) -> Any:
         import typing
 
-        if name not in self._made:
-            self._made[name] = typing.Any  # for the places within itself
-            self._made[name] = self._type(definition, name, depth)
-        return self._made[name]
+        if name not in self._types:
+            self._types[name] = typing.Any  # for the places within itself
+            self._types[name] = self._type(definition, name, depth)
+        return self._types[name]
 
     def _type(self, schema: dict[str, Any], name: str, depth: int) -> Any:
         import typing

@@ -76,13 +76,13 @@ class LettaClient:
         self.__dict__["_access"] = access
 
     def __getattr__(self, name: str) -> Any:
-        made = self.__dict__.get("_made")
-        if made is None:
+        client = self.__dict__.get("_made")
+        if client is None:
             from letta_client import Letta
 
             access = self.__dict__["_access"]
-            made = self.__dict__["_made"] = Letta(base_url=access["base_url"], api_key=access["token"])
-        return getattr(made, name)
+            client = self.__dict__["_made"] = Letta(base_url=access["base_url"], api_key=access["token"])
+        return getattr(client, name)
 
 
 class PipeWish:
@@ -159,7 +159,7 @@ def limit_itself(memory: int, timeout: float, files: int, *, addresses: int = 0)
     gone. `addresses`: bytes of address space that are reserved without being used.
     """
     seconds = int(timeout) + ALARM_GRACE
-    wanted = {
+    limits_by_kind = {
         # The tool's allocations; shared libraries do not count. The limit on address space is wider, for shared mappings.
         resource.RLIMIT_DATA: (memory, memory + RESERVE),
         resource.RLIMIT_AS: (2 * memory + addresses + RESERVE, 2 * memory + addresses + 2 * RESERVE),
@@ -168,7 +168,7 @@ def limit_itself(memory: int, timeout: float, files: int, *, addresses: int = 0)
         resource.RLIMIT_NOFILE: (DESCRIPTORS, DESCRIPTORS),
         resource.RLIMIT_CPU: (seconds * (os.cpu_count() or 1),) * 2,
     }
-    for kind, limits in wanted.items():
+    for kind, limits in limits_by_kind.items():
         # Some systems know a limit but do not allow setting it; a narrower one of the host remains.
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(kind, limits)
@@ -277,8 +277,8 @@ def shaped(value: Any, annotation: Any) -> Any:
         return tuple(value) if ... in parts else tuple(shaped(item, part) for item, part in zip(value, parts, strict=True))
     if origin is not list and origin is not tuple and origin is not dict:
         for part in parts:
-            if (made := shaped(value, part)) is not value:
-                return made
+            if (value_of_part := shaped(value, part)) is not value:
+                return value_of_part
     return value
 
 

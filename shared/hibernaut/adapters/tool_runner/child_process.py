@@ -112,7 +112,7 @@ class ChildProcessRunner:
 
     @property
     def _node(self) -> NodeProgram:
-        return self._given_node or found_node()
+        return self._configured_node or found_node()
 
     def close(self) -> None:
         """End every running tool, whose run returns an error, and the process that waits for a call."""
@@ -162,7 +162,7 @@ class ChildProcessRunner:
         required = list(parameters.get("required", ()))
         needed = frozenset(required)
         typescript = job.source_type == "typescript"
-        told = {
+        fields = {
             "name": job.name,
             "source_code": job.source_code,
             "args": job.args,
@@ -184,7 +184,7 @@ class ChildProcessRunner:
             "output_limit": job.output_limit,
             "cage": self.cage.request([*self._visible, *([self._node.path] if typescript else [])]),
         }
-        return json.dumps(told | changes).encode()
+        return json.dumps(fields | changes).encode()
 
     def _cause_of_death(self, job: ToolJob, code: int, frame: Inflow) -> tuple[str, str]:
         if frame.total > frame.limit:

@@ -60,10 +60,10 @@ class Cage:
     ports: Sequence[int] = ()
     door: int | None = None
 
-    def request(self, seen: Sequence[str]) -> JsonObject:
+    def request(self, visible: Sequence[str]) -> JsonObject:
         """What the launcher is told."""
         return {
-            "seen": list(seen),
+            "seen": list(visible),
             "hidden": [*_resolved(self.hidden), *_KEYS],
             "network": self.network,
             "files": self.files,
@@ -85,15 +85,15 @@ def visible_paths(hidden: Sequence[Path]) -> tuple[str, ...]:
     that is only the working folder, is none of them.
     """
     python = (sys.base_prefix, sys.prefix, sys.base_exec_prefix, sys.exec_prefix, os.path.dirname(sys.executable))
-    kept = [*_resolved(hidden), os.path.realpath(Path.home()), os.path.realpath(os.getcwd())]
-    imported = [entry for entry in sys.path if os.path.isabs(entry) and not _contains(os.path.realpath(entry), kept)]
+    excluded = [*_resolved(hidden), os.path.realpath(Path.home()), os.path.realpath(os.getcwd())]
+    imported = [entry for entry in sys.path if os.path.isabs(entry) and not _contains(os.path.realpath(entry), excluded)]
     own = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))]
-    wanted = [*_SYSTEM, *(f"/etc/{name}" for name in _CONFIGURATION), *python, *imported, *own]
-    return tuple(dict.fromkeys(path for each in wanted for path in (each, os.path.realpath(each)) if path != "/"))
+    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in _CONFIGURATION), *python, *imported, *own]
+    return tuple(dict.fromkeys(path for each in candidates for path in (each, os.path.realpath(each)) if path != "/"))
 
 
-def _contains(folder: str, kept: Sequence[str]) -> bool:
-    return any(each == folder or each.startswith(folder.rstrip("/") + "/") for each in kept)
+def _contains(folder: str, excluded: Sequence[str]) -> bool:
+    return any(each == folder or each.startswith(folder.rstrip("/") + "/") for each in excluded)
 
 
 def _resolved(folders: Sequence[Path]) -> list[str]:

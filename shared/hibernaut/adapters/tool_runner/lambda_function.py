@@ -106,21 +106,21 @@ class LambdaRunner:
         except BotoCoreError as error:
             raise OSError(f"function {function} cannot be reached: {type(error).__name__}") from error
         try:
-            told: Json = frames.parsed(answer, MOST_PARTS) if len(answer) <= LARGEST_ANSWER else None
+            parsed: Json = frames.parsed(answer, MOST_PARTS) if len(answer) <= LARGEST_ANSWER else None
         except ValueError as error:
             return failed(job, "ValueError", f"what came back from its function cannot be read: {error}")
-        return self._fault(job, told, function) if "FunctionError" in response else outcome_from_json(told, job)
+        return self._fault(job, parsed, function) if "FunctionError" in response else outcome_from_json(parsed, job)
 
     def _linked(self, job: ToolJob) -> JsonObject | None:
         """What the function needs of the tool's packages. Raises: OSError."""
         if job.packages is None or self._links is None:
             return None
-        told = {name: job.packages.get(name) for name in ("digest", "archive", "size")}
-        return {**told, "url": self._links(job.tenant, str(told["digest"]))}
+        fields = {name: job.packages.get(name) for name in ("digest", "archive", "size")}
+        return {**fields, "url": self._links(job.tenant, str(fields["digest"]))}
 
     def _fault(self, job: ToolJob, fault: Json, function: str) -> ToolOutcome:
-        told = fault if isinstance(fault, dict) else {}
-        kind, message = str(told.get("errorType", "")), str(told.get("errorMessage", ""))
+        report = fault if isinstance(fault, dict) else {}
+        kind, message = str(report.get("errorType", "")), str(report.get("errorMessage", ""))
         if kind in _OF_THE_TOOL or "Task timed out" in message:
             return failed(job, "RuntimeError", f"it took more than its function may: {message or kind}")
         raise OSError(f"function {function} failed: {kind or 'unknown error'}")

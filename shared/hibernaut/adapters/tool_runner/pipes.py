@@ -106,11 +106,11 @@ def _served_in_time(
     pause = _FIRST_LOOK
     while not _ended(process):
         end = deadline if recall is None else min(deadline, recall.deadline())
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining = end - time.monotonic()
+        if remaining <= 0:
             return False
         waiting = bool(selector.get_map())
-        for key, _ in selector.select(min(left, _LOOK_AGAIN if waiting else pause)):
+        for key, _ in selector.select(min(remaining, _LOOK_AGAIN if waiting else pause)):
             flow: Inflow | Outflow = key.data
             more = flow.move()
             if isinstance(flow, Inflow) and flow.strict and flow.total > flow.limit:

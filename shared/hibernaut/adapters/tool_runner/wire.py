@@ -96,5 +96,5 @@ def _texts(found: list[Json], job: ToolJob) -> tuple[str, ...]:
 
 
 def _blocks(found: JsonObject, job: ToolJob) -> dict[str, str]:
-    known = labels_of(job)
-    return {label: text for label, text in found.items() if isinstance(text, str) and len(text) <= known.get(label, -1)}
+    lengths = labels_of(job)
+    return {label: text for label, text in found.items() if isinstance(text, str) and len(text) <= lengths.get(label, -1)}

@@ -53,7 +53,7 @@ class ExaSearch:
 
 
 def _body(query: WebQuery) -> tuple[JsonObject, list[str]]:
-    """The request, and the arguments that Exa does not take."""
+    """The request, and the arguments that Exa does not support."""
     ignored: list[str] = []
     category = _RENAMED.get(query.category or "", query.category)
     include = list(query.include_domains)

@@ -95,7 +95,7 @@ def _first(answer: Response, most: int) -> bytes:
     """The first `most` bytes of a body. It is unpacked piece by piece: a few compressed bytes may stand for gigabytes. Raises: WebFailure."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *_COMPRESSED):
-        raise WebFailure(f"its body is compressed by {encoding[:40]}, which was not asked for")
+        raise WebFailure(f"its body is compressed by {encoding[:40]}, which was not requested")
     unpacking = zlib.decompressobj(_AUTOMATIC) if encoding in _COMPRESSED else None
     data = bytearray()
     try:

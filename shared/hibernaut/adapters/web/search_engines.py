@@ -1,4 +1,4 @@
-"""The search engine of a call of `web_search`: Exa if there is a key, else the deployment's SearXNG. Must not know: how either is asked.
+"""The search engine of a call of `web_search`: Exa if there is a key, else the deployment's SearXNG. Must not know: the requests of either.
 
 EXA_API_KEY       key for Exa; a secret of this name of the agent takes precedence
 EXA_BASE_URL      another address of Exa

@@ -14,7 +14,7 @@ from hibernaut.schemas.base import JsonObject
 LARGEST = 5_000_000
 """Bytes of a page of results."""
 MOST_PAGES = 3
-"""Pages of results that are asked for: a page has about twenty."""
+"""The number of requested pages of results: a page has about twenty."""
 _CATEGORIES = {"news": "news", "research paper": "science", "github": "it"}
 """V1's categories that have one of SearXNG's own."""
 _UNKNOWN = {"with_text": "include_text", "location": "user_location"}

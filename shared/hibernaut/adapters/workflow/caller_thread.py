@@ -1,6 +1,6 @@
-"""The `Workflow` port of the function whose caller waits: such a run is driven on the caller's thread, every other one by another engine.
+"""The `Workflow` port of a function with waiting callers: the caller's thread drives its run, another engine drives all other runs.
 
-Knows: threads, the time that the caller's function has, and the engine that takes over. Must not know: what a step does.
+Knows: threads, the time limit of the caller's function, and the other engine. Must not know: the contents of a step.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from hibernaut.ports.runs.workflow import Next, RunRef, Workflow
 from hibernaut.schemas.errors import place_of
 
 Advance = Callable[[RunRef, Callable[[], float]], Next]
-"""Performs the next steps of a run. The second argument returns the seconds that the worker has left."""
+"""Performs the next steps of a run. The second argument returns the worker's remaining seconds."""
 logger = logging.getLogger(__name__)
 
 
 class CallerThread:
     """Drives the runs of waiting callers, and leaves everything else to the engine `others`. Thread-safe.
 
-    A run changes the engine after a step that failed, when its window must be summarised, when another attempt holds its step, and
-    when too little of `seconds` is left for a further step. If the process dies, the lease of the step expires and the sweep
+    A run moves to the other engine after a failed step, when its window must be summarised, when another attempt holds its step, and
+    when the rest of `seconds` is too short for a further step. If the process dies, the lease of the step expires and the sweep
     continues the run. `bind` must be called before the first start.
     """
 
@@ -38,7 +38,7 @@ class CallerThread:
     def start(self, run: RunRef, *, name: str | None = None, inline: bool = False) -> None:
         """Drive the run if its caller waits for it (`inline`), else start it on the other engine.
 
-        The run has ended at the return, or the other engine has been told to continue it.
+        At the return the run has ended, or was started on the other engine.
         """
         if not inline or not self._is_done(run):
             self._others.start(run, name=name)
@@ -52,7 +52,7 @@ class CallerThread:
         self._others.end_wait(run, token)
 
     def _is_done(self, run: RunRef) -> bool:
-        """Whether nothing is left to do for the run after the steps that this thread has performed."""
+        """Whether the run needs no further work after the steps of this thread."""
         if self._advance is None:
             raise RuntimeError("the workflow must be bound before a run is started")
         until = self._clock.monotonic() + self._seconds

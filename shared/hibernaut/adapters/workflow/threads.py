@@ -26,7 +26,7 @@ LOOKS = 10
 run.
 """
 PAUSE = 0.5
-"""Seconds before the next attempt of a step that failed or whose lease is held."""
+"""Seconds before the next attempt of a step that failed or is leased by another worker."""
 logger = logging.getLogger(__name__)
 
 

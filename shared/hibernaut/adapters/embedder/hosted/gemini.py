@@ -23,7 +23,7 @@ def takes_task(model: str) -> bool:
 
 @immutable
 class GeminiFormat:
-    """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
+    """The format for one model. `size`: the requested dimension; None: the model's own."""
 
     model: str
     size: int | None

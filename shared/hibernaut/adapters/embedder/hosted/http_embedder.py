@@ -35,7 +35,7 @@ _BAD_KEY = re.compile(r"api[ _]key[ _](?:not valid|invalid)", re.IGNORECASE)
 
 
 class EmbeddingFormat(Protocol):
-    """How one provider is asked for the vectors of one model, and how its responses are read."""
+    """The requests and responses of one provider for the vectors of one model."""
 
     @property
     def most_texts(self) -> int:

@@ -52,7 +52,7 @@ ROUTES: Mapping[str, EmbeddingRoute] = {
 
 @immutable
 class OpenAIFormat:
-    """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
+    """The format for one model. `size`: the requested dimension; None: the model's own."""
 
     model: str
     size: int | None

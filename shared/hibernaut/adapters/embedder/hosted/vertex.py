@@ -19,7 +19,7 @@ from hibernaut.schemas.immutable import immutable
 
 @immutable
 class VertexFormat:
-    """The format for one model. `size`: the dimension that is asked for; None: the model's own."""
+    """The format for one model. `size`: the requested dimension; None: the model's own."""
 
     model: str
     size: int | None

@@ -63,11 +63,11 @@ class AnthropicModel:
             return self._answered(call, self._request(request), request.timeout, on_delta)
 
     def _answered(
-        self, call: ProviderCall, made: MessagesRequest, seconds: float, on_delta: Callable[[Delta], None] | None
+        self, call: ProviderCall, messages_request: MessagesRequest, seconds: float, on_delta: Callable[[Delta], None] | None
     ) -> ModelReply:
-        body = made.body if on_delta is None else made.body | {"stream": True}
+        body = messages_request.body if on_delta is None else messages_request.body | {"stream": True}
         origin = Origin(self._name, body["model"])
-        headers = {"anthropic-beta": ",".join(made.betas)} if made.betas else {}
+        headers = {"anthropic-beta": ",".join(messages_request.betas)} if messages_request.betas else {}
         with call.post("/v1/messages", body, seconds, headers) as answer:
             request_id = answer.response.headers.get("request-id") or answer.response.headers.get("x-request-id")
             if on_delta is None or not answer.streams:

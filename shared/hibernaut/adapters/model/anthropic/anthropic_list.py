@@ -37,8 +37,8 @@ class AnthropicModelList:
         self._official = official
         self._now = now
         self._lock = threading.Lock()
-        self._asked_at = float("-inf")
-        self._told: dict[str, AnthropicTraits] = {}
+        self._fetched_at = float("-inf")
+        self._traits: dict[str, AnthropicTraits] = {}
         self._capable: frozenset[str] = frozenset()
 
     def fetch(self, call: ProviderCall) -> list[ModelDescription]:
@@ -49,44 +49,44 @@ class AnthropicModelList:
     def look(self, call: ProviderCall, model: str) -> None:
         """Fetch the list if nothing is known of this model and the last fetch is long ago. A server without a list is none the worse."""
         with self._lock:
-            if not self._knows(model) and self._now() >= self._asked_at + LOOK_SECONDS:
+            if not self._knows(model) and self._now() >= self._fetched_at + LOOK_SECONDS:
                 with suppress(ModelError):
                     self._fetched(call)
 
     def traits(self, model: str) -> AnthropicTraits:
         """What the server says that the model takes; else what the table says."""
-        return self._told.get(model) or traits_of(model)
+        return self._traits.get(model) or traits_of(model)
 
     def takes_betas(self, model: str) -> bool:
         """Whether beta headers reach Anthropic's API: at its own address, and where the list tells of capabilities, as only its own does."""
         return self._official or model in self._capable
 
     def _knows(self, model: str) -> bool:
-        return model in self._told or (self._official and is_listed(model))
+        return model in self._traits or (self._official and is_listed(model))
 
     def _fetched(self, call: ProviderCall) -> list[ModelDescription]:
-        self._asked_at = self._now()
+        self._fetched_at = self._now()
         with call.get(LIST_PATH, LIST_SECONDS) as answer:
             rows: Json = answer.body().get("data")
         named = (
             [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if isinstance(rows, list) else []
         )
         if named:
-            self._told = {row["id"]: told(row) for row in named}
+            self._traits = {row["id"]: traits_in(row) for row in named}
             self._capable = frozenset(row["id"] for row in named if isinstance(row.get("capabilities"), dict))
         return sorted((self._described(row) for row in named), key=lambda each: each.model)
 
     def _described(self, row: JsonObject) -> ModelDescription:
-        known, traits = self._windows.of(row["id"]), self._told[row["id"]]
+        limits_of_model, traits = self._windows.of(row["id"]), self._traits[row["id"]]
         display = row.get("display_name")
         limits = Limits(
-            _size(row, "max_input_tokens") or known.window,
-            min(traits.max_tokens or known.output or traits.usual_output, traits.usual_output),
+            _size(row, "max_input_tokens") or limits_of_model.window,
+            min(traits.max_tokens or limits_of_model.output or traits.usual_output, traits.usual_output),
         )
         return self._place.model(row["id"], limits, display if isinstance(display, str) else None)
 
 
-def told(row: JsonObject) -> AnthropicTraits:
+def traits_in(row: JsonObject) -> AnthropicTraits:
     """The traits of a row of the list; of what it does not tell, those of the table."""
     traits = replace(traits_of(row["id"]), max_tokens=_size(row, "max_tokens"))
     offered = row.get("capabilities")

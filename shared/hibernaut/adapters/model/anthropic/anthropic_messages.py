@@ -95,9 +95,9 @@ def _betas(body: JsonObject, traits: AnthropicTraits, server: MessagesServer) ->
 
 def _max_tokens(request: ModelRequest, traits: AnthropicTraits, thinking: Thinking) -> int:
     """The limit of the reply. It must be above the budget, because thinking is part of it."""
-    wanted = request.config.max_tokens or DEFAULT_MAX_TOKENS
-    wanted = wanted if wanted > thinking.budget else thinking.budget + ROOM
-    return wanted if traits.max_tokens is None else min(wanted, traits.max_tokens)
+    limit = request.config.max_tokens or DEFAULT_MAX_TOKENS
+    limit = limit if limit > thinking.budget else thinking.budget + ROOM
+    return limit if traits.max_tokens is None else min(limit, traits.max_tokens)
 
 
 def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer, *, can_force: bool) -> JsonObject:
@@ -107,11 +107,11 @@ def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer
     if request.reply_schema is not None:
         schema = output_schema(request.reply_schema) if traits.structured and not can_force else None
         return {"format": {"type": "json_schema", "schema": schema}} if schema is not None else {}
-    wanted = request.config.response_format
-    match wanted.type if wanted else "text":
-        case "json_schema" if traits.structured and wanted is not None and wanted.type == "json_schema":
-            given = wanted.json_schema
-            return {"format": {"type": "json_schema", "schema": with_closed_objects(given.get("schema", given))}}
+    response_format = request.config.response_format
+    match response_format.type if response_format else "text":
+        case "json_schema" if traits.structured and response_format is not None and response_format.type == "json_schema":
+            json_schema = response_format.json_schema
+            return {"format": {"type": "json_schema", "schema": with_closed_objects(json_schema.get("schema", json_schema))}}
         case "text":
             return {}
         case kind:

@@ -62,5 +62,5 @@ def thinking_of(config: LLMConfig, traits: AnthropicTraits, *, takes_betas: bool
 
 
 def _budget(config: LLMConfig, traits: AnthropicTraits) -> int:
-    wanted = max(config.max_reasoning_tokens, SMALLEST_BUDGET)
-    return wanted if traits.max_tokens is None else max(min(wanted, traits.max_tokens - ROOM), SMALLEST_BUDGET)
+    budget = max(config.max_reasoning_tokens, SMALLEST_BUDGET)
+    return budget if traits.max_tokens is None else max(min(budget, traits.max_tokens - ROOM), SMALLEST_BUDGET)

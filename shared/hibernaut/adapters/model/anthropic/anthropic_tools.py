@@ -23,18 +23,18 @@ _REFUSED = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximu
 
 def definitions(tools: Sequence[ToolSpec], *, strict: bool) -> list[JsonObject]:
     """The tools in their order. `strict`: the model has strict tools; those that it would refuse are sent like any other."""
-    shown: list[JsonObject] = []
+    result: list[JsonObject] = []
     count = unions = 0
     for tool in tools:
-        made: JsonObject = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        definition: JsonObject = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
         schema = closed(tool.parameters) if strict and tool.strict and count < MOST_STRICT else None
         parts = list(_parts(schema))
         more = sum("anyOf" in part or isinstance(part.get("type"), list) for part in parts)
         if schema is not None and unions + more <= MOST_UNIONS and all(_compiles(part) for part in parts):
-            made |= {"input_schema": schema, "strict": True}
+            definition |= {"input_schema": schema, "strict": True}
             count, unions = count + 1, unions + more
-        shown.append(made)
-    return shown
+        result.append(definition)
+    return result
 
 
 def output_schema(schema: JsonObject) -> JsonObject | None:

@@ -39,7 +39,7 @@ def messages(turns: History, native: Native, *, replays_thinking: bool, ends_wit
                 sent.append(_OPENING)
             sent += spoken
         else:
-            sent.append({"role": "user", "content": _heard(each)})
+            sent.append({"role": "user", "content": _user_blocks(each)})
     if not sent or sent[0]["role"] == "assistant":
         sent.insert(0, _OPENING)
     if ends_with_user and sent[-1]["role"] == "assistant":
@@ -64,7 +64,7 @@ def loop_is_own(turns: History, native: Native) -> bool:
 
 def _spoken(turn: AssistantTurn, own: list[JsonObject] | None, *, replays_thinking: bool) -> list[JsonObject]:
     if own is None:
-        blocks = [block for row in turn.rows for part in row.content if (block := _said(part))]
+        blocks = [block for row in turn.rows for part in row.content if (block := _assistant_block(part))]
         blocks += [_use(call) for call in turn.calls]
     else:
         blocks = _sendable(own, replays_thinking=replays_thinking)
@@ -81,12 +81,12 @@ def _sendable(own: Sequence[JsonObject], *, replays_thinking: bool) -> list[Json
     It refuses an empty text anywhere, and white space if no other text is beside it (LibreChat-AI/agents#124); and thinking in the last
     message while thinking is off (forgecode#1853).
     """
-    kept = [block for block in own if replays_thinking or block.get("type") not in THINKING]
-    spoken = any(str(block.get("text", "")).strip() for block in kept if block.get("type") == "text")
-    return [block for block in kept if block.get("type") != "text" or (spoken and block.get("text"))]
+    blocks = [block for block in own if replays_thinking or block.get("type") not in THINKING]
+    spoken = any(str(block.get("text", "")).strip() for block in blocks if block.get("type") == "text")
+    return [block for block in blocks if block.get("type") != "text" or (spoken and block.get("text"))]
 
 
-def _said(part: Part) -> JsonObject | None:
+def _assistant_block(part: Part) -> JsonObject | None:
     match part.type:
         case "text":
             return _text(part.text)
@@ -98,8 +98,8 @@ def _said(part: Part) -> JsonObject | None:
 
 def _text(text: str) -> JsonObject | None:
     """A text block; None for an empty text. Trailing white space is removed: the API refuses both in a final assistant turn."""
-    kept = text.rstrip()
-    return {"type": "text", "text": kept} if kept else None
+    stripped = text.rstrip()
+    return {"type": "text", "text": stripped} if stripped else None
 
 
 def _use(call: ToolCall) -> JsonObject:
@@ -123,17 +123,19 @@ def _results(returns: Sequence[ToolReturn], id_of: Callable[[str], str]) -> list
     results: list[JsonObject] = []
     images: list[JsonObject] = []
     for each in returns:
-        shown = [_image(image.source) for image in each.images or ()]
+        pictures = [_image(image.source) for image in each.images or ()]
         failed = each.status == "error"
         text = each.func_response or ""
-        content: str | list[JsonObject] = text if failed or not shown else [{"type": "text", "text": text or _NOTHING}, *shown]
+        content: str | list[JsonObject] = (
+            text if failed or not pictures else [{"type": "text", "text": text or _NOTHING}, *pictures]
+        )
         result: JsonObject = {"type": "tool_result", "tool_use_id": id_of(each.tool_call_id), "content": content}
         results.append(result | {"is_error": True, "content": text or _NOTHING} if failed else result)
-        images += shown if failed else []
+        images += pictures if failed else []
     return results + images
 
 
-def _heard(row: Message) -> list[JsonObject]:
+def _user_blocks(row: Message) -> list[JsonObject]:
     if row.role == "system":
         return [{"type": "text", "text": f"<system_alert>\n{row.text()}\n</system_alert>"}]
     blocks: list[JsonObject] = []

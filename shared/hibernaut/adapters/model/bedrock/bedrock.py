@@ -106,10 +106,10 @@ class BedrockModel:
         kind = wire_of(model)
         with self._lock:
             if kind not in self._wires:
-                self._wires[kind] = self._made(kind)
+                self._wires[kind] = self._create_wire(kind)
             return self._wires[kind]
 
-    def _made(self, kind: Kind) -> BedrockWire:
+    def _create_wire(self, kind: Kind) -> BedrockWire:
         openai, name, windows = self._settings.url + OPENAI_PATH, self._settings.name, self._windows
         match kind:
             case "claude":

@@ -59,9 +59,13 @@ class BedrockModelList:
         return not self._allowed or any(fnmatchcase(name, pattern) for pattern in self._allowed)
 
     def _row(self, name: str, title: str) -> ModelDescription:
-        known, traits = self._windows.of(name), traits_of(name)
-        output = min(known.output or traits.usual_output, traits.usual_output) if "claude" in name else known.output
-        return self._place.model(name, Limits(known.window, output), title or None)
+        limits_of_model, traits = self._windows.of(name), traits_of(name)
+        output = (
+            min(limits_of_model.output or traits.usual_output, traits.usual_output)
+            if "claude" in name
+            else limits_of_model.output
+        )
+        return self._place.model(name, Limits(limits_of_model.window, output), title or None)
 
 
 def _chats(row: JsonObject) -> bool:

@@ -29,7 +29,7 @@ VERSION = "bedrock-2023-05-31"
 BETAS = frozenset({INTERLEAVED_BETA})
 """Any other beta is "invalid beta flag" on some models (anthropics/claude-code#49370); this one is sent with a budget only."""
 _EXTRA = re.compile(r"(?:output_config\.(format|effort)|(output_config)|\b(strict)): Extra inputs are not permitted")
-_LEFT_OUT = frozenset({"model", "metadata", "cache_control"})
+_OMITTED = frozenset({"model", "metadata", "cache_control"})
 """`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320, UKGovernmentBEIS/inspect_ai#3851)."""
 
 
@@ -98,13 +98,13 @@ def _without(traits: AnthropicTraits, refusal: ModelError, *, streams: bool) -> 
     )
 
 
-def invoke_body(made: MessagesRequest) -> JsonObject:
+def invoke_body(messages_request: MessagesRequest) -> JsonObject:
     """The body of InvokeModel for a request of the Messages API. The marker of the whole body moves to the last block."""
     body: JsonObject = {"anthropic_version": VERSION} | {
-        name: value for name, value in made.body.items() if name not in _LEFT_OUT
+        name: value for name, value in messages_request.body.items() if name not in _OMITTED
     }
-    body["messages"] = _marked([_without_addresses(each) for each in body["messages"]], made.body["cache_control"])
-    return body | ({"anthropic_beta": list(made.betas)} if made.betas else {})
+    body["messages"] = _marked([_without_addresses(each) for each in body["messages"]], messages_request.body["cache_control"])
+    return body | ({"anthropic_beta": list(messages_request.betas)} if messages_request.betas else {})
 
 
 def _marked(messages: Sequence[JsonObject], marker: JsonObject) -> list[JsonObject]:
@@ -121,13 +121,13 @@ def _without_addresses(message: JsonObject) -> JsonObject:
     """The message with a note in place of each image that is only an address: Bedrock takes images as base64 alone
     (platform.claude.com/docs/en/build-with-claude/vision).
     """
-    return message | {"content": [_shown(block) for block in message["content"]]}
+    return message | {"content": [_without_address(block) for block in message["content"]]}
 
 
-def _shown(block: JsonObject) -> JsonObject:
+def _without_address(block: JsonObject) -> JsonObject:
     content: Json = block.get("content")
     if block.get("type") == "tool_result" and isinstance(content, list):
-        return block | {"content": [_shown(each) for each in content if isinstance(each, dict)]}
+        return block | {"content": [_without_address(each) for each in content if isinstance(each, dict)]}
     source: Json = block.get("source")
     if isinstance(source, dict) and source.get("type") == "url":
         return {"type": "text", "text": f"[image {source.get('url')} cannot be shown here]"}

@@ -26,19 +26,21 @@ def converse_form(request: ModelRequest, provider: str, traits: ConverseTraits) 
     if request.reply_schema is not None:
         schema = closed(request.reply_schema) if traits.structured and not traits.forces else None
         return {} if schema is None else _output(DEFAULT_NAME, schema)
-    wanted = request.config.response_format
-    match wanted:
+    response_format = request.config.response_format
+    match response_format:
         case None:
             return {}
-        case _ if wanted.type == "text":
+        case _ if response_format.type == "text":
             return {}
-        case _ if wanted.type == "json_schema" and traits.structured:
-            given = wanted.json_schema
-            return _output(str(given.get("name") or DEFAULT_NAME), with_closed_objects(given.get("schema", given)))
+        case _ if response_format.type == "json_schema" and traits.structured:
+            json_schema = response_format.json_schema
+            return _output(
+                str(json_schema.get("name") or DEFAULT_NAME), with_closed_objects(json_schema.get("schema", json_schema))
+            )
         case _:
             instead = "'json_schema'" if traits.structured else "'text', or a model with structured output"
             raise ModelBadRequest(
-                f"{provider}: {request.config.model} takes no response_format {wanted.type!r} here; use {instead}"
+                f"{provider}: {request.config.model} takes no response_format {response_format.type!r} here; use {instead}"
             )
 
 

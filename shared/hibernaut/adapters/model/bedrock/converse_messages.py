@@ -53,7 +53,7 @@ def messages(rows: Sequence[Message], traits: ConverseTraits, *, tools: bool) ->
             for role, content in _spoken(each, traits, tools=tools):
                 _add(sent, role, content)
         else:
-            _add(sent, "user", _heard(each))
+            _add(sent, "user", _user_blocks(each))
     if not sent or sent[0]["role"] == "assistant":
         sent.insert(0, {"role": "user", "content": [_OPENING]})
     if sent[-1]["role"] == "assistant":
@@ -74,18 +74,18 @@ def _spoken(turn: AssistantTurn, traits: ConverseTraits, *, tools: bool) -> list
     """The turn, and the results of its calls. Without tools in the request both are told as text, because they would be refused ("The
     toolConfig field must be defined when using toolUse and toolResult content blocks", BerriAI/litellm#5388).
     """
-    said = [block for row in turn.rows for part in row.content if (block := _said(part))]
+    blocks = [block for row in turn.rows for part in row.content if (block := _assistant_block(part))]
     if not turn.calls:
-        return [("assistant", said)]
+        return [("assistant", blocks)]
     returns = [turn.returns[call.id] for call in turn.calls]
     if not tools:
-        told = [_text(f"[{call.function.name}({call.function.arguments})]") for call in turn.calls]
-        heard = [_text(f"[returned: {each.func_response or _NOTHING}]") for each in returns]
-        return [("assistant", said + told), ("user", heard)]
-    return [("assistant", said + [_use(call) for call in turn.calls]), ("user", _results(returns, traits))]
+        calls_as_text = [_text(f"[{call.function.name}({call.function.arguments})]") for call in turn.calls]
+        returns_as_text = [_text(f"[returned: {each.func_response or _NOTHING}]") for each in returns]
+        return [("assistant", blocks + calls_as_text), ("user", returns_as_text)]
+    return [("assistant", blocks + [_use(call) for call in turn.calls]), ("user", _results(returns, traits))]
 
 
-def _said(part: Part) -> JsonObject | None:
+def _assistant_block(part: Part) -> JsonObject | None:
     match part.type:
         case "text" if part.text.strip():
             return _text(part.text.rstrip())
@@ -128,7 +128,7 @@ def _results(returns: Sequence[ToolReturn], traits: ConverseTraits) -> list[Json
     return results + behind
 
 
-def _heard(row: Message) -> list[JsonObject]:
+def _user_blocks(row: Message) -> list[JsonObject]:
     if row.role == "system":
         return [_text(f"<system_alert>\n{row.text()}\n</system_alert>")]
     blocks: list[JsonObject] = []

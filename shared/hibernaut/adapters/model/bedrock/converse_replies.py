@@ -57,7 +57,7 @@ class _ContentBlock:
     def is_call(self) -> bool:
         return bool(self.call_id or self.name)
 
-    def shown(self) -> JsonObject:
+    def as_json(self) -> JsonObject:
         """The block as it is in a whole response."""
         if self.is_call:
             values = self.values if self.values is not None else self.written
@@ -120,8 +120,8 @@ class _ConverseReply:
             values = use.get("input")
             block.values = values if isinstance(values, dict) else {}
         if isinstance(thought := content.get("reasoningContent"), dict):
-            told = thought.get("reasoningText")
-            block.thought, block.signature = text_of(told, "text"), text_of(told, "signature")
+            reasoning = thought.get("reasoningText")
+            block.thought, block.signature = text_of(reasoning, "text"), text_of(reasoning, "signature")
             block.redacted = text_of(thought, "redactedContent")
 
     def _tell(self, index: Json, kind: str, text: str) -> None:
@@ -142,7 +142,7 @@ class _ConverseReply:
 
     def body(self) -> JsonObject:
         """The pieces of a stream, put together as the API answers that is not asked for one."""
-        content = [self.blocks[index].shown() for index in sorted(self.blocks)]
+        content = [self.blocks[index].as_json() for index in sorted(self.blocks)]
         return {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": self.stop, "usage": self.used}
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:

@@ -61,10 +61,10 @@ def chunks(answer: HttpAnswer) -> Iterator[JsonObject]:
     for event in events(answer):
         if event.kind == "chunk":
             try:
-                held = base64.b64decode(text_of(event.content, "bytes"), validate=True)
+                content = base64.b64decode(text_of(event.content, "bytes"), validate=True)
             except ValueError as error:
                 raise InvalidModelResponse(f"{answer.provider}: a chunk of the stream is not base64") from error
-            yield _object(answer.provider, held)
+            yield _object(answer.provider, content)
 
 
 def _event(provider: str, message: EventStreamMessage) -> StreamEvent:
@@ -72,8 +72,8 @@ def _event(provider: str, message: EventStreamMessage) -> StreamEvent:
     match headers.get(":message-type"):
         case "exception":
             kind = headers.get(":exception-type", "")
-            said = text_of(_object(provider, message.payload), "message")
-            raise model_error(read_refusal(provider, 200, {"type": kind, "message": said}, {}))
+            message_text = text_of(_object(provider, message.payload), "message")
+            raise model_error(read_refusal(provider, 200, {"type": kind, "message": message_text}, {}))
         case "error":
             error: JsonObject = {"type": headers.get(":error-code", ""), "message": headers.get(":error-message", "")}
             raise model_error(read_refusal(provider, 200, error, {}))

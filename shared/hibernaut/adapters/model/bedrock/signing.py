@@ -43,23 +43,23 @@ class SignedHeaders:
         self._credentials: Credentials | None = None
         self._lock = threading.Lock()
 
-    def __call__(self, asked: OutgoingRequest) -> Mapping[str, str]:
+    def __call__(self, outgoing: OutgoingRequest) -> Mapping[str, str]:
         try:
             from botocore.auth import SigV4Auth
             from botocore.awsrequest import AWSRequest
             from botocore.exceptions import BotoCoreError
         except ImportError as error:
             raise ModelAuthentication(f"{self._provider}: signing needs botocore; install hibernaut[aws]") from error
-        content = {"Content-Type": "application/json"} if asked.body else {}
-        request = AWSRequest(method=asked.method, url=asked.url, data=asked.body, headers=content)
+        content = {"Content-Type": "application/json"} if outgoing.body else {}
+        request = AWSRequest(method=outgoing.method, url=outgoing.url, data=outgoing.body, headers=content)
         try:
-            frozen = self._known().get_frozen_credentials()
+            frozen = self._current().get_frozen_credentials()
             SigV4Auth(frozen, SERVICE, self._region).add_auth(request)
         except BotoCoreError as error:
             raise ModelAuthentication(f"{self._provider}: no usable AWS credentials ({type(error).__name__})") from error
         return {str(name): str(value) for name, value in request.headers.items()}
 
-    def _known(self) -> Credentials:
+    def _current(self) -> Credentials:
         with self._lock:
             if self._credentials is None:
                 self._credentials = self._source()
@@ -74,12 +74,12 @@ class SignedHeaders:
 def _source(settings: ProviderSettings) -> Source:
     access_key, secret = settings.access_key, settings.key
 
-    def given() -> Credentials | None:
+    def static() -> Credentials | None:
         from botocore.credentials import Credentials
 
         return Credentials(access_key or "", secret or "")
 
-    return given if access_key else _of_the_process
+    return static if access_key else _of_the_process
 
 
 def _of_the_process() -> Credentials | None:

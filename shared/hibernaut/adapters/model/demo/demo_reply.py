@@ -22,9 +22,9 @@ _WORD = re.compile(r"\S+\s*|\s+")
 def scripted_reply(request: ModelRequest, on_delta: Callable[[Delta], None] | None) -> ModelReply:
     """The reply of the script. Never fails; an exception from `on_delta` propagates."""
     tools = {} if request.choice.mode == "none" else {tool.name: tool for tool in request.callable_tools}
-    seen = view(request, SIGNATURE)
-    step = answer(seen, tools)
-    if isinstance(step, DemoText) and step.to_person and not seen.introduced:
+    conversation = view(request, SIGNATURE)
+    step = answer(conversation, tools)
+    if isinstance(step, DemoText) and step.to_person and not conversation.introduced:
         step = DemoText(f"{INTRODUCTION}\n\n{step.text}")
     step = _as_the_agent_must(step, request, tools)
     text, calls = "", tuple[ModelToolCall, ...]()

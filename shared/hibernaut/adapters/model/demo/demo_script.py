@@ -47,20 +47,20 @@ class DemoCall:
     arguments: JsonObject
 
 
-def answer(seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
+def answer(conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
     """One step: the result of the calls since the person's last message, or else what that message requests."""
-    done = [each for each in seen.done if each.tool != "send_message"]
-    if seen.notice and (demanded := _demanded(seen, tools)):
+    done = [each for each in conversation.done if each.tool != "send_message"]
+    if conversation.notice and (demanded := _demanded(conversation, tools)):
         return demanded
     if done:
-        return DemoText(_outcome(done[-1], seen))
-    if seen.done:
+        return DemoText(_outcome(done[-1], conversation))
+    if conversation.done:
         return DemoText("That was all.")
-    if custom := _custom(seen.said, tools):
+    if custom := _custom(conversation.said, tools):
         return custom
-    if "<start_transcript>" in seen.said:
-        return DemoText(_summary(seen.said), to_person=False)
-    return _wished(wish(seen.said), seen, tools)
+    if "<start_transcript>" in conversation.said:
+        return DemoText(_summary(conversation.said), to_person=False)
+    return _wished(wish(conversation.said), conversation, tools)
 
 
 def minimal(tool: ToolSpec, words: str = "") -> JsonObject:
@@ -92,17 +92,17 @@ def _smallest(schema: Json, words: str) -> Json:
     return blanks.get(first, words) if isinstance(first, str) else words
 
 
-def _demanded(seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
+def _demanded(conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
     """The tools that a heartbeat requires (run-time digest 14.3), except those that were already called."""
-    called = {each.tool for each in seen.done}
-    reason = read_object(seen.notice).get("reason")
+    called = {each.tool for each in conversation.done}
+    reason = read_object(conversation.notice).get("reason")
     named = set(re.findall(r"\w+", reason)) if isinstance(reason, str) else set()
-    wanted = (tool for name, tool in tools.items() if name in named and name not in called and name != "send_message")
-    return next((DemoCall(tool.name, minimal(tool)) for tool in wanted), None)
+    candidates = (tool for name, tool in tools.items() if name in named and name not in called and name != "send_message")
+    return next((DemoCall(tool.name, minimal(tool)) for tool in candidates), None)
 
 
-def _custom(said: str, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
-    for found in _CUSTOM.finditer(said):
+def _custom(message: str, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
+    for found in _CUSTOM.finditer(message):
         tool = tools.get(found["name"])
         if tool is not None and tool.name != "send_message":
             return DemoCall(tool.name, _custom_arguments(tool, _WITH.sub("", found["rest"]).strip()))
@@ -121,20 +121,20 @@ def _custom_arguments(tool: ToolSpec, rest: str) -> JsonObject:
     return minimal(tool, rest)
 
 
-def _wished(asked: Wish, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
-    match asked.kind:
+def _wished(request: Wish, conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
+    match request.kind:
         case "remember":
-            return _remember(asked.about, seen, tools)
+            return _remember(request.about, conversation, tools)
         case "forget":
-            return _forget(asked.about, seen, tools)
+            return _forget(request.about, conversation, tools)
         case "recall":
-            return DemoText(_recollection(asked.about, seen))
+            return DemoText(_recollection(request.about, conversation))
         case "search":
-            return _lookup("conversation_search", "query", asked.about, tools)
+            return _lookup("conversation_search", "query", request.about, tools)
         case "archive":
-            return _lookup("archival_memory_insert", "content", asked.about, tools)
+            return _lookup("archival_memory_insert", "content", request.about, tools)
         case "look_up":
-            return _lookup("archival_memory_search", "query", asked.about, tools)
+            return _lookup("archival_memory_search", "query", request.about, tools)
         case "other":
             return DemoText(_abilities(tools))
 
@@ -145,8 +145,8 @@ def _lookup(tool: str, argument: str, about: str, tools: Mapping[str, ToolSpec])
     return DemoCall(tool, {argument: about.strip().strip("\"'").rstrip(".")})
 
 
-def _remember(about: str, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
-    block, note = seen.writable(), fact(about)
+def _remember(about: str, conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
+    block, note = conversation.writable(), fact(about)
     if block is None or not note:
         return DemoText("I have no memory block that I may write to, so I cannot keep that.")
     if note in block.lines():
@@ -165,8 +165,8 @@ def _remember(about: str, seen: DemoView, tools: Mapping[str, ToolSpec]) -> Demo
     return DemoText("I have no tool to edit my memory with, so I cannot keep that.")
 
 
-def _forget(about: str, seen: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
-    block = seen.writable()
+def _forget(about: str, conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
+    block = conversation.writable()
     found = matching(block.lines(), about) if block else []
     if block is None or not found:
         return DemoText(f"My memory holds nothing about {about.rstrip('.')}.")
@@ -186,8 +186,8 @@ def _with_its_break(value: str, line: str) -> str:
     return next((part for part in (f"{line}\n", f"\n{line}") if value.count(part) == 1), line)
 
 
-def _recollection(about: str, seen: DemoView) -> str:
-    block = seen.blocks.get("human") or seen.writable() or next(iter(seen.blocks.values()), None)
+def _recollection(about: str, conversation: DemoView) -> str:
+    block = conversation.blocks.get("human") or conversation.writable() or next(iter(conversation.blocks.values()), None)
     lines = block.lines() if block else []
     if not lines:
         return "I do not know anything about you yet. Tell me, for example: remember that my dog is called Rex."
@@ -195,11 +195,11 @@ def _recollection(about: str, seen: DemoView) -> str:
     return "My memory says:\n" + "\n".join(chosen)
 
 
-def _outcome(done: ReturnedCall, seen: DemoView) -> str:
+def _outcome(done: ReturnedCall, conversation: DemoView) -> str:
     if not done.ok:
         return f"`{done.tool}` did not work: {_clipped(done.words())}"
     match done.tool:
-        case "memory_insert" | "core_memory_append" | "memory" | "memory_rethink" if note := _noted(done, seen):
+        case "memory_insert" | "core_memory_append" | "memory" | "memory_rethink" if note := _noted(done, conversation):
             return f"I will remember that. {note}"
         case "memory_replace" | "core_memory_replace" | "memory":
             return "It is gone from my memory."
@@ -211,11 +211,11 @@ def _outcome(done: ReturnedCall, seen: DemoView) -> str:
             return f"`{tool}` returned: {_clipped(done.words())}"
 
 
-def _noted(done: ReturnedCall, seen: DemoView) -> str:
+def _noted(done: ReturnedCall, conversation: DemoView) -> str:
     for name in ("new_string", "content", "insert_text"):
         if isinstance(text := done.arguments.get(name), str):
             return text
-    block: SeenBlock | None = seen.blocks.get(str(done.arguments.get("label")))
+    block: SeenBlock | None = conversation.blocks.get(str(done.arguments.get("label")))
     return block.lines()[-1] if block and block.lines() and done.tool == "memory_rethink" else ""
 
 
@@ -236,6 +236,8 @@ def _abilities(tools: Mapping[str, ToolSpec]) -> str:
         (("archival_memory_insert",), "archive: the plan of today"),
         (("archival_memory_search",), "look in your archive for the plan"),
     )
-    known = [sentence for names, sentence in examples if any(name in tools for name in names)]
-    known.append("what do you know about me")
-    return "I understand only a few sentences. Try one of these:\n" + "\n".join(f"- {sentence}" for sentence in known)
+    examples_for_tools = [sentence for names, sentence in examples if any(name in tools for name in names)]
+    examples_for_tools.append("what do you know about me")
+    return "I understand only a few sentences. Try one of these:\n" + "\n".join(
+        f"- {sentence}" for sentence in examples_for_tools
+    )

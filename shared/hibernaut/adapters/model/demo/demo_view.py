@@ -75,25 +75,25 @@ class DemoView:
 
 def view(request: ModelRequest, signature: str) -> DemoView:
     """Parse a request. `signature`: words that the model has used if it has already introduced itself."""
-    seen = DemoView(blocks=_blocks(request.system))
-    asked: dict[str, tuple[str, JsonObject]] = {}
+    result = DemoView(blocks=_blocks(request.system))
+    calls: dict[str, tuple[str, JsonObject]] = {}
     for sent in request.messages:
-        _follow_update(seen, sent)
+        _follow_update(result, sent)
         row = without_updates(sent)
         match row.role:
             case "user":
-                _hear(seen, row)
+                _hear(result, row)
             case "assistant" | "approval":
                 for call in row.tool_calls or ():
-                    asked[call.id] = (call.function.name, read_object(call.function.arguments))
-                seen.introduced = seen.introduced or _says(row, signature)
+                    calls[call.id] = (call.function.name, read_object(call.function.arguments))
+                result.introduced = result.introduced or _says(row, signature)
             case "tool":
-                for done in _returned(row, asked):
-                    seen.done.append(done)
-                    _follow_edit(seen, done)
+                for done in _returned(row, calls):
+                    result.done.append(done)
+                    _follow_edit(result, done)
             case "system" | "summary":
                 continue
-    return seen
+    return result
 
 
 def read_object(text: str) -> JsonObject:
@@ -117,44 +117,44 @@ def _tagged(text: str, section: re.Pattern[str]) -> str:
     return found[1] if found else ""
 
 
-def _hear(seen: DemoView, row: Message) -> None:
+def _hear(conversation: DemoView, row: Message) -> None:
     text = row.text()
     kind = read_object(text).get("type") if text.startswith("{") else None
     if kind in _NOTICES:
-        seen.notice = text if kind == "heartbeat" else seen.notice
+        conversation.notice = text if kind == "heartbeat" else conversation.notice
         return
-    seen.said, seen.notice, seen.done = unwrapped(row), "", []
+    conversation.said, conversation.notice, conversation.done = unwrapped(row), "", []
 
 
 def _says(row: Message, signature: str) -> bool:
     return signature in row.text() or any(signature in call.function.arguments for call in row.tool_calls or ())
 
 
-def _returned(row: Message, asked: dict[str, tuple[str, JsonObject]]) -> Sequence[ReturnedCall]:
+def _returned(row: Message, calls: dict[str, tuple[str, JsonObject]]) -> Sequence[ReturnedCall]:
     found = []
     for item in row.tool_returns:
-        tool, arguments = asked.get(item.tool_call_id, (row.name or "", {}))
+        tool, arguments = calls.get(item.tool_call_id, (row.name or "", {}))
         packed = item.func_response or ""
         returned = read_object(packed).get("message", packed)
         found.append(ReturnedCall(tool, arguments, item.status == "success", returned))
     return found
 
 
-def _follow_update(seen: DemoView, row: Message) -> None:
+def _follow_update(conversation: DemoView, row: Message) -> None:
     """Update the view of the blocks from an update of memory that a message carries."""
-    said = [part.text for part in row.content if part.type == "text"]
-    for text in (*said, *(each.func_response or "" for each in row.tool_returns)):
+    texts = [part.text for part in row.content if part.type == "text"]
+    for text in (*texts, *(each.func_response or "" for each in row.tool_returns)):
         update = text.partition(OPENING)[2]
-        seen.blocks |= _blocks(update)
+        conversation.blocks |= _blocks(update)
         for label in _REMOVED_LABEL.findall(_tagged(update, _REMOVED)):
-            seen.blocks.pop(label, None)
+            conversation.blocks.pop(label, None)
 
 
-def _follow_edit(seen: DemoView, done: ReturnedCall) -> None:
+def _follow_edit(conversation: DemoView, done: ReturnedCall) -> None:
     """Update the view of a block from the return of a memory tool, because the prompt shows the old value until the end of the
     run.
     """
     label = done.arguments.get("label") or str(done.arguments.get("path", "")).removeprefix("/memories/")
     edits = done.tool.startswith(("memory_", "core_memory_")) or done.arguments.get("command") in ("insert", "str_replace")
-    if done.ok and edits and isinstance(label, str) and label in seen.blocks and isinstance(done.returned, str):
-        seen.blocks[label].value = _LINE_NUMBER.sub("", done.returned)
+    if done.ok and edits and isinstance(label, str) and label in conversation.blocks and isinstance(done.returned, str):
+        conversation.blocks[label].value = _LINE_NUMBER.sub("", done.returned)

@@ -51,7 +51,7 @@ _STOP_WORDS = frozenset(
     )
 )
 _AUXILIARY = "am|was|will|would|can|could|may|might|must|shall|should|did|had"
-_KEPT = frozenset(_AUXILIARY.split("|"))
+_UNCHANGED = frozenset(_AUXILIARY.split("|"))
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes"}
 
 
@@ -93,7 +93,7 @@ def fact(words: str) -> str:
 
 def _third_person(verb: str) -> str:
     low = verb.lower()
-    if low in _KEPT or low.endswith("ed"):
+    if low in _UNCHANGED or low.endswith("ed"):
         return verb
     if low in _IRREGULAR:
         return _IRREGULAR[low]
@@ -106,8 +106,8 @@ def _third_person(verb: str) -> str:
 
 def matching(lines: list[str], about: str) -> list[str]:
     """The lines that share the most significant words with `about`, in order; none if they share no word."""
-    wanted = _weighty(about)
-    scores = [len(wanted & _weighty(line)) for line in lines]
+    significant = _weighty(about)
+    scores = [len(significant & _weighty(line)) for line in lines]
     best = max(scores, default=0)
     return [line for line, score in zip(lines, scores, strict=True) if best and score == best]
 

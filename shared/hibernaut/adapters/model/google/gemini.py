@@ -93,11 +93,11 @@ class GeminiModel:
 
     def _described(self, row: JsonObject) -> ModelDescription:
         model = row["name"].removeprefix("models/")
-        known = self._windows.of(model)
+        limits_of_model = self._windows.of(model)
         window, output, display = row.get("inputTokenLimit"), row.get("outputTokenLimit"), row.get("displayName")
         limits = Limits(
-            window if isinstance(window, int) and window > 0 else known.window,
-            output if isinstance(output, int) and output > 0 else known.output,
+            window if isinstance(window, int) and window > 0 else limits_of_model.window,
+            output if isinstance(output, int) and output > 0 else limits_of_model.output,
         )
         return self._place.model(model, limits, display if isinstance(display, str) else None)
 

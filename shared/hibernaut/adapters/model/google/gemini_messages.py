@@ -65,7 +65,7 @@ def contents(request: ModelRequest, provider: str) -> list[JsonObject]:
         if isinstance(each, AssistantTurn):
             sent += _spoken(each, provider, model)
         else:
-            sent.append({"role": "user", "parts": _heard(each)})
+            sent.append({"role": "user", "parts": _user_parts(each)})
     if not sent or sent[0]["role"] == "model":
         sent.insert(0, {"role": "user", "parts": [{"text": "(the conversation goes on)"}]})
     return sent
@@ -101,8 +101,8 @@ def _ours(turn: AssistantTurn, *, signed: bool) -> list[JsonObject]:
             elif part.type == "reasoning" and not part.is_native and part.reasoning.strip():
                 parts.append({"text": part.reasoning})
     for place, call in enumerate(turn.calls):
-        made: JsonObject = {"functionCall": {"name": call.function.name, "args": _arguments(call)}}
-        parts.append(made | ({"thoughtSignature": FOREIGN_SIGNATURE} if signed and place == 0 else {}))
+        part_of_call: JsonObject = {"functionCall": {"name": call.function.name, "args": _arguments(call)}}
+        parts.append(part_of_call | ({"thoughtSignature": FOREIGN_SIGNATURE} if signed and place == 0 else {}))
     return parts
 
 
@@ -123,10 +123,10 @@ def _returned(call: ToolCall, returned: ToolReturn, its_id: str | None) -> list[
     return [{"functionResponse": response}, *(_image(image.source) for image in returned.images)]
 
 
-def _heard(row: Message) -> list[JsonObject]:
+def _user_parts(row: Message) -> list[JsonObject]:
     if row.role == "system":
         return [{"text": f"<system_alert>\n{row.text()}\n</system_alert>"}]
-    return [shown for part in row.content if (shown := _part(part))] or [{"text": _NOTHING}]
+    return [content for part in row.content if (content := _part(part))] or [{"text": _NOTHING}]
 
 
 def _part(part: Part) -> JsonObject | None:
@@ -165,8 +165,8 @@ def _part_for_vertex(part: JsonObject) -> JsonObject:
 
 
 def _declared(tool: ToolSpec) -> JsonObject:
-    shown: JsonObject = {"name": tool.name, "description": tool.description}
-    return shown | ({"parametersJsonSchema": tool.parameters} if tool.parameters.get("properties") else {})
+    declaration: JsonObject = {"name": tool.name, "description": tool.description}
+    return declaration | ({"parametersJsonSchema": tool.parameters} if tool.parameters.get("properties") else {})
 
 
 def _calling(request: ModelRequest, *, restricts_auto: bool) -> JsonObject:
@@ -189,44 +189,44 @@ def _calling(request: ModelRequest, *, restricts_auto: bool) -> JsonObject:
 
 def _generation(request: ModelRequest, provider: str) -> JsonObject:
     config = request.config
-    wanted: JsonObject = {}
+    options: JsonObject = {}
     if config.temperature is not None:
-        wanted["temperature"] = config.temperature
+        options["temperature"] = config.temperature
     if config.max_tokens is not None:
-        wanted["maxOutputTokens"] = config.max_tokens
+        options["maxOutputTokens"] = config.max_tokens
     if config.frequency_penalty is not None:
-        wanted["frequencyPenalty"] = config.frequency_penalty
+        options["frequencyPenalty"] = config.frequency_penalty
     if (most := alternatives(request)) is not None:
-        wanted |= {"responseLogprobs": True} | ({"logprobs": most} if most else {})
+        options |= {"responseLogprobs": True} | ({"logprobs": most} if most else {})
     if thinking := _thinking(config):
-        wanted["thinkingConfig"] = thinking
-    return wanted | _format(request, provider)
+        options["thinkingConfig"] = thinking
+    return options | _format(request, provider)
 
 
 def _thinking(config: LLMConfig) -> JsonObject:
     """2.5 takes a budget, later models a level; both together are refused. From 3 on thinking cannot be switched off."""
-    known = family(config.model)
-    if known < (2, 5):
+    generation = family(config.model)
+    if generation < (2, 5):
         return {}
-    shown = {"includeThoughts": config.enable_reasoner}
-    if known < (3, 0):
+    options = {"includeThoughts": config.enable_reasoner}
+    if generation < (3, 0):
         least = SMALLEST_BUDGET if "pro" in config.model else 0
-        return shown | {"thinkingBudget": max(config.max_reasoning_tokens, least) if config.enable_reasoner else least}
+        return options | {"thinkingBudget": max(config.max_reasoning_tokens, least) if config.enable_reasoner else least}
     effort = config.effort or config.reasoning_effort
     level = "low" if not config.enable_reasoner else _LEVELS.get(effort, "high") if effort else None
-    return shown | ({"thinkingLevel": level} if level else {})
+    return options | ({"thinkingLevel": level} if level else {})
 
 
 def _format(request: ModelRequest, provider: str) -> JsonObject:
-    wanted = request.config.response_format
-    if wanted is None or wanted.type == "text":
+    response_format = request.config.response_format
+    if response_format is None or response_format.type == "text":
         return {}
     if request.tools and family(request.config.model) < (3, 0):
         raise ModelBadRequest(
             f"{provider}: {request.config.model} takes no response_format together with tools; "
             "use Gemini 3 or later, or detach the tools"
         )
-    shown: JsonObject = {"responseMimeType": "application/json"}
-    if wanted.type == "json_schema":
-        shown["responseJsonSchema"] = wanted.json_schema.get("schema", wanted.json_schema)
-    return shown
+    options: JsonObject = {"responseMimeType": "application/json"}
+    if response_format.type == "json_schema":
+        options["responseJsonSchema"] = response_format.json_schema.get("schema", response_format.json_schema)
+    return options

@@ -87,13 +87,13 @@ class _GeminiReply:
         if not name:
             raise self.invalid("a function call without a name")
         at = len(self.calls)
-        call_id = text_of(call, "id") or self._made_id(at)
+        call_id = text_of(call, "id") or self._derived_id(at)
         arguments = json.dumps(values if isinstance(values, dict) else {}, ensure_ascii=False)
         self.calls.append(ModelToolCall(call_id, name, arguments))
         self._tell(Delta("tool_name", name, at, call_id))
         self._tell(Delta("tool_arguments", arguments, at, call_id))
 
-    def _made_id(self, at: int) -> str:
+    def _derived_id(self, at: int) -> str:
         """An id for a call that has none: these are optional, and responses are matched by their order."""
         seed = f"{self.answer_id}/{at}/{json.dumps(self.parts, sort_keys=True)}"
         return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
@@ -115,9 +115,9 @@ class _GeminiReply:
             raise self.invalid(f"the model made a call that cannot be read ({self.finish})")
         refused = bool(self.blocked) or self.finish in _REFUSALS
         finish: FinishReason = "refusal" if refused else _FINISH.get(self.finish or "", "other")
-        said = [part for part in self.parts if isinstance(part.get("text"), str)]
-        text = "".join(part["text"] for part in said if part.get("thought") is not True)
-        thought = "".join(part["text"] for part in said if part.get("thought") is True)
+        text_parts = [part for part in self.parts if isinstance(part.get("text"), str)]
+        text = "".join(part["text"] for part in text_parts if part.get("thought") is not True)
+        thought = "".join(part["text"] for part in text_parts if part.get("thought") is True)
         if not text and not self.calls and finish in ("stop", "other"):
             raise self.invalid("the reply is empty")
         return ModelReply(

@@ -35,7 +35,7 @@ class VertexModel:
         self._windows = windows
         self._place = ProviderPlace(settings.name, settings.kind, settings.address)
         advice = OWN_KEY_ADVICE if settings.own else ADVICE
-        headers = _Authorization(settings.name, GoogleTokens(settings.key, client=lambda: _made(dial), advice=advice))
+        headers = _Authorization(settings.name, GoogleTokens(settings.key, client=lambda: _token_client(dial), advice=advice))
         self._client = ProviderClient(settings.name, settings.url, headers, dial)
         self._root = ProviderClient(settings.name, settings.url.removesuffix(urlsplit(settings.url).path), headers, dial)
 
@@ -80,7 +80,7 @@ class VertexModel:
         return {name for name in names if name.startswith("gemini-")}
 
 
-def _made(dial: Dial[Client]) -> Client:
+def _token_client(dial: Dial[Client]) -> Client:
     """A client for the token service: it reaches what the calls reach."""
     return dial(lambda _: None, certificates())
 

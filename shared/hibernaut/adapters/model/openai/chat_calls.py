@@ -15,10 +15,10 @@ from hibernaut.schemas.base import Json, JsonObject
 
 @dataclass(slots=True)
 class ChatCall:
-    """A call as received so far. `extra` is its `extra_content`, which holds a signature; `said_id` is the id that the server gave."""
+    """A call as received so far. `extra` is its `extra_content`, which holds a signature; `server_id` is the id that the server gave."""
 
     id: str
-    said_id: str = ""
+    server_id: str = ""
     name: str = ""
     arguments: str = ""
     extra: JsonObject | None = None
@@ -49,36 +49,36 @@ class ChatCalls:
         """The position of the call that a piece belongs to; a new call is appended. `whole`: the piece is a call of its own."""
         index, call_id = item.get("index"), item.get("id")
         number = index if isinstance(index, int) and not isinstance(index, bool) else None
-        said_id = call_id if isinstance(call_id, str) else ""
-        at = None if whole else self._known(number, said_id, function)
+        server_id = call_id if isinstance(call_id, str) else ""
+        at = None if whole else self._position(number, server_id, function)
         if at is None:
             at = len(self.calls)
-            self.calls.append(ChatCall(self._unique(said_id), said_id))
+            self.calls.append(ChatCall(self._unique(server_id), server_id))
             if number is not None:
                 self._numbered[number] = at
         return at
 
-    def _known(self, number: int | None, said_id: str, function: JsonObject) -> int | None:
-        at = self._numbered.get(number) if number is not None else self._unnumbered(said_id, function)
+    def _position(self, number: int | None, server_id: str, function: JsonObject) -> int | None:
+        at = self._numbered.get(number) if number is not None else self._unnumbered(server_id, function)
         if at is None:
             return None
         call = self.calls[at]
-        if said_id and call.said_id and said_id != call.said_id:
+        if server_id and call.server_id and server_id != call.server_id:
             return None  # all calls have the number 0
-        if not said_id and function.get("name") and function.get("arguments") and call.complete:
+        if not server_id and function.get("name") and function.get("arguments") and call.complete:
             return None  # all calls have the number 0 and no id
         return at
 
-    def _unnumbered(self, said_id: str, function: JsonObject) -> int | None:
+    def _unnumbered(self, server_id: str, function: JsonObject) -> int | None:
         """A piece without a number continues the call of its id, or the last call, unless it names a function."""
-        if said_id:
-            return next((at for at, call in enumerate(self.calls) if call.said_id == said_id), None)
+        if server_id:
+            return next((at for at, call in enumerate(self.calls) if call.server_id == server_id), None)
         return len(self.calls) - 1 if self.calls and not function.get("name") else None
 
-    def _unique(self, said_id: str) -> str:
-        taken = {call.id for call in self.calls}
-        if said_id and said_id not in taken:
-            return said_id
+    def _unique(self, server_id: str) -> str:
+        ids = {call.id for call in self.calls}
+        if server_id and server_id not in ids:
+            return server_id
         seed = f"{self.seed}/{len(self.calls)}"
         return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
 

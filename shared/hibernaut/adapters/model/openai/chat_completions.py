@@ -10,7 +10,7 @@ from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
-from hibernaut.adapters.model.openai.openai_replies import ChatAsked
+from hibernaut.adapters.model.openai.openai_replies import ChatSent
 from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.adapters.model.wire.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
@@ -97,10 +97,10 @@ class OpenAIModel:
     ) -> ModelReply:
         with call.post("/chat/completions", body, seconds) as answer:
             request_id = answer.response.headers.get("x-request-id")
-            asked = ChatAsked(self._place.name, self._dialect, body)
+            sent_request = ChatSent(self._place.name, self._dialect, body)
             if on_delta is None or not answer.streams:
-                return openai_replies.whole(asked, answer.body(), request_id)
-            return openai_replies.streamed(asked, answer.events(), on_delta, request_id)
+                return openai_replies.whole(sent_request, answer.body(), request_id)
+            return openai_replies.streamed(sent_request, answer.events(), on_delta, request_id)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         return openai_messages.payload(request, self._dialect, self._place.name)

@@ -45,13 +45,13 @@ def _choice(request: ModelRequest, dialect: Dialect) -> Json:
     """The value of `tool_choice`; None: it is left out, and the model chooses. A forced choice that the server does not take is left
     out, or said less exactly: the turn machine checks the calls of a reply.
     """
-    mode, taken, allowed = request.choice.mode, dialect.choices, request.allowed
+    mode, supported, allowed = request.choice.mode, dialect.choices, request.allowed
     if mode == "none" or (allowed is not None and not allowed):
         return "none"
-    if mode == "named" and "named" in taken:
+    if mode == "named" and "named" in supported:
         return _function(request.choice.name or "")
-    forced = mode in ("required", "named") and "required" in taken
-    if allowed is not None and len(allowed) < len(request.tools) and "allowed" in taken:
+    forced = mode in ("required", "named") and "required" in supported
+    if allowed is not None and len(allowed) < len(request.tools) and "allowed" in supported:
         narrowed = {"mode": "required" if forced else "auto", "tools": [_function(name) for name in allowed]}
         return {"type": "allowed_tools", "allowed_tools": narrowed}
     return "required" if forced else None

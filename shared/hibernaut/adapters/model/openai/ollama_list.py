@@ -17,7 +17,7 @@ from hibernaut.schemas.errors import ModelError
 LIST_SECONDS = 5.0
 LEAST_DEFAULT = 4096
 """Tokens: Ollama's default below 24 GiB of video memory. Its routes do not tell the default, so the least one is assumed."""
-MOST_SHOWN = 100
+MOST_QUERIED = 100
 """Models that are asked about one by one; any further one is taken to have the default window."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 logger = logging.getLogger(__name__)
@@ -29,24 +29,24 @@ def ollama_rows(call: ProviderCall) -> list[JsonObject]:
     """
     names = [name for row in _models(_get(call, "/api/tags")) if (name := _name(row))]
     loaded = {_name(row): window for row in _models(_optional(call, "/api/ps")) if (window := _count(row.get("context_length")))}
-    return [_row(call, name, loaded, shown=at < MOST_SHOWN) for at, name in enumerate(names)]
+    return [_row(call, name, loaded, query=at < MOST_QUERIED) for at, name in enumerate(names)]
 
 
 def warn_of_windows(provider: str, rows: Sequence[JsonObject]) -> bool:
     """Log which models could read more than Ollama lets them, and what to set. False: none."""
     cut = {row["id"]: row["context_length"] for row in rows if row["trained"] and row["context_length"] < row["trained"]}
     if cut:
-        shown = ", ".join(f"{name} ({window})" for name, window in list(cut.items())[:5])
+        windows = ", ".join(f"{name} ({window})" for name, window in list(cut.items())[:5])
         advice = "set OLLAMA_CONTEXT_LENGTH for Ollama, or num_ctx in the model's Modelfile, and load the model"
         logger.warning(
             "windows of models are limited by their server",
-            extra={"provider": provider, "models": len(cut), "windows": shown, "advice": advice},
+            extra={"provider": provider, "models": len(cut), "windows": windows, "advice": advice},
         )
     return bool(cut)
 
 
-def _row(call: ProviderCall, name: str, loaded: Mapping[str, int], *, shown: bool) -> JsonObject:
-    facts = _show(call, name) if shown else {}
+def _row(call: ProviderCall, name: str, loaded: Mapping[str, int], *, query: bool) -> JsonObject:
+    facts = _show(call, name) if query else {}
     trained = _trained(facts.get("model_info"))
     parameters = facts.get("parameters")
     own = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None

@@ -95,14 +95,14 @@ def _logprobs(request: ModelRequest, dialect: Dialect, provider: str, effort: st
 
 
 def _format(config: LLMConfig, dialect: Dialect, provider: str) -> JsonObject:
-    wanted = config.response_format
-    if wanted is None or wanted.type == "text":
+    response_format = config.response_format
+    if response_format is None or response_format.type == "text":
         return {}
-    if wanted.type not in dialect.takes:
+    if response_format.type not in dialect.takes:
         raise ModelBadRequest(
-            f"{provider}: {dialect.title} takes no response_format {wanted.type!r}; leave it out or choose a model of another provider"
+            f"{provider}: {dialect.title} takes no response_format {response_format.type!r}; leave it out or choose a model of another provider"
         )
-    return {"response_format": wanted.model_dump()}
+    return {"response_format": response_format.model_dump()}
 
 
 def messages(request: ModelRequest, dialect: Dialect, provider: str) -> list[JsonObject]:
@@ -129,16 +129,16 @@ def _bridged(sent: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _spoken(turn: AssistantTurn, dialect: Dialect) -> list[JsonObject]:
-    said: JsonObject = {"role": "assistant", "content": _words(turn.rows)}
+    message: JsonObject = {"role": "assistant", "content": _words(turn.rows)}
     if not turn.calls:
-        return [said]
-    said["content"] = said["content"] or None
+        return [message]
+    message["content"] = message["content"] or None
     if dialect.fills == "reasoning_content":
         # One text for all calls makes DeepSeek repeat it (Lingtai-AI/lingtai-kernel#9).
         names = ", ".join(call.function.name for call in turn.calls)
-        said["reasoning_content"] = said["content"] or f"The next step is {names} ({turn.calls[0].id})."
+        message["reasoning_content"] = message["content"] or f"The next step is {names} ({turn.calls[0].id})."
     named = _nine if dialect.call_id_length else wire_id
-    said["tool_calls"] = [
+    message["tool_calls"] = [
         {
             "id": named(call.id),
             "type": "function",
@@ -147,8 +147,8 @@ def _spoken(turn: AssistantTurn, dialect: Dialect) -> list[JsonObject]:
         for call in turn.calls
     ]
     if dialect.fills == "signature":
-        said["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
-    return [said, *_returned(turn, named)]
+        message["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
+    return [message, *_returned(turn, named)]
 
 
 def _returned(turn: AssistantTurn, named: Callable[[str], str]) -> list[JsonObject]:
@@ -159,7 +159,7 @@ def _returned(turn: AssistantTurn, named: Callable[[str], str]) -> list[JsonObje
             {"role": "tool", "tool_call_id": named(call.id), "content": returns[call.id].func_response or ""}
             for call in turn.calls
         ),
-        *(_shown(call, returns[call.id]) for call in turn.calls if returns[call.id].images),
+        *(_images_message(call, returns[call.id]) for call in turn.calls if returns[call.id].images),
     ]
 
 
@@ -171,7 +171,7 @@ def _nine(call_id: str) -> str:
     )
 
 
-def _shown(call: ToolCall, returned: ToolReturn) -> JsonObject:
+def _images_message(call: ToolCall, returned: ToolReturn) -> JsonObject:
     """A user message with the images of a return, because a tool message holds only text."""
     words = {"type": "text", "text": f"[images given by the call {wire_id(call.id)} of {call.function.name}]"}
     return {"role": "user", "content": [words, *(_image(image.source) for image in returned.images)]}
@@ -194,7 +194,7 @@ def _content(row: Message) -> str | list[JsonObject]:
     if len(parts) == 1 and parts[0].type == "text":
         return parts[0].text
     if any(part.type == "image" for part in parts):
-        return [shown for part in parts if (shown := _part(part))]
+        return [item for part in parts if (item := _part(part))]
     return row.text()
 
 

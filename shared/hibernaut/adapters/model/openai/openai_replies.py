@@ -39,7 +39,7 @@ _PIECES = ("text", "summary", "data", "signature")
 
 
 @immutable
-class ChatAsked:
+class ChatSent:
     """What was asked: the provider's name and dialect, and the body as sent."""
 
     provider: str
@@ -56,7 +56,7 @@ class ChatAsked:
 class _ChatReply:
     """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are those that go back."""
 
-    asked: ChatAsked
+    request: ChatSent
     say: Callable[[Delta], None] | None = None
     text: str = ""
     raw: str = ""
@@ -74,25 +74,25 @@ class _ChatReply:
     refusal_tokens: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.calls = ChatCalls(self.asked.seed)
-        self.tags = ThinkTags(off=not self.asked.dialect.think_tags)
+        self.calls = ChatCalls(self.request.seed)
+        self.tags = ThinkTags(off=not self.request.dialect.think_tags)
 
     def tell(self, delta: Delta) -> None:
         if self.say is not None and delta.text:
             self.say(delta)
 
     def invalid(self, what: str) -> InvalidModelResponse:
-        return InvalidModelResponse(f"{self.asked.provider}: {what}")
+        return InvalidModelResponse(f"{self.request.provider}: {what}")
 
     @property
-    def heard(self) -> bool:
+    def has_output(self) -> bool:
         """Whether any part of the reply has arrived."""
         return bool(self.raw or self.reasoning or self.calls.calls)
 
     def take_head(self, body: JsonObject) -> None:
         """Read the parts that a whole response and each chunk share: an error inside a 200, the model, the usage."""
         if body.get("error"):
-            raise model_error(read_refusal(self.asked.provider, 200, body, {}))
+            raise model_error(read_refusal(self.request.provider, 200, body, {}))
         self.model = as_text(body.get("model")) or self.model
         self.answer_id = as_text(body.get("id")) or self.answer_id
         if (used := usage_in(body)) is not None:
@@ -103,10 +103,10 @@ class _ChatReply:
         self._take_thoughts(message, whole=whole)
         if refusal := as_text(message.get("refusal")):
             self.refused = True
-        thought, said = _content(message.get("content"))
+        thought, text = _content(message.get("content"))
         self._think(thought)
-        self.raw += said or refusal
-        for kind, piece in self.tags.take(said or refusal):
+        self.raw += text or refusal
+        for kind, piece in self.tags.take(text or refusal):
             self._think(piece) if kind == "reasoning" else self._speak(piece)
         for item in as_list(message.get("tool_calls")):
             self._take_call(item, whole=whole)
@@ -126,12 +126,12 @@ class _ChatReply:
         self.reasoning += thought
         self.tell(Delta("reasoning", thought))
 
-    def _speak(self, said: str) -> None:
-        self.text += said
-        self.tell(Delta("text", said))
+    def _speak(self, piece: str) -> None:
+        self.text += piece
+        self.tell(Delta("text", piece))
 
     def _take_thoughts(self, message: JsonObject, *, whole: bool) -> None:
-        members, goes_back = self.members, self.asked.dialect.thoughts
+        members, goes_back = self.members, self.request.dialect.thoughts
         name = next((name for name in ("reasoning_content", "reasoning") if as_text(message.get(name))), None)
         if name:
             self._think(message[name])
@@ -177,7 +177,7 @@ class _ChatReply:
 
         Plain reasoning goes back only with calls: between turns no server reads it.
         """
-        thoughts, calls = self.asked.dialect.thoughts, self.calls.calls
+        thoughts, calls = self.request.dialect.thoughts, self.calls.calls
         members = {name: value for name, value in self.members.items() if value}
         sealed = members.keys() & {"reasoning_details", "extra_content"} or any(call.extra for call in calls)
         if not thoughts or not (sealed or (calls and (members or self.raw != self.text))):
@@ -185,9 +185,9 @@ class _ChatReply:
         message: JsonObject = {"role": "assistant", "content": self.raw or None, **members}
         if calls:
             message["tool_calls"] = [call.item() for call in calls]
-        model = as_text(self.asked.sent.get("model"))
+        model = as_text(self.request.sent.get("model"))
         return NativeReply(
-            wire="chat", provider=self.asked.provider, model=model, items=[message], calls=[call.id for call in calls]
+            wire="chat", provider=self.request.provider, model=model, items=[message], calls=[call.id for call in calls]
         )
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
@@ -216,9 +216,9 @@ class _ChatReply:
         )
 
 
-def whole(asked: ChatAsked, body: JsonObject, request_id: str | None) -> ModelReply:
+def whole(request: ChatSent, body: JsonObject, request_id: str | None) -> ModelReply:
     """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
-    gathered = _ChatReply(asked)
+    gathered = _ChatReply(request)
     gathered.take_head(body)
     choice = next(iter(as_list(body.get("choices"))), None)
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -228,13 +228,13 @@ def whole(asked: ChatAsked, body: JsonObject, request_id: str | None) -> ModelRe
     gathered.take_message(message, whole=True)
     gathered.take_tokens(choice)
     gathered.end()
-    return gathered.reply(request_id, Exchange(asked.sent, body))
+    return gathered.reply(request_id, Exchange(request.sent, body))
 
 
-def streamed(asked: ChatAsked, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
+def streamed(request: ChatSent, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
     """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _ChatReply(asked, say)
+    gathered = _ChatReply(request, say)
     for chunk in chunks:
         gathered.take_head(chunk)
         for choice in as_list(chunk.get("choices"))[:1]:
@@ -245,11 +245,11 @@ def streamed(asked: ChatAsked, chunks: Iterable[JsonObject], say: Callable[[Delt
             gathered.take_tokens(choice)
             gathered.finish = as_text(choice.get("finish_reason")) or gathered.finish
     gathered.end()
-    if gathered.finish is None and gathered.heard:
-        raise ModelConnection(f"{asked.provider}: the reply was cut off")
+    if gathered.finish is None and gathered.has_output:
+        raise ModelConnection(f"{request.provider}: the reply was cut off")
     if gathered.finish is None:
         raise gathered.invalid("the stream holds no reply")
-    return gathered.reply(request_id, Exchange(asked.sent, gathered.body()))
+    return gathered.reply(request_id, Exchange(request.sent, gathered.body()))
 
 
 def _join(details: list[Json], pieces: list[Json]) -> None:

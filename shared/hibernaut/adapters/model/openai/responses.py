@@ -67,32 +67,32 @@ class ResponsesModel:
         self._name = name
         self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}), dial)
         self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name, dial=dial)
-        self._left_out = LearnedTraits(lambda _: frozenset[str](), _without, lambda left_out: left_out - _OF_ONE_REQUEST)
+        self._omitted = LearnedTraits(lambda _: frozenset[str](), _without, lambda omitted: omitted - _OF_ONE_REQUEST)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says. What the provider has refused for a model is left out for that model from then on."""
-        return self._left_out.complete(
-            request.config.model, on_delta, lambda left_out, say: self._complete(request, left_out, say, on_open)
+        return self._omitted.complete(
+            request.config.model, on_delta, lambda omitted, say: self._complete(request, omitted, say, on_open)
         )
 
     def _complete(
-        self, request: ModelRequest, left_out: frozenset[str], on_delta: Say | None, on_open: OnOpen | None
+        self, request: ModelRequest, omitted: frozenset[str], on_delta: Say | None, on_open: OnOpen | None
     ) -> ModelReply:
-        body = responses_messages.payload(request, self._name, left_out)
-        say = None if "stream" in left_out else on_delta
+        body = responses_messages.payload(request, self._name, omitted)
+        say = None if "stream" in omitted else on_delta
         if say is not None:
             body = {"stream": True, **body}
-        asked = SentRequest(self._name, request.config.model, body)
+        sent_request = SentRequest(self._name, request.config.model, body)
         with self._client.call() as call:
             if on_open is not None:
                 on_open(call.hang_up)
-            return _answered(call, asked, request.timeout, say)
+            return _answered(call, sent_request, request.timeout, say)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
-        return responses_messages.payload(request, self._name, self._left_out.of(request.config.model))
+        return responses_messages.payload(request, self._name, self._omitted.of(request.config.model))
 
     def models(self) -> list[ModelDescription]:
         """As the port says: the list of the address is the same on both wires, and names those that only this one serves."""
@@ -107,18 +107,18 @@ class ResponsesModel:
         return self._list.embedding_models()
 
 
-def _answered(call: ProviderCall, asked: SentRequest, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
-    with call.post("/responses", asked.sent, seconds) as answer:
+def _answered(call: ProviderCall, request: SentRequest, seconds: float, say: Callable[[Delta], None] | None) -> ModelReply:
+    with call.post("/responses", request.sent, seconds) as answer:
         request_id = answer.response.headers.get("x-request-id")
         if say is None or not answer.streams:
-            reply = responses_replies.whole(asked, answer.body(), request_id)
+            reply = responses_replies.whole(request, answer.body(), request_id)
         else:
-            reply = responses_replies.streamed(asked, answer.events(), say, request_id)
-    _tell_withheld(asked, reply)
+            reply = responses_replies.streamed(request, answer.events(), say, request_id)
+    _tell_withheld(request, reply)
     return reply
 
 
-def _tell_withheld(asked: SentRequest, reply: ModelReply) -> None:
+def _tell_withheld(request: SentRequest, reply: ModelReply) -> None:
     """Log how much reasoning the provider kept from the model, for example because something before it had changed."""
     received = reply.exchange.received if reply.exchange is not None else {}
     withheld = [each for each in received.get("input_transformations") or () if isinstance(each, dict)]
@@ -126,16 +126,16 @@ def _tell_withheld(asked: SentRequest, reply: ModelReply) -> None:
         reasons = sorted({str(each.get("reason")) for each in withheld})
         logger.info(
             "reasoning withheld",
-            extra={"provider": asked.provider, "model": asked.model, "count": len(withheld), "reasons": ", ".join(reasons)},
+            extra={"provider": request.provider, "model": request.model, "count": len(withheld), "reasons": ", ".join(reasons)},
         )
 
 
-def _without(left_out: frozenset[str], refusal: ModelError, *, streams: bool) -> frozenset[str]:
+def _without(omitted: frozenset[str], refusal: ModelError, *, streams: bool) -> frozenset[str]:
     """What to leave out after a refusal."""
     if not isinstance(refusal, ModelBadRequest | ModelNotFound):
-        return left_out
+        return omitted
     for name, words in _REFUSED.items():
-        if name not in left_out and words.search(refusal.detail):
-            return left_out | {name}
+        if name not in omitted and words.search(refusal.detail):
+            return omitted | {name}
     no_streams = streams and isinstance(refusal, ModelBadRequest) and refuses_streams(refusal)
-    return left_out | {"stream"} if no_streams else left_out
+    return omitted | {"stream"} if no_streams else omitted

@@ -45,9 +45,9 @@ class ResponseItem:
 
     def complete(self, name: str, index: int, text: str) -> None:
         """Pass on what a whole text holds beyond its pieces."""
-        told = "".join(self.parts.get((name, index), ()))
-        if text.startswith(told):
-            self.grow(name, index, text[len(told) :])
+        streamed = "".join(self.parts.get((name, index), ()))
+        if text.startswith(streamed):
+            self.grow(name, index, text[len(streamed) :])
 
     def grow(self, name: str, index: Json, piece: str) -> None:
         """Pass on a piece."""
@@ -79,7 +79,7 @@ class ResponseItem:
         return text_of(self.item, "call_id") or text_of(self.item, "id")
 
     @property
-    def said(self) -> str:
+    def spaced_text(self) -> str:
         """The text of a message with the gap before it."""
         if self.kind != "message" or not self.parts:
             return ""
@@ -135,7 +135,7 @@ def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> Na
     """
     if any(each.kind == "function_call" and not _sound(text_of(each.item, "arguments")) for each in items):
         return None
-    sent = [made for each in items if (made := _returned(each)) is not None]
+    sent = [returned for each in items if (returned := _returned(each)) is not None]
     while sent and sent[-1].get("type") == "reasoning":
         sent.pop()
     if not any(each["type"] == "reasoning" or each.get("phase") for each in sent):
@@ -153,8 +153,8 @@ def _returned(item: ResponseItem) -> JsonObject | None:
         case "message":
             # Without an id this is the only form (types/responses/easy_input_message_param.py).
             text, phase = "".join(item.texts), own.get("phase")
-            made: JsonObject = {"type": "message", "role": "assistant", "content": text}
-            return made | ({"phase": phase} if phase else {}) if text else None
+            message: JsonObject = {"type": "message", "role": "assistant", "content": text}
+            return message | ({"phase": phase} if phase else {}) if text else None
         case "function_call":
             return {name: value for name, value in own.items() if name != "id"} | {"call_id": item.call_id}
         case _:

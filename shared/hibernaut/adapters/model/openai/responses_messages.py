@@ -33,8 +33,8 @@ MOST_TOOLS = 128
 _DETAILS = ("low", "high", "auto", "original")
 
 
-def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = frozenset()) -> JsonObject:
-    """The body of POST /responses. `left_out` names what this model has refused (`ResponsesModel`).
+def payload(request: ModelRequest, provider: str, omitted: frozenset[str] = frozenset()) -> JsonObject:
+    """The body of POST /responses. `omitted` names what this model has refused (`ResponsesModel`).
 
     Raises: ModelBadRequest for more tools than the provider takes.
     """
@@ -46,7 +46,7 @@ def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = fro
     config = request.config
     options = model_options(config.model)
     body: JsonObject = {"model": config.model, "store": False}
-    body |= _reasoning(request, options, provider, left_out) | _text(config, options, left_out)
+    body |= _reasoning(request, options, provider, omitted) | _text(config, options, omitted)
     if config.max_tokens is not None:
         body["max_output_tokens"] = max(config.max_tokens, LEAST_OUTPUT)
     if request.user:
@@ -55,41 +55,41 @@ def payload(request: ModelRequest, provider: str, left_out: frozenset[str] = fro
         body["prompt_cache_key"] = _short(request.cache_key, LONGEST_CACHE_KEY)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tool_choice"] = _choice(request, left_out)
+        body["tool_choice"] = _choice(request, omitted)
         if options.parallel:
             body["parallel_tool_calls"] = request.parallel_tool_calls
-    body["input"] = items(request, provider, left_out)
+    body["input"] = items(request, provider, omitted)
     return body
 
 
-def items(request: ModelRequest, provider: str, left_out: frozenset[str] = frozenset()) -> list[JsonObject]:
+def items(request: ModelRequest, provider: str, omitted: frozenset[str] = frozenset()) -> list[JsonObject]:
     """The system message and the log."""
     sent: list[JsonObject] = [_message("developer", [_words(request.system)])] if request.system else []
     for each in history(request.messages):
         if not isinstance(each, AssistantTurn):
             sent.append(_message("developer" if each.role == "system" else "user", _content(each)))
             continue
-        own = None if "native" in left_out else each.native("responses", provider, request.config.model)
+        own = None if "native" in omitted else each.native("responses", provider, request.config.model)
         sent += _flat(each) if not own else [*own, *_outputs(each, verbatim=True)]
     return sent
 
 
-def _reasoning(request: ModelRequest, options: ModelOptions, provider: str, left_out: frozenset[str]) -> JsonObject:
+def _reasoning(request: ModelRequest, options: ModelOptions, provider: str, omitted: frozenset[str]) -> JsonObject:
     """The effort, or the sampling parameters, which a model takes only while it does not reason.
 
     Raises: ModelBadRequest for log probabilities of a model that reasons.
     """
     config = request.config
-    effort = None if "effort" in left_out else options.effort(config.effort or config.reasoning_effort)
+    effort = None if "effort" in omitted else options.effort(config.effort or config.reasoning_effort)
     include, body = [], JsonObject()
     if options.reasons:
         reasoning: JsonObject = {"effort": effort} if effort else {}
-        if effort != "none" and "summary" not in left_out:
+        if effort != "none" and "summary" not in omitted:
             reasoning["summary"] = "auto"
         body |= {"reasoning": reasoning} if reasoning else {}
-        if "encrypted" not in left_out:
+        if "encrypted" not in omitted:
             include.append("reasoning.encrypted_content")
-    if options.samples(effort) and "sampling" not in left_out:
+    if options.samples(effort) and "sampling" not in omitted:
         if config.temperature is not None:
             body["temperature"] = config.temperature
         if (most := alternatives(request)) is not None:
@@ -101,26 +101,26 @@ def _reasoning(request: ModelRequest, options: ModelOptions, provider: str, left
     return body | ({"include": include} if include else {})
 
 
-def _text(config: LLMConfig, options: ModelOptions, left_out: frozenset[str]) -> JsonObject:
+def _text(config: LLMConfig, options: ModelOptions, omitted: frozenset[str]) -> JsonObject:
     text: JsonObject = {}
     if config.response_format is not None and config.response_format.type != "text":
         text["format"] = _format(config.response_format)
-    if config.verbosity and options.verbosity and "verbosity" not in left_out:
+    if config.verbosity and options.verbosity and "verbosity" not in omitted:
         text["verbosity"] = config.verbosity
     return {"text": text} if text else {}
 
 
-def _format(wanted: ResponseFormat) -> JsonObject:
+def _format(response_format: ResponseFormat) -> JsonObject:
     """The format of the answer; unlike on Chat Completions, the schema's members stand beside the type."""
-    if not isinstance(wanted, JsonSchemaResponseFormat):
-        return {"type": wanted.type}
-    given = wanted.json_schema
-    name = re.sub("[^A-Za-z0-9_-]", "_", str(given.get("name") or "answer"))[:64]
-    made: JsonObject = {"type": "json_schema", "name": name, "schema": given.get("schema") or {}}
-    return made | {key: given[key] for key in ("description", "strict") if given.get(key) is not None}
+    if not isinstance(response_format, JsonSchemaResponseFormat):
+        return {"type": response_format.type}
+    json_schema = response_format.json_schema
+    name = re.sub("[^A-Za-z0-9_-]", "_", str(json_schema.get("name") or "answer"))[:64]
+    text_format: JsonObject = {"type": "json_schema", "name": name, "schema": json_schema.get("schema") or {}}
+    return text_format | {key: json_schema[key] for key in ("description", "strict") if json_schema.get(key) is not None}
 
 
-def _choice(request: ModelRequest, left_out: frozenset[str]) -> str | JsonObject:
+def _choice(request: ModelRequest, omitted: frozenset[str]) -> str | JsonObject:
     """The tool choice. What may be called now is said here, because a change of `tools` would empty the provider's cache."""
     choice, names = request.choice, [tool.name for tool in request.tools]
     if choice.mode == "named":
@@ -128,7 +128,7 @@ def _choice(request: ModelRequest, left_out: frozenset[str]) -> str | JsonObject
     allowed = names if request.allowed is None else [name for name in names if name in request.allowed]
     if choice.mode == "none" or not allowed:
         return "none"
-    if len(allowed) == len(names) or "allowed" in left_out:
+    if len(allowed) == len(names) or "allowed" in omitted:
         return choice.mode
     return {
         "type": "allowed_tools", "mode": choice.mode, "tools": [{"type": "function", "name": name} for name in allowed]
@@ -149,8 +149,8 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 def _flat(turn: AssistantTurn) -> list[JsonObject]:
     """A turn in our form, without item ids: those of a reply that is not stored are refused (langchain-ai/langchain#38372, anomalyco/opencode#7724)."""
-    said = _said(turn.rows)
-    sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": said}] if said else []
+    text = _assistant_text(turn.rows)
+    sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": text}] if text else []
     sent += [
         {
             "type": "function_call",
@@ -182,7 +182,7 @@ def _output(returned: ToolReturn) -> Json:
     return [*([_words(text)] if text else []), *(_image(image.source) for image in returned.images)]
 
 
-def _said(rows: Sequence[Message]) -> str:
+def _assistant_text(rows: Sequence[Message]) -> str:
     """The assistant's text, and the thoughts that it wrote as an argument (these are not native reasoning)."""
     texts: list[str] = []
     for row in rows:
@@ -199,7 +199,7 @@ def _message(role: str, content: list[JsonObject]) -> JsonObject:
 
 
 def _content(row: Message) -> list[JsonObject]:
-    return [made for part in row.content if (made := _part(part))] or [_words("")]
+    return [content for part in row.content if (content := _part(part))] or [_words("")]
 
 
 def _part(part: Part) -> JsonObject | None:

@@ -30,11 +30,11 @@ class ModelOptions:
     def reasons(self) -> bool:
         return bool(self.efforts)
 
-    def effort(self, wanted: str | None) -> str | None:
+    def effort(self, requested: str | None) -> str | None:
         """The strongest effort that is not above the wanted one, else the weakest; None: the provider's default."""
-        if wanted is None or not self.efforts:
+        if requested is None or not self.efforts:
             return None
-        at_most = STRENGTHS.index(wanted)
+        at_most = STRENGTHS.index(requested)
         return next((each for each in reversed(self.efforts) if STRENGTHS.index(each) <= at_most), self.efforts[0])
 
     def samples(self, effort: str | None) -> bool:

@@ -45,19 +45,19 @@ class SentRequest:
 class _ResponsesReply:
     """The reply received so far: its items by their place, in the order in which they began."""
 
-    asked: SentRequest
+    request: SentRequest
     say: Callable[[Delta], None] | None = None
     items: dict[Json, ResponseItem] = field(default_factory=dict)
     response: JsonObject = field(default_factory=dict)
     ended: bool = False
 
     def invalid(self, what: str) -> InvalidModelResponse:
-        return InvalidModelResponse(f"{self.asked.provider}: {what}")
+        return InvalidModelResponse(f"{self.request.provider}: {what}")
 
     def failed(self, error: Json) -> ModelError:
         """The error of a response that failed. Its code takes the place of a status."""
         code = text_of(error, "code")
-        return model_error(read_refusal(self.asked.provider, _STATUS_OF_CODE.get(code, 400), error, {}))
+        return model_error(read_refusal(self.request.provider, _STATUS_OF_CODE.get(code, 400), error, {}))
 
     def take_event(self, event: JsonObject) -> None:
         """Add an event of a stream. Unknown ones are additions of later API versions, or of tools that are not ours."""
@@ -106,10 +106,10 @@ class _ResponsesReply:
             raise self.invalid("an output item is not one")
         numbers = sum(1 for each in self.items.values() if each.kind == "function_call")
         texts = any(each.kind == "message" and each.parts for each in self.items.values())
-        made = ResponseItem(item["type"], self.say, number=numbers, follows=texts)
-        self.items[place] = made
-        made.take(item)
-        return made
+        opened = ResponseItem(item["type"], self.say, number=numbers, follows=texts)
+        self.items[place] = opened
+        opened.take(item)
+        return opened
 
     def _close(self, place: Json, item: Json) -> None:
         opened = self.items.get(place) or self._open(place, item)
@@ -129,7 +129,7 @@ class _ResponsesReply:
         calls = tuple(call for each in items if (call := each.call()) is not None)
         if any(not call.id or not call.name for call in calls):
             raise self.invalid("a tool call without an id or a name")
-        text = "".join(each.said for each in items)
+        text = "".join(each.spaced_text for each in items)
         finish = self._finish(calls=bool(calls))
         if not text and not calls and finish in ("stop", "tool_calls", "other"):
             raise self.invalid("the reply is empty")
@@ -143,8 +143,8 @@ class _ResponsesReply:
             model=text_of(response, "model"),
             request_id=request_id or text_of(response, "id") or None,
             logprobs=as_logprobs([token for each in items for token in each.tokens()], []),
-            native=as_native(items, provider=self.asked.provider, model=self.asked.model),
-            exchange=Exchange(self.asked.sent, body),
+            native=as_native(items, provider=self.request.provider, model=self.request.model),
+            exchange=Exchange(self.request.sent, body),
         )
 
     def _finish(self, *, calls: bool) -> FinishReason:
@@ -159,25 +159,25 @@ class _ResponsesReply:
         return "tool_calls" if calls and finish in ("stop", "other") else finish
 
 
-def whole(asked: SentRequest, body: JsonObject, request_id: str | None) -> ModelReply:
+def whole(request: SentRequest, body: JsonObject, request_id: str | None) -> ModelReply:
     """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
-    gathered = _ResponsesReply(asked)
+    gathered = _ResponsesReply(request)
     gathered.end(body)
     return gathered.reply(request_id)
 
 
 def streamed(
-    asked: SentRequest, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None
+    request: SentRequest, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None
 ) -> ModelReply:
     """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
     before its reply does."""
-    gathered = _ResponsesReply(asked, say)
+    gathered = _ResponsesReply(request, say)
     for event in events:
         gathered.take_event(event)
         if gathered.ended:
             return gathered.reply(request_id)
     if gathered.response or gathered.items:
-        raise ModelConnection(f"{asked.provider}: the reply was cut off")
+        raise ModelConnection(f"{request.provider}: the reply was cut off")
     raise gathered.invalid("the stream holds no reply")
 
 

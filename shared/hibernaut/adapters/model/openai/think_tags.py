@@ -21,7 +21,7 @@ class ThinkTags:
 
     off: bool = False
     _state: Literal["before", "inside", "behind", "text"] = "before"
-    _held: str = ""
+    _buffer: str = ""
     _thought: bool = False
     _close: str = ""
 
@@ -30,41 +30,41 @@ class ThinkTags:
         if self.off:
             yield "text", piece
             return
-        self._held += piece
+        self._buffer += piece
         if self._state == "before":
             yield from self._begin()
         if self._state == "inside":
             yield from self._inside()
-        if self._state == "behind" and (text := self._held.lstrip()):
-            self._state, self._held = "text", text
-        if self._state == "text" and self._held:
-            text, self._held = self._held, ""
+        if self._state == "behind" and (text := self._buffer.lstrip()):
+            self._state, self._buffer = "text", text
+        if self._state == "text" and self._buffer:
+            text, self._buffer = self._buffer, ""
             yield "text", text
 
     def end(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
         """What was held back. A tag that is never closed holds reasoning to the end."""
-        held, self._held = self._held, ""
-        if held and self._state in ("before", "inside"):
-            yield ("text" if self._state == "before" else "reasoning"), held
+        rest, self._buffer = self._buffer, ""
+        if rest and self._state in ("before", "inside"):
+            yield ("text" if self._state == "before" else "reasoning"), rest
 
     def _begin(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
-        start = self._held.lstrip()
+        start = self._buffer.lstrip()
         found = next((tags for tags in TAGS if start.startswith(tags[0])), None)
         if found is not None:
-            self._state, self._held, self._close = "inside", start[len(found[0]) :], found[1]
+            self._state, self._buffer, self._close = "inside", start[len(found[0]) :], found[1]
         elif not any(opening.startswith(start) for opening, _ in TAGS):
             self._state = "text"
         yield from ()
 
     def _inside(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
         if not self._thought:
-            self._held = self._held.lstrip()
-        thought, tag, rest = self._held.partition(self._close)
+            self._buffer = self._buffer.lstrip()
+        thought, tag, rest = self._buffer.partition(self._close)
         self._thought = self._thought or bool(thought)
         if tag:
-            self._state, self._held = "behind", rest
+            self._state, self._buffer = "behind", rest
             yield "reasoning", thought
             return
-        kept = next((size for size in range(len(self._close) - 1, 0, -1) if thought.endswith(self._close[:size])), 0)
-        self._held = thought[len(thought) - kept :]
-        yield "reasoning", thought[: len(thought) - kept]
+        overlap = next((size for size in range(len(self._close) - 1, 0, -1) if thought.endswith(self._close[:size])), 0)
+        self._buffer = thought[len(thought) - overlap :]
+        yield "reasoning", thought[: len(thought) - overlap]

@@ -49,7 +49,7 @@ class Sockets:
 
     def watch(self, request: Request) -> None:
         """A request hook of httpx that reports the steps of the request to this object."""
-        request.extensions["trace"] = self._told
+        request.extensions["trace"] = self._on_trace
 
     def begin(self) -> Callable[[], None]:
         """A function that aborts the call which begins now, from any thread; it does nothing after the call's end."""
@@ -70,15 +70,15 @@ class Sockets:
         with self._lock:
             self._call += 1
 
-    def _told(self, _event: str, info: Mapping[str, object]) -> None:
+    def _on_trace(self, _event: str, info: Mapping[str, object]) -> None:
         """Shut down a connection that is opened after the call was aborted, so that writing to it fails."""
         tell = getattr(info.get("return_value"), "get_extra_info", None)
-        made = tell("socket") if tell is not None else None
-        if isinstance(made, socket.socket):
+        opened = tell("socket") if tell is not None else None
+        if isinstance(opened, socket.socket):
             with self._lock:
-                self._open = [*(each for each in self._open if each.fileno() >= 0), made]
+                self._open = [*(each for each in self._open if each.fileno() >= 0), opened]
                 if self.broken:
-                    _shut(made)
+                    _shut(opened)
 
 
 class Connection(Generic[C]):
@@ -114,7 +114,7 @@ class Connections(Generic[C]):
     @contextmanager
     def call(self) -> Iterator[Line[C]]:
         """A line for one call. After a successful call the line is reused; otherwise it is closed."""
-        line = self._taken()
+        line = self._take()
         well = False
         try:
             yield Line(line.client, line.sockets.begin())
@@ -126,7 +126,7 @@ class Connections(Generic[C]):
             else:
                 line.close()
 
-    def _taken(self) -> Connection[C]:
+    def _take(self) -> Connection[C]:
         with self._lock:
             if self._free:
                 return self._free.pop()

@@ -108,17 +108,17 @@ class ProviderCall:
     def get(self, path: str, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
         return self._send(OutgoingRequest("GET", self.url + path, b""), seconds, headers)
 
-    def _send(self, asked: OutgoingRequest, seconds: float, extra: Mapping[str, str]) -> HttpAnswer:
+    def _send(self, outgoing: OutgoingRequest, seconds: float, extra: Mapping[str, str]) -> HttpAnswer:
         from httpx2 import HTTPError, InvalidURL, TimeoutException
 
         deadline = time.monotonic() + seconds
-        headers = {"User-Agent": USER_AGENT, "Accept": "application/json, text/event-stream", **extra, **self.headers(asked)}
-        if asked.body:
+        headers = {"User-Agent": USER_AGENT, "Accept": "application/json, text/event-stream", **extra, **self.headers(outgoing)}
+        if outgoing.body:
             headers["Content-Type"] = "application/json"
         self._check(headers)
         try:
             request = self.client.build_request(
-                asked.method, asked.url, content=asked.body or None, headers=headers, timeout=limits(seconds)
+                outgoing.method, outgoing.url, content=outgoing.body or None, headers=headers, timeout=limits(seconds)
             )
             response = self.client.send(request, stream=True)
         except TimeoutException as error:
@@ -171,11 +171,11 @@ def _refusal(answer: HttpAnswer, response: Response) -> Json:
         return f"the address redirects to {_origin(response.headers['location'])}, which is not followed; correct the base URL"
     if "html" in response.headers.get("content-type", ""):
         return "a web page instead of JSON; check the base URL if this stays so"
-    said = answer.beginning(LONGEST_REFUSAL)
+    beginning = answer.beginning(LONGEST_REFUSAL)
     try:
-        read: Json = json.loads(said)
+        read: Json = json.loads(beginning)
     except (ValueError, RecursionError):
-        return said.decode(errors="replace")
+        return beginning.decode(errors="replace")
     return read
 
 

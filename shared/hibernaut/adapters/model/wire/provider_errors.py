@@ -165,9 +165,9 @@ def _upstream(error: JsonObject) -> str:
 
 def model_error(refusal: Refusal) -> ModelError:
     """The error, with the provider's message as far as it may be shown: shortened, and without keys."""
-    kind, said = _kind(refusal), _shown(refusal.message) or "no reason given"
+    kind, message = _kind(refusal), _printable(refusal.message) or "no reason given"
     # What a provider says of a key may repeat it.
-    why = f"{_credential(refusal)} refused" if kind is ModelAuthentication else said
+    why = f"{_credential(refusal)} refused" if kind is ModelAuthentication else message
     advice = _advice(kind, refusal)
     error = kind(f"{refusal.provider}: {why} (status {refusal.status}){advice}", retry_after=refusal.retry_after)
     error.exchange = Exchange(sent={}, received={"status": refusal.status, "body": refusal.body})
@@ -241,7 +241,7 @@ def _without_keys(body: Json) -> Json:
     return clean
 
 
-def _shown(message: str) -> str:
+def _printable(message: str) -> str:
     clean = _hidden(" ".join(message.split()))
     return clean if len(clean) <= _LONGEST_MESSAGE else f"{clean[:_LONGEST_MESSAGE]}…"
 
@@ -251,11 +251,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        said = headers.get("retry-after")
-        if said is None:
+        value = headers.get("retry-after")
+        if value is None:
             return None
-        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", said):
-            return float(said)
-        return max(0.0, (parsedate_to_datetime(said) - parsedate_to_datetime(headers["date"])).total_seconds())
+        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", value):
+            return float(value)
+        return max(0.0, (parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])).total_seconds())
     except (KeyError, TypeError, ValueError):
         return None

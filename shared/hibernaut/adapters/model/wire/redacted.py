@@ -49,8 +49,8 @@ class RedactedModel:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says, without secrets."""
-        shown: JsonObject = self._redaction.json(self._model.payload(request))
-        return shown
+        payload: JsonObject = self._redaction.json(self._model.payload(request))
+        return payload
 
     def models(self) -> list[ModelDescription]:
         """As the port says."""

@@ -43,8 +43,8 @@ class Pair:
     def receive(self) -> int | None:
         """The descriptor that was sent; None if the other end was closed without one."""
         with contextlib.suppress(OSError):
-            _, told, _, _ = self._ours.recvmsg(1, _socket.CMSG_SPACE(4))
-            for level, kind, data in told:
+            _, messages, _, _ = self._ours.recvmsg(1, _socket.CMSG_SPACE(4))
+            for level, kind, data in messages:
                 if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS and len(data) >= 4:
                     return int.from_bytes(data[:4], sys.byteorder)
         return None

@@ -32,10 +32,10 @@ _VERSION_FLAG = 1
 _PATH_ONLY = os.O_PATH | os.O_CLOEXEC if sys.platform == "linux" else 0
 
 
-def make_root(seen: list[str], hidden: list[str], packages: str | None, *, size: int, owner: tuple[int, int]) -> None:
+def make_root(visible: list[str], hidden: list[str], packages: str | None, *, size: int, owner: tuple[int, int]) -> None:
     """Replace the root of this process's own mount namespace, and make `WORK` the working folder. Raises: OSError.
 
-    `seen`: what is visible, read-only. `hidden`: what is not, although it is below a visible folder. `packages`: the folder that is visible as `PACKAGES`, wherever
+    `visible`: what is visible, read-only. `hidden`: what is not, although it is below a visible folder. `packages`: the folder that is visible as `PACKAGES`, wherever
     it is; None: there is none. `size`: bytes that files of the tool may have.
     `owner`: the user and the group of the tool.
     """
@@ -44,7 +44,7 @@ def make_root(seen: list[str], hidden: list[str], packages: str | None, *, size:
     os.mkdir("before", 0o755)
     kernel.call("pivot_root", b".", b"before")
     os.chdir("/")
-    for path in sorted(seen):
+    for path in sorted(visible):
         _show(path)
     if packages is not None:
         _bind("/before" + packages, PACKAGES)
@@ -61,9 +61,9 @@ def make_root(seen: list[str], hidden: list[str], packages: str | None, *, size:
     kernel.unmount("/before")
     os.rmdir("/before")
     kernel.make_read_only("/")
-    _own_folder("/tmp", seen, f"mode=1777,size={size},nr_inodes={MOST_FILES}", stage="/var/tmp")  # noqa: S108
-    _own_folder("/dev/shm", seen, f"mode=1777,size={min(size, _SHARED_MEMORY)}", stage="/var/tmp")  # noqa: S108
-    if not _below("/var/tmp", seen):  # noqa: S108
+    _own_folder("/tmp", visible, f"mode=1777,size={size},nr_inodes={MOST_FILES}", stage="/var/tmp")  # noqa: S108
+    _own_folder("/dev/shm", visible, f"mode=1777,size={min(size, _SHARED_MEMORY)}", stage="/var/tmp")  # noqa: S108
+    if not _below("/var/tmp", visible):  # noqa: S108
         kernel.mount("/tmp", "/var/tmp", flags=kernel.BIND)  # noqa: S108
     os.makedirs(WORK, exist_ok=True)
     os.chmod(WORK, 0o700)
@@ -71,23 +71,23 @@ def make_root(seen: list[str], hidden: list[str], packages: str | None, *, size:
     os.chdir(WORK)
 
 
-def _own_folder(folder: str, seen: list[str], data: str, *, stage: str) -> None:
+def _own_folder(folder: str, visible: list[str], data: str, *, stage: str) -> None:
     """Give the tool an own folder in memory, in which the visible paths below it are visible still: a server may be installed in /tmp.
 
     `stage`: an empty folder, at which it is made ready.
     """
-    flags, kept = kernel.NO_SUID | kernel.NO_DEVICES, _below(folder, seen)
-    place = stage if kept else folder
+    flags, below = kernel.NO_SUID | kernel.NO_DEVICES, _below(folder, visible)
+    place = stage if below else folder
     kernel.mount("tmpfs", place, kind="tmpfs", flags=flags, data=data)
-    for path in kept:
+    for path in below:
         _bind(path, stage + path.removeprefix(folder))
-    if kept:
+    if below:
         kernel.mount(place, folder, flags=kernel.MOVE)
 
 
-def _below(folder: str, seen: list[str]) -> list[str]:
+def _below(folder: str, visible: list[str]) -> list[str]:
     """The visible paths that exist below a folder."""
-    return [path for path in sorted(seen) if path.startswith(f"{folder}/") and os.path.lexists(path)]
+    return [path for path in sorted(visible) if path.startswith(f"{folder}/") and os.path.lexists(path)]
 
 
 def _bind(source: str, path: str) -> None:
@@ -131,8 +131,8 @@ def _show_devices() -> None:
         os.symlink(target, f"/dev/{name}")
 
 
-def restrict(seen: list[str], hidden: list[str], own: list[str]) -> bool:
-    """Restrict this process by Landlock to reading what is `seen` and to using its `own` folders. Returns whether signals are kept in, too.
+def restrict(visible: list[str], hidden: list[str], own: list[str]) -> bool:
+    """Restrict this process by Landlock to reading what is `visible` and to using its `own` folders. Returns whether signals are kept in, too.
 
     Names and sizes of other files stay visible. Raises: OSError if the kernel has no Landlock.
     """
@@ -146,7 +146,7 @@ def restrict(seen: list[str], hidden: list[str], own: list[str]) -> bool:
     rules = kernel.call("landlock_create_ruleset", ctypes.create_string_buffer(attributes, 24), size, 0)
     try:
         reading = _EXECUTE | _READ | _LIST
-        for path in seen:
+        for path in visible:
             for part in _without(path, hidden):
                 _allow(rules, part, reading)
         for device in DEVICES:

@@ -60,5 +60,5 @@ def _version_of(program: str) -> tuple[int, int] | str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} cannot be started ({type(error).__name__})"
-    said = re.match(r"v(\d+)\.(\d+)\.", done.stdout)
-    return (int(said[1]), int(said[2])) if said else f"{program} is no Node"
+    version = re.match(r"v(\d+)\.(\d+)\.", done.stdout)
+    return (int(version[1]), int(version[2])) if version else f"{program} is no Node"

@@ -19,10 +19,10 @@ _NOT_THE_TOOLS = ("cage", "path", "root", "agent_state", "args_json_schema", "en
 
 def become_node(channel: int, job: dict[str, Any]) -> NoReturn:
     """Replace this process by Node, with the job on its standard input. Raises: OSError if Node cannot be started here."""
-    told = {name: value for name, value in job.items() if name not in _NOT_THE_TOOLS}
+    tool_job = {name: value for name, value in job.items() if name not in _NOT_THE_TOOLS}
     place = os.open("job.json", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     os.unlink("job.json")
-    rest = memoryview(json.dumps(told).encode())
+    rest = memoryview(json.dumps(tool_job).encode())
     while rest:
         rest = rest[os.write(place, rest) :]
     os.lseek(place, 0, os.SEEK_SET)
