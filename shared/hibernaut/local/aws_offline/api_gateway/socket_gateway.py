@@ -44,7 +44,7 @@ class SocketGateway:
         self._functions = _routes(stack)
         self._stages = [one.ref for one in stack.of_type("AWS::ApiGatewayV2::Stage")]
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="socket gateway")
-        self._open: dict[str, _Connection] = {}
+        self._open: dict[str, _OpenSocket] = {}
 
     def close_all(self) -> None:
         """Stop invoking."""
@@ -77,7 +77,7 @@ class SocketGateway:
             await socket.send_denial_response(Response(status_code=status))
             return
         headers = {name.lower(): value for name, value in (answer.payload.get("headers") or {}).items()}
-        connection = _Connection(socket, asyncio.get_running_loop())
+        connection = _OpenSocket(socket, asyncio.get_running_loop())
         self._open[about["connectionId"]] = connection
         await socket.accept(headers.get(PROTOCOL_HEADER))
         try:
@@ -132,7 +132,7 @@ class SocketGateway:
         }
 
 
-class _Connection:
+class _OpenSocket:
     """An open connection, and the loop that serves it."""
 
     def __init__(self, socket: WebSocket, loop: asyncio.AbstractEventLoop) -> None:
