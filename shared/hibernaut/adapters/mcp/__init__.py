@@ -1,1 +1,1 @@
-"""Clients of MCP servers. The package `mcp` is met here alone, and imported at the first session."""
+"""Clients of MCP servers. Only this package uses the package `mcp`, and imports it at the first session."""

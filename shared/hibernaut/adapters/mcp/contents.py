@@ -1,4 +1,4 @@
-"""The contents of results, read before the package checks them: one part of a type that it does not know would cost the whole result of a call that was made."""
+"""The contents of results, read before the package validates them, because one part of an unknown type would invalidate the whole result of a call."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pydantic import TypeAdapter, ValidationError
 MOST_PARTS = 1_000
 """Parts of a result that are read."""
 LONGEST_TYPE = 50
-"""Characters of an unknown type that are told."""
+"""The number of characters of an unknown type in its replacement text."""
 _CONTENT: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 
 
 def readable(content: list[Any]) -> list[Any]:
-    """The parts of a result, with a line of text in place of each that the package does not take, and of those beyond the limit."""
+    """The parts of a result. A line of text replaces each part that the package does not accept, and the parts beyond the limit."""
     parts = [each if _is_valid(each) else _text(_replacement(each)) for each in content[:MOST_PARTS]]
     omitted = len(content) - len(parts)
     return [*parts, _text(f"[{omitted} further parts were left out]")] if omitted else parts
@@ -30,7 +30,7 @@ def _is_valid(raw: object) -> bool:
 
 
 def _replacement(raw: object) -> str:
-    """A part that has a text, with faults beside it, is its text."""
+    """The text that replaces an invalid part: its own text, if it has one, else a note."""
     part = raw if isinstance(raw, dict) else {}
     kind, text = part.get("type"), part.get("text")
     if kind == "text" and isinstance(text, str):

@@ -1,6 +1,6 @@
-"""The listings of tools, read before the package checks them: one tool of no valid form would cost all others.
+"""The listings of tools, read before the package validates them, because one invalid tool would invalidate all others.
 
-A connection whose messages pass `mended` notes the tools as their server wrote them, and passes on what the protocol's types allow, also of results.
+`mended` wraps a connection: it stores the tools in their original form, and passes on what the protocol's types permit, including results.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Listings:
         return item
 
     def _mended(self, raw: object) -> dict[str, Any] | None:
-        """A tool as the package takes it; None for something without a name."""
+        """A tool in a form that the package accepts; None without a name."""
         if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str) or not name:
             return None
         text, schema = raw.get("description"), raw.get("inputSchema")
@@ -91,6 +91,6 @@ class _MendedStream:
 
 @asynccontextmanager
 async def mended(transport: Transport, listings: Listings) -> AsyncIterator[Any]:
-    """The connection, whose listings are noted."""
+    """The connection, with its listings stored in `listings`."""
     async with transport as (reading, writing):
         yield _MendedStream(reading, listings), writing

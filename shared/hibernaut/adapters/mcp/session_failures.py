@@ -1,4 +1,4 @@
-"""The failure of a session in words for whoever named the server. No text of the server's responses is quoted but the message of a protocol error."""
+"""The failure of a session, in words for the user who configured the server. They quote nothing of the server's responses except the message of a protocol error."""
 
 from __future__ import annotations
 

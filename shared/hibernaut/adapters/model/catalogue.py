@@ -1,9 +1,9 @@
 """The configured providers and their models: resolves handles `provider/model` and configurations (port `Models`).
 
 A provider is configured by its key or address among the secrets, by the names of its dialect; any number of them live side by side. A key
-is sent only to the address that is configured with it: a configuration with another address is called without a key. OpenAI's models are
-asked by Responses at OpenAI's own address, by Chat Completions at any other, or by what `OPENAI_WIRE` names. The lists of
-models are refreshed at most every five minutes; a provider that cannot be reached keeps its last list.
+is sent only to the address that is configured with it; a configuration with another address is called without a key. OpenAI's models use
+Responses at OpenAI's own address and Chat Completions at any other, unless `OPENAI_WIRE` names the API. The lists of
+models are refreshed at most every five minutes; an unreachable provider keeps its last list.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Catalogue:
         return self._configured()[1]
 
     def _configured(self) -> tuple[WireFactory, dict[str, CatalogueProvider]]:
-        """The adapters' factory and the providers by name, made from the secrets once. Raises: SecretsUnavailable."""
+        """The adapters' factory and the providers by name, created from the secrets once. Raises: SecretsUnavailable."""
         with self._reading:
             if self._read is None:
                 secrets = self._secrets
@@ -146,7 +146,7 @@ class Catalogue:
     def config(self, handle: str) -> LLMConfig:
         """The configuration for a handle.
 
-        Its window is capped, unlike that of the list. While a provider's list cannot be had, any model of it is taken at its word, with the limits of the data file.
+        Its window is capped, unlike that of the list. While a provider's list is unavailable, every name is accepted, with the limits of the data file.
         Raises: InvalidArgument, NotFound.
         """
         name, slash, model = handle.partition("/")
@@ -185,7 +185,7 @@ class Catalogue:
         return offered(handle, self.list_embeddings())
 
     def _refreshed(self) -> Iterator[CatalogueProvider]:
-        """All providers with current lists. They are asked at once, so that several unreachable ones cost the time of one."""
+        """All providers with current lists. The requests run concurrently, so that several unreachable providers take the time of one."""
         stale = [provider for provider in self._providers.values() if self._now() >= provider.stale_at]
         threads = [threading.Thread(target=each.refresh, args=(self._now,), daemon=True) for each in stale[1:]]
         for thread in threads:
@@ -209,7 +209,7 @@ class Catalogue:
         )
 
     def _ordered_providers(self) -> Mapping[str, CatalogueProvider]:
-        """The providers that need a key or an address, those with preferred models first."""
+        """The providers with a key or an address, in the order of the default model."""
         order = ("openai", ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS[1:]))
         return {name: self._providers[name] for name in order if name in self._providers}
 

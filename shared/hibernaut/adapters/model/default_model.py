@@ -28,7 +28,7 @@ def default_model(kind: str, listed: Sequence[ModelDescription], *, official: bo
     """The name of the default model. `listed` is the provider's list by name, empty if it is unavailable.
 
     If no preferred model is listed, as on a compatible server, the first listed model is the default. `official`: the address is
-    the provider's own, whose preferred model is assumed to exist while there is no list. None: unknown.
+    the provider's own; without a list, its preferred model is assumed to exist. None: unknown.
     """
     names = [row.model for row in listed]
     for name in PREFERRED.get(kind, ()):

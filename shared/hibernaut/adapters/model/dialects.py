@@ -45,13 +45,13 @@ class Dialect:
     `path` is added to an address without a path.
 
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
-    every name is accepted. `thoughts` are the members of its replies that go back. `effort`: whether `reasoning_effort` is sent, for
+    every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
     OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `key_path`: the route
-    that tells of the key, where the list of models is public. `local`: a server of the user's own, without a key.
+    that checks the key, if the list of models is public. `local`: a server of the user's own, without a key.
     `embeds`: it has embedding models by a documented route (`adapters/embedder`), which are listed at `embedding_list`.
-    `fills`: what calls that another model made are given, because the server refuses calls without reasoning of its own.
+    `fills`: the member that is added to another model's calls, because the server refuses calls without its own reasoning.
     """
 
     name: str

@@ -24,7 +24,7 @@ from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, Model
 
 NOT_SHOWN = "[an image that cannot be shown to you: your provider has refused it]"
 MOST_REFUSED = 10_000
-"""Images of one provider whose refusal is remembered."""
+"""The largest number of stored refusals of one provider."""
 _NAMES_IMAGES = r"image|multi-?modal|vision|mmproj"
 """How refusals with other statuses than 400 and 422 say that images are the reason."""
 
@@ -43,7 +43,7 @@ class ImageRefusals:
         self._lock = threading.Lock()
 
     def of(self, model: str, pictured: Sequence[Images]) -> Images:
-        """Those of the images that this model has refused."""
+        """The images that this model has refused before."""
         with self._lock:
             return frozenset(image for images in pictured for image in images if (model, image) in self._refused)
 
@@ -56,7 +56,7 @@ class ImageRefusals:
 
 
 class ImageTolerantModel:
-    """Wraps `model`. A reply of which a piece was passed on is not asked for again."""
+    """Wraps `model`. A request is not repeated after a piece of its reply was passed on."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -109,7 +109,7 @@ def _may_mean_images(error: ModelError, listener: Listener | None) -> bool:
 
 
 def _steps(pictured: Sequence[Images], refused_images: Images) -> Iterator[Images]:
-    """What to leave out: the images of the newest row with any that were not refused before, then those of all rows."""
+    """The images to omit: those of the newest row with images that were not refused before, then those of all rows."""
     rows = [new for images in pictured if (new := images - refused_images)]
     if rows:
         yield rows[-1]

@@ -25,8 +25,8 @@ class Weaken(Protocol[T]):
 
 
 class LearnedTraits(Generic[T]):
-    """The traits of each model, by its name. `initial` gives those of a model that has refused nothing; `weaken` must reach an end.
-    `kept` gives what later requests do without too, out of what one request did without. Thread-safe.
+    """The traits of each model, by its name. `initial`: the traits of a model without refusals. `weaken`: the traits after a refusal; it must reach an end.
+    `kept`: the part of the learned traits that applies to later requests too. Thread-safe.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class LearnedTraits(Generic[T]):
         return self._initial(model) if found is None else found
 
     def complete(self, model: str, on_delta: Say | None, ask: Callable[[T, Say | None], ModelReply]) -> ModelReply:
-        """The reply to `ask`. After a refusal it is asked again without what was refused, until nothing can be left out. A reply of which a
-        piece was passed on is not asked for again. What was left out is learned when a reply arrives.
+        """The reply to `ask`. After a refusal the request is repeated without the refused parameter, until nothing can be omitted. It is not
+        repeated after a piece of the reply was passed on. The weaker traits are stored when a reply arrives.
 
-        Raises: ModelError, the last refusal among them.
+        Raises: ModelError, including the last refusal.
         """
         traits = first = self.of(model)
         listener = Listener(on_delta) if on_delta is not None else None

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 SERVED = tuple(sorted({ANTHROPIC, BEDROCK, VERTEX, *(dialect.name for dialect in DIALECTS)}))
 """The types of providers that a tenant may add."""
 MOST_EMBEDDERS = 16
-"""The embedders of one provider that are kept, each with its recent vectors."""
+"""The largest number of cached embedders of one provider, each with its recent vectors."""
 MakeEmbedder = Callable[[ProviderSettings, EmbeddingConfig, Dial["Client"], Callable[[], float]], Embedder]
 """Makes the embedder for a model of a provider. It connects by the dial, and has a clock in seconds. Opens no connection."""
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
@@ -68,7 +68,7 @@ class OwnWires:
 
 
 class OwnConnection:
-    """One provider with its lists (port `ConnectedProvider`). Its adapters are made at their first use. `now` is in seconds."""
+    """One provider with its lists (port `ConnectedProvider`). Its adapters are created at their first use. `now` is in seconds."""
 
     def __init__(self, access: ProviderAccess, settings: ProviderSettings, wires: OwnWires) -> None:
         self._name = access.name

@@ -1,4 +1,4 @@
-"""A provider that can be asked: its adapter, and the lists of its models, which are read again when they are stale."""
+"""A configured provider: its adapter, and the lists of its models, which are refreshed when they are stale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_WINDOW_CAP = 128_000
 @dataclass(slots=True)
 class CatalogueProvider:
     """`kind` is V1's endpoint type, `url` the address without a password, `known` the last list, which is refreshed at `stale_at`
-    (seconds of the caller's clock). `official`: the address is the provider's own. `partial`: it has models that its list does not tell.
+    (seconds of the caller's clock). `official`: the address is the provider's own. `partial`: it has models that its list omits.
     Thread-safe.
     """
 
@@ -43,8 +43,8 @@ class CatalogueProvider:
             self.stale_at = now() + (LIST_SECONDS if models or embeddings else RETRY_SECONDS)
 
     def description(self, name: str, model: str, windows: ContextWindows, now: Callable[[], float]) -> ModelDescription | None:
-        """A model of this provider, whose handles begin with `name`; None if the provider lists others. While its list cannot be had, or where
-        the list is not complete, any model is taken at its word, with the limits of the data file.
+        """A model of this provider, with a handle that begins with `name`; None if the provider does not list it. While the list is unavailable, and if
+        the list is partial, every name is accepted, with the limits of the data file.
         """
         self.refresh(now)
         row = next((row for row in self.known if row.model == model), None)

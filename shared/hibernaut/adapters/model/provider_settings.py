@@ -29,7 +29,7 @@ _LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
 class ProviderSettings:
     """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
     with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and
-    `access_key` are those of a cloud; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
+    `access_key` belong to a cloud provider; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
     `allowed`: the models that are listed, as ids that may contain `*`; empty: all. `own`: it belongs to a tenant, not to the deployment.
     """
 
@@ -170,8 +170,8 @@ def configured(secrets: Secrets) -> list[ProviderSettings]:
 
 
 def redaction_of(secrets: Secrets, providers: Iterable[ProviderSettings] = ()) -> Redaction:
-    """What must not be repeated to a client: every key and password among the secrets, whether or not it configures a provider, and
-    those of `providers`.
+    """The redaction of texts for clients: every key and password among the secrets, whether or not it configures a provider, and
+    the keys of `providers`.
     """
     found = [(secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
     found.append((secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))

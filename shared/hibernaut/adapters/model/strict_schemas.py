@@ -1,7 +1,7 @@
 """Converts JSON schemas to the form that providers require for strict tool calls.
 
-A provider refuses the whole request for one strict tool that it cannot hold a model to. Only what is certainly taken is therefore strict:
-the keywords below, by OpenAI's guide "Structured outputs", supported schemas. Everything else is sent loose.
+A provider refuses the whole request because of one unsupported strict tool. So a tool is strict only if all its keywords are supported:
+the keywords below, by OpenAI's guide "Structured outputs", supported schemas. All other tools are sent as non-strict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _KEYWORDS = (
     frozenset({"type", "title", "description", "enum", "const", "properties", "required", "additionalProperties", "items"})
     | _LIMITS
 )
-"""All keywords of a strict schema beside `anyOf`. References, `default`, `pattern` and `format` are among those that are refused somewhere."""
+"""All keywords of a strict schema besides `anyOf`. Some providers refuse references, `default`, `pattern` and `format`."""
 _BESIDE_ANY_OF = frozenset({"anyOf", "title", "description"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values instead of schemas."""

@@ -16,7 +16,7 @@ MOST_ALTERNATIVES = 20
 
 
 def alternatives(request: ModelRequest) -> int | None:
-    """How many alternatives of each token are asked for; None: no log probabilities."""
+    """The requested number of alternatives per token; None: no log probabilities."""
     config = request.config
     return min(config.top_logprobs or 0, MOST_ALTERNATIVES) if config.return_logprobs else None
 
@@ -28,7 +28,7 @@ def refuse_logprobs(request: ModelRequest, reason: str) -> None:
 
 
 def tokens(found: Json) -> list[Json]:
-    """The tokens of one list, as Chat Completions and Responses give them."""
+    """The tokens of one list, from the form of Chat Completions and Responses."""
     result: list[Json] = []
     for each in as_list(found):
         if isinstance(each, dict) and (token := _token(each)) is not None:

@@ -16,7 +16,7 @@ _DEEPEST = 20
 
 
 class ArgumentModels:
-    """The models of one schema. `by_name`: those that the schema names, as V1 defines them before the tool's own source."""
+    """The models of one schema. `by_name`: the models with names in the schema, which V1 defines before the tool's own source."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         """A part of the schema that contains itself, or is nested too deeply, stays JSON."""
@@ -28,7 +28,7 @@ class ArgumentModels:
         self._arguments = self._model(str(schema.get("title") or "Arguments"), schema, 0)
 
     def values(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that are objects or arrays, as models and lists of models; others as they are. Raises: pydantic.ValidationError."""
+        """The arguments, with objects and arrays converted to models and lists of models. Raises: pydantic.ValidationError."""
         declared = {name: value for name, value in arguments.items() if name in self._arguments.model_fields}
         model = self._arguments.model_validate(declared)
         objects = {name: getattr(model, name) for name, value in declared.items() if isinstance(value, dict | list)}

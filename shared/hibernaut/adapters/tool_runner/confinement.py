@@ -46,11 +46,11 @@ _KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")
 
 @dataclass(slots=True)
 class Cage:
-    """The cage of a server's tools. `hidden`: folders that no tool sees, as the server's data. `files`: bytes that all files of a call may have.
-    `processes`: how many a call may have at a time.
+    """The cage of a server's tools. `hidden`: folders that are invisible to tools, such as the server's data. `files`: the limit for all files of a call in bytes.
+    `processes`: the limit for concurrent processes of a call.
 
-    `ports`: those on which this server serves without a key, and `door`: the port to which tools that connect to them are led, where each request needs a
-    token. The server fills them in when it listens.
+    `ports`: the ports of this server that need no key. `door`: the port to which tools' connections to these ports are redirected, and where each request needs a
+    token. The server sets both when it listens.
     """
 
     hidden: Sequence[Path] = ()
@@ -61,7 +61,7 @@ class Cage:
     door: int | None = None
 
     def request(self, visible: Sequence[str]) -> JsonObject:
-        """What the launcher is told."""
+        """The cage in the launcher's request."""
         return {
             "seen": list(visible),
             "hidden": [*_resolved(self.hidden), *_KEYS],
@@ -81,8 +81,8 @@ def hide_process() -> None:
 
 
 def visible_paths(hidden: Sequence[Path]) -> tuple[str, ...]:
-    """The paths that a tool may read: the system's programs, this Python and what it can import. A folder that contains the user's home or hidden data, or
-    that is only the working folder, is none of them.
+    """The paths that a tool may read: the system's programs, this Python and its import paths. They exclude import paths that contain the user's home,
+    hidden data or the working folder.
     """
     python = (sys.base_prefix, sys.prefix, sys.base_exec_prefix, sys.exec_prefix, os.path.dirname(sys.executable))
     excluded = [*_resolved(hidden), os.path.realpath(Path.home()), os.path.realpath(os.getcwd())]

@@ -1,7 +1,7 @@
-"""The packages of tools in the function `run_tool`: a zip file for each set, whose address the caller has signed, because this function's role permits
-nothing. It is fetched once in an execution environment, checked by its hash, and unpacked in the temporary folder.
+"""The packages of tools in the function `run_tool`: one zip file per set, with an address that the caller has signed, because this function's role has no
+permissions. Each execution environment fetches it once, checks its hash, and unpacks it in the temporary folder.
 
-An execution environment serves one agent, so that a tool which changes these files changes them for its own agent alone.
+An execution environment serves one agent, so that a tool can change these files only for its own agent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PIECE = 256 * 1024
 
 
 class FetchedPackages:
-    """Where the sandbox of the function finds packages. Thread-safe. `folder`: where sets are kept."""
+    """The packages of the function's sandbox. Thread-safe. `folder`: the folder of the sets."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(tempfile.gettempdir()) / "hibernaut-packages"

@@ -1,4 +1,4 @@
-"""Runs a custom tool in the `run_tool` Lambda function, or in `run_node`, whose roles have no permissions. Knows Lambda's Invoke and its errors.
+"""Runs a custom tool in the Lambda function `run_tool` or `run_node`, both without permissions. Knows Lambda's Invoke and its errors.
 
 Both functions are isolated by tenant: each agent of each tenant has execution environments of its own (`TenantId`; AWS Lambda developer guide,
 "tenant isolation"). There is one attempt, because only the caller knows whether a tool may run twice.
@@ -32,11 +32,11 @@ NO_NODE = "TypeScript tools need the function run_node, which this deployment do
 _GRACE = 10
 _CONNECT_TIMEOUT = 5
 _CONNECTIONS = 64
-# Errors of a function whose tool exceeded its limits; other errors are failures of the sandbox itself.
+# Errors after a tool exceeded its limits; other errors are failures of the sandbox itself.
 _OF_THE_TOOL = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory", "Function.ResponseSizeTooLarge"})
 _TOO_LARGE = frozenset({"RequestTooLargeException", "RequestEntityTooLargeException", "413"})
 _NOT_CONNECTED = frozenset({"ResourceNotReadyException", "ENINotReadyException", "ResourceConflictException"})
-"""Errors of a function whose connection to its network Lambda makes anew: it removes that of a function which nobody has called for weeks."""
+"""Errors while Lambda restores a function's network connection, which it removes after weeks without calls."""
 
 
 PackageLink = Callable[[str, str], str]
@@ -112,7 +112,7 @@ class LambdaRunner:
         return self._fault(job, parsed, function) if "FunctionError" in response else outcome_from_json(parsed, job)
 
     def _linked(self, job: ToolJob) -> JsonObject | None:
-        """What the function needs of the tool's packages. Raises: OSError."""
+        """The tool's packages in the form of the function's event. Raises: OSError."""
         if job.packages is None or self._links is None:
             return None
         fields = {name: job.packages.get(name) for name in ("digest", "archive", "size")}

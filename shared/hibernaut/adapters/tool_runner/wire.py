@@ -72,8 +72,8 @@ def bounded(outcome: ToolOutcome, job: ToolJob) -> ToolOutcome:
 
 
 def labels_of(job: ToolJob) -> dict[str, int]:
-    """The labels of the blocks that the tool was given, with the length of text that a change of each may have: enough for memory itself to say that it is
-    too long.
+    """The labels of the tool's blocks, with the maximum length of a changed text. The length is above the block's limit, so that memory itself refuses too
+    long texts.
     """
     state = job.agent_state or {}
     memory = state.get("memory")

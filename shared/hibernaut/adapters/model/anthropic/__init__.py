@@ -1,4 +1,4 @@
 """Anthropic's Messages API, and servers that speak it."""
 
 OFFICIAL_URL = "https://api.anthropic.com"
-"""Here, so that who compares addresses need not import the wire."""
+"""Defined here, so that a comparison of addresses does not import the wire."""

@@ -47,7 +47,7 @@ class AnthropicModelList:
             return self._fetched(call)
 
     def look(self, call: ProviderCall, model: str) -> None:
-        """Fetch the list if nothing is known of this model and the last fetch is long ago. A server without a list is none the worse."""
+        """Fetch the list if this model is unknown and the last fetch is long ago. Servers without a list cause no error."""
         with self._lock:
             if not self._knows(model) and self._now() >= self._fetched_at + LOOK_SECONDS:
                 with suppress(ModelError):
@@ -87,7 +87,7 @@ class AnthropicModelList:
 
 
 def traits_in(row: JsonObject) -> AnthropicTraits:
-    """The traits of a row of the list; of what it does not tell, those of the table."""
+    """The traits in a row of the list; missing ones come from the table."""
     traits = replace(traits_of(row["id"]), max_tokens=_size(row, "max_tokens"))
     offered = row.get("capabilities")
     if not isinstance(offered, dict):

@@ -35,7 +35,7 @@ _USER = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 @immutable
 class MessagesServer:
-    """What the builder knows of the server. `name` is the provider's, `betas` are those of `BETAS` that it takes, `cache_life` the time
+    """The server, as far as the builder needs it. `name` is the provider's name, `betas` are the supported ones of `BETAS`, `cache_life` is the time
     to live of all markers (`CacheControlEphemeralParam.ttl`).
     """
 
@@ -101,8 +101,8 @@ def _max_tokens(request: ModelRequest, traits: AnthropicTraits, thinking: Thinki
 
 
 def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer, *, can_force: bool) -> JsonObject:
-    """The member `format` of `output_config`: the response format of the agent, or the schema of a single answer that no call can be forced
-    to have. Raises: ModelBadRequest for a response format that the model does not have.
+    """The member `format` of `output_config`: the response format of the agent, or the schema of a single answer if no call can be
+    forced. Raises: ModelBadRequest for a response format that the model does not have.
     """
     if request.reply_schema is not None:
         schema = output_schema(request.reply_schema) if traits.structured and not can_force else None

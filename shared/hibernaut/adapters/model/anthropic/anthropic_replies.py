@@ -29,7 +29,7 @@ _FINISH: dict[str, FinishReason] = {
 
 @immutable
 class Origin:
-    """The provider that gives a reply, and the model by the name that it was asked by."""
+    """The provider of a reply, and the model's name in the request."""
 
     provider: str
     model: str
@@ -112,7 +112,7 @@ class _AnthropicReply:
         return sum(1 for at, block in self.blocks.items() if at < index and block.get("type") == "tool_use")
 
     def body(self) -> JsonObject:
-        """The pieces of a stream, put together as the API answers that is not asked for one."""
+        """The pieces of a stream, in the form of a response without streaming."""
         content = self.content()
         return {
             "id": self.answer_id,
@@ -138,7 +138,7 @@ class _AnthropicReply:
         return NativeReply(wire="messages", provider=self.origin.provider, model=self.origin.model, items=items, calls=calls)
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
-        """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
+        """The complete reply. Raises: InvalidModelResponse for an empty reply, or a call without a name."""
         blocks = [self.blocks[index] for index in sorted(self.blocks)]
         text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "text")
         calls = tuple(self._call(block) for block in blocks if block.get("type") == "tool_use")

@@ -22,7 +22,7 @@ _REFUSED = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximu
 
 
 def definitions(tools: Sequence[ToolSpec], *, strict: bool) -> list[JsonObject]:
-    """The tools in their order. `strict`: the model has strict tools; those that it would refuse are sent like any other."""
+    """The tools in their order. `strict`: the model supports strict tools; tools that it would refuse are sent as non-strict."""
     result: list[JsonObject] = []
     count = unions = 0
     for tool in tools:
@@ -38,7 +38,7 @@ def definitions(tools: Sequence[ToolSpec], *, strict: bool) -> list[JsonObject]:
 
 
 def output_schema(schema: JsonObject) -> JsonObject | None:
-    """The schema in the form that a reply can be held to; None: its grammar cannot be made for certain."""
+    """The schema in the form of structured outputs; None: the provider may refuse it."""
     form = closed(schema)
     return form if form is not None and all(_compiles(part) for part in _parts(form)) else None
 

@@ -22,7 +22,7 @@ _NOTHING = "(empty)"
 _OPENING: JsonObject = {"role": "user", "content": [{"type": "text", "text": "(the conversation goes on)"}]}
 
 Native = Callable[[AssistantTurn], list[JsonObject] | None]
-"""A turn's own blocks for the model that is asked now, or None."""
+"""A turn's own blocks for the model of the request, or None."""
 
 
 def messages(turns: History, native: Native, *, replays_thinking: bool, ends_with_user: bool) -> list[JsonObject]:
@@ -48,7 +48,7 @@ def messages(turns: History, native: Native, *, replays_thinking: bool, ends_wit
 
 
 def loop_is_own(turns: History, native: Native) -> bool:
-    """Whether all turns since the last message to the model go back as its own, beginning with thinking.
+    """Whether all turns since the last message to the model are sent back in its own form, beginning with thinking.
 
     With a budget (`thinking.type: enabled`) the API refuses a tool loop whose replies lack it: "a final `assistant` message must start
     with a thinking block" (opencode#3077). Adaptive thinking has no such rule.
@@ -76,9 +76,9 @@ def _spoken(turn: AssistantTurn, own: list[JsonObject] | None, *, replays_thinki
 
 
 def _sendable(own: Sequence[JsonObject], *, replays_thinking: bool) -> list[JsonObject]:
-    """The blocks as they came, without those that the API sends but does not take back.
+    """The received blocks, without those that the API does not accept in requests.
 
-    It refuses an empty text anywhere, and white space if no other text is beside it (LibreChat-AI/agents#124); and thinking in the last
+    It refuses an empty text, white space without another text (LibreChat-AI/agents#124), and thinking in the last
     message while thinking is off (forgecode#1853).
     """
     blocks = [block for block in own if replays_thinking or block.get("type") not in THINKING]
@@ -116,7 +116,7 @@ def _use(call: ToolCall) -> JsonObject:
 
 
 def _results(returns: Sequence[ToolReturn], id_of: Callable[[str], str]) -> list[JsonObject]:
-    """The results in the order of the calls, and behind them the images of failed calls.
+    """The results in the order of the calls, followed by the images of failed calls.
 
     "all content must be type `text` if `is_error` is true" (vellum-assistant#18387); results must come before anything else.
     """

@@ -34,7 +34,7 @@ _OMITTED = frozenset({"model", "metadata", "cache_control"})
 
 
 class ClaudeOnBedrock:
-    """The wire for all Claude models of one account and region. What a model has refused is left out for that model from then on."""
+    """The wire for all Claude models of one account and region. After a model refuses a parameter, later requests to it omit the parameter."""
 
     def __init__(self, client: ProviderClient, cache_life: CacheLife) -> None:
         self._client = client

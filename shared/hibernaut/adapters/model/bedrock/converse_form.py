@@ -20,8 +20,8 @@ DEFAULT_NAME = "reply"
 
 
 def converse_form(request: ModelRequest, provider: str, traits: ConverseTraits) -> JsonObject:
-    """The member `outputConfig`, or nothing: the response format of the agent, or the schema of a single answer that no call can be forced
-    to have. Raises: ModelBadRequest for a response format that the model does not have.
+    """The member `outputConfig`, or nothing: the response format of the agent, or the schema of a single answer if no call can be
+    forced. Raises: ModelBadRequest for a response format that the model does not have.
     """
     if request.reply_schema is not None:
         schema = closed(request.reply_schema) if traits.structured and not traits.forces else None

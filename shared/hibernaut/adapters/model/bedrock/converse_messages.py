@@ -1,7 +1,7 @@
 """Builds the request body of Bedrock's Converse API. Pure; knows no connection.
 
-Roles alternate, and a conversation begins and ends with the user (ValidationException of Converse; langchain-ai/langchain-aws#101). Reasoning never goes
-back: the models that are asked this way refuse their own ("User messages cannot contain reasoning content", can1357/oh-my-pi#9086,
+Roles alternate, and a conversation begins and ends with the user (ValidationException of Converse; langchain-ai/langchain-aws#101). Reasoning is never sent
+back: the models of this API refuse their own reasoning ("User messages cannot contain reasoning content", can1357/oh-my-pi#9086,
 langchain-ai/langchain-aws#401).
 """
 
@@ -71,7 +71,7 @@ def _add(sent: list[JsonObject], role: str, content: list[JsonObject]) -> None:
 
 
 def _spoken(turn: AssistantTurn, traits: ConverseTraits, *, tools: bool) -> list[tuple[str, list[JsonObject]]]:
-    """The turn, and the results of its calls. Without tools in the request both are told as text, because they would be refused ("The
+    """The turn, and the results of its calls. Without tools in the request both are sent as text, because the API would refuse them ("The
     toolConfig field must be defined when using toolUse and toolResult content blocks", BerriAI/litellm#5388).
     """
     blocks = [block for row in turn.rows for part in row.content if (block := _assistant_block(part))]

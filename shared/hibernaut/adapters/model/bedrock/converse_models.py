@@ -34,7 +34,7 @@ _TABLE: tuple[tuple[re.Pattern[str], ConverseTraits], ...] = tuple(
         (r"mistral\.mistral-large-3", ConverseTraits(forces=True, structured=True)),
         (r"deepseek\.v3|qwen\.qwen3|zai\.glm|nvidia\.nemotron|google\.gemma-3", ConverseTraits(structured=True)),
         (r"mistral\.(?:ministral|magistral|voxtral)|minimax\.minimax|moonshot(?:ai)?\.kimi", ConverseTraits(structured=True)),
-        # ToolChoice (botocore, `bedrock-runtime`): `any` and `tool` are taken by Mistral Large.
+        # ToolChoice (botocore, `bedrock-runtime`): Mistral Large supports `any` and `tool`.
         (r"mistral\.mistral-large", ConverseTraits(forces=True)),
         # earendil-works/pi#3739; docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html
         (r"meta\.llama", ConverseTraits(streams_tools=False)),

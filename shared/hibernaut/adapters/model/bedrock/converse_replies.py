@@ -33,7 +33,7 @@ _FAULTY = frozenset({"malformed_model_output", "malformed_tool_use"})
 
 @immutable
 class ConverseSent:
-    """The provider, the model by the name that it was asked by, and the body of the request."""
+    """The provider, the model's name in the request, and the body of the request."""
 
     provider: str
     model: str
@@ -58,7 +58,7 @@ class _ContentBlock:
         return bool(self.call_id or self.name)
 
     def as_json(self) -> JsonObject:
-        """The block as it is in a whole response."""
+        """The block in the form of a response without streaming."""
         if self.is_call:
             values = self.values if self.values is not None else self.written
             return {"toolUse": {"toolUseId": self.call_id, "name": self.name, "input": values}}
@@ -141,12 +141,12 @@ class _ConverseReply:
         return sum(1 for at, block in self.blocks.items() if isinstance(index, int) and at < index and block.is_call)
 
     def body(self) -> JsonObject:
-        """The pieces of a stream, put together as the API answers that is not asked for one."""
+        """The pieces of a stream, in the form of a response without streaming."""
         content = [self.blocks[index].as_json() for index in sorted(self.blocks)]
         return {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": self.stop, "usage": self.used}
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
-        """The whole. Raises: InvalidModelResponse where nothing was said, or a call cannot be read."""
+        """The complete reply. Raises: InvalidModelResponse for an empty reply, or an invalid call."""
         if self.stop in _FAULTY:
             raise self.invalid(f"the model made a reply that cannot be read ({self.stop})")
         blocks = [self.blocks[index] for index in sorted(self.blocks)]
@@ -226,7 +226,7 @@ def _object(value: Json) -> JsonObject:
 
 
 def _usage(used: JsonObject) -> Usage:
-    """The usage. `inputTokens` are those that were neither read from nor written to the cache (docs.aws.amazon.com/bedrock/latest/userguide/
+    """The usage. `inputTokens` excludes tokens that were read from or written to the cache (docs.aws.amazon.com/bedrock/latest/userguide/
     prompt-caching.html).
     """
     cached, written = count_of(used, "cacheReadInputTokens"), count_of(used, "cacheWriteInputTokens")

@@ -37,7 +37,7 @@ def is_event_stream(answer: HttpAnswer) -> bool:
 
 
 def events(answer: HttpAnswer) -> Iterator[StreamEvent]:
-    """The events until the stream ends; an unfinished one at its end is left out.
+    """The events until the stream ends, without an incomplete one at its end.
 
     Raises: ModelError for an exception in the stream; ModelConnection for damaged frames, and as `HttpAnswer`; InvalidModelResponse.
     """
@@ -57,7 +57,7 @@ def events(answer: HttpAnswer) -> Iterator[StreamEvent]:
 
 
 def chunks(answer: HttpAnswer) -> Iterator[JsonObject]:
-    """What the events `chunk` of InvokeModelWithResponseStream hold: the model's own events. Raises: as `events`."""
+    """The contents of the events `chunk` of InvokeModelWithResponseStream: the model's own events. Raises: as `events`."""
     for event in events(answer):
         if event.kind == "chunk":
             try:

@@ -62,7 +62,7 @@ def _as_the_agent_must(step: DemoText | DemoCall, request: ModelRequest, tools: 
 
 
 def _with_extras(step: DemoCall, tool: ToolSpec) -> JsonObject:
-    """The arguments with those that a legacy agent's tools require in addition: a thought, and the request for a heartbeat."""
+    """The arguments, with the additional ones of a legacy agent's tools: a thought, and the request for a heartbeat."""
     properties = tool.parameters.get("properties")
     extras: JsonObject = {}
     if isinstance(properties, dict) and "thinking" in properties:

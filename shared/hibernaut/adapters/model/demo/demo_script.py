@@ -48,7 +48,7 @@ class DemoCall:
 
 
 def answer(conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | DemoCall:
-    """One step: the result of the calls since the person's last message, or else what that message requests."""
+    """One step: the result of the calls since the person's last message, or else the action that the message requests."""
     done = [each for each in conversation.done if each.tool != "send_message"]
     if conversation.notice and (demanded := _demanded(conversation, tools)):
         return demanded

@@ -75,7 +75,7 @@ class GeminiModel:
         self._listed()
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The listed models that embed and whose dimension is known."""
+        """The listed embedding models with a known dimension."""
         try:
             rows = self._listed()
         except ModelError:
@@ -128,7 +128,7 @@ def listed(call: ProviderCall, path: str, member: str) -> list[JsonObject]:
 
 
 def generates(name: str) -> bool:
-    """Whether a model of this name generates text, among those that generate anything."""
+    """Whether a generating model with this name generates text."""
     return _OTHER_USES.search(name) is None
 
 

@@ -21,10 +21,10 @@ from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 from hibernaut.schemas.models.llm_config import LLMConfig
 
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
-"""The signature of a call that another model made. From Gemini 3 on, the first call of a step without a signature is refused with 400;
+"""The signature of another model's call. From Gemini 3 on, the first call of a step without a signature is refused with 400;
 the documentation of thought signatures names this value for a history that was moved from another model."""
 SMALLEST_BUDGET = 128
-"""The smallest thinking budget of Gemini 2.5 Pro, which cannot be told not to think (documentation of thinking)."""
+"""The smallest thinking budget of Gemini 2.5 Pro, which cannot disable thinking (documentation of thinking)."""
 MOST_TOOLS = 512
 """Function declarations in one request (REST reference of `Tool`)."""
 _LEVELS = {"none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
@@ -52,7 +52,7 @@ def payload(request: ModelRequest, *, provider: str, vertex: bool = False) -> Js
 
 
 def family(model: str) -> tuple[int, int]:
-    """The generation of a model by its name, for example (2, 5). A name without a number is taken for the newest."""
+    """The generation of a model by its name, for example (2, 5). A name without a number counts as the newest."""
     found = _FAMILY.search(model)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)
 
@@ -204,7 +204,7 @@ def _generation(request: ModelRequest, provider: str) -> JsonObject:
 
 
 def _thinking(config: LLMConfig) -> JsonObject:
-    """2.5 takes a budget, later models a level; both together are refused. From 3 on thinking cannot be switched off."""
+    """The thinking options: a budget for 2.5, a level for later models; the API refuses both together. Since 3, thinking cannot be disabled."""
     generation = family(config.model)
     if generation < (2, 5):
         return {}

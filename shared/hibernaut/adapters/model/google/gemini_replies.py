@@ -94,7 +94,7 @@ class _GeminiReply:
         self._tell(Delta("tool_arguments", arguments, at, call_id))
 
     def _derived_id(self, at: int) -> str:
-        """An id for a call that has none: these are optional, and responses are matched by their order."""
+        """An id for a call without one: ids are optional, and responses are matched by their order."""
         seed = f"{self.answer_id}/{at}/{json.dumps(self.parts, sort_keys=True)}"
         return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
 
@@ -110,7 +110,7 @@ class _GeminiReply:
         }  # fmt: skip
 
     def reply(self, exchange: Exchange) -> ModelReply:
-        """The whole. Raises: InvalidModelResponse where nothing was said, or the model's call could not be read."""
+        """The complete reply. Raises: InvalidModelResponse for an empty reply, or an invalid call."""
         if self.finish in _FAULTY:
             raise self.invalid(f"the model made a call that cannot be read ({self.finish})")
         refused = bool(self.blocked) or self.finish in _REFUSALS

@@ -81,7 +81,7 @@ class VertexModel:
 
 
 def _token_client(dial: Dial[Client]) -> Client:
-    """A client for the token service: it reaches what the calls reach."""
+    """A client for the token service, with the same permitted addresses as the calls."""
     return dial(lambda _: None, certificates())
 
 

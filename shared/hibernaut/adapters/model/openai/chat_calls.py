@@ -1,6 +1,6 @@
 """Gathers the tool calls of a Chat Completions reply. Compatible servers number and name them in different ways.
 
-Calls are numbered from 0 or 1, all with 0, or not at all; ids are given once, always, empty, or never; arguments are pieces of text, a whole
+Calls are numbered from 0 or 1, all with 0, or not at all. Ids are sent once, always, empty, or never. Arguments are pieces of text, a whole
 text or an object. Knows no connection.
 """
 
@@ -15,7 +15,7 @@ from hibernaut.schemas.base import Json, JsonObject
 
 @dataclass(slots=True)
 class ChatCall:
-    """A call as received so far. `extra` is its `extra_content`, which holds a signature; `server_id` is the id that the server gave."""
+    """A call as received so far. `extra` is its `extra_content`, which contains a signature; `server_id` is the server's id."""
 
     id: str
     server_id: str = ""
@@ -46,7 +46,7 @@ class ChatCalls:
     _numbered: dict[int, int] = field(default_factory=dict)
 
     def place(self, item: JsonObject, function: JsonObject, *, whole: bool) -> int:
-        """The position of the call that a piece belongs to; a new call is appended. `whole`: the piece is a call of its own."""
+        """The position of a piece's call; a new call is appended. `whole`: the piece is a complete call."""
         index, call_id = item.get("index"), item.get("id")
         number = index if isinstance(index, int) and not isinstance(index, bool) else None
         server_id = call_id if isinstance(call_id, str) else ""

@@ -111,7 +111,7 @@ class OpenAIModel:
         return sorted(found, key=lambda each: each.model)
 
     def check(self) -> None:
-        """As `ListsModels` says. Where the list is public, the route that tells of the key is asked."""
+        """As `ListsModels` says. If the list is public, `key_path` checks the key."""
         if self._dialect.listing == "none":
             raise NotImplementedHere(f"{self._place.name}: this provider lists no models, so its key shows at the first message")
         if self._dialect.listing == "tags":
@@ -122,7 +122,7 @@ class OpenAIModel:
             answer.json(LARGEST_LIST)
 
     def embedding_models(self) -> list[EmbeddingModelDescription]:
-        """The listed embedding models whose dimension is known."""
+        """The listed embedding models with a known dimension."""
         if not self._embeds:
             return []
         names = sorted(row["id"] for row in self._listed(self._dialect.embedding_list))
@@ -142,7 +142,7 @@ class OpenAIModel:
         )
 
     def _chats(self, row: JsonObject) -> bool:
-        """Whether the row is a chat model: by OpenAI's names on its own list, by what the list says or is known on any other."""
+        """Whether the row is a chat model: on OpenAI's own list by its name, on other lists by the row's fields or by known names."""
         name, kind = row["id"], row.get("type")
         if self._dialect is OPENAI:
             return _CHAT_NAMES.match(name) is not None and _OTHER_USES.search(name) is None

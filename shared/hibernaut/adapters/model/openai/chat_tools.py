@@ -42,8 +42,8 @@ def tools(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObject:
 
 
 def _choice(request: ModelRequest, dialect: Dialect) -> Json:
-    """The value of `tool_choice`; None: it is left out, and the model chooses. A forced choice that the server does not take is left
-    out, or said less exactly: the turn machine checks the calls of a reply.
+    """The value of `tool_choice`; None: omitted, so that the model chooses. A forced choice that the server does not support is
+    omitted or weakened, because the turn machine checks the calls of a reply.
     """
     mode, supported, allowed = request.choice.mode, dialect.choices, request.allowed
     if mode == "none" or (allowed is not None and not allowed):

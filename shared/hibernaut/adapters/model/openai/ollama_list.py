@@ -18,7 +18,7 @@ LIST_SECONDS = 5.0
 LEAST_DEFAULT = 4096
 """Tokens: Ollama's default below 24 GiB of video memory. Its routes do not tell the default, so the least one is assumed."""
 MOST_QUERIED = 100
-"""Models that are asked about one by one; any further one is taken to have the default window."""
+"""The number of models with a separate query; further models count as models with the default window."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def ollama_rows(call: ProviderCall) -> list[JsonObject]:
 
 
 def warn_of_windows(provider: str, rows: Sequence[JsonObject]) -> bool:
-    """Log which models could read more than Ollama lets them, and what to set. False: none."""
+    """Log the models whose windows Ollama limits, and the setting to change. False: there are none."""
     cut = {row["id"]: row["context_length"] for row in rows if row["trained"] and row["context_length"] < row["trained"]}
     if cut:
         windows = ", ".join(f"{name} ({window})" for name, window in list(cut.items())[:5])

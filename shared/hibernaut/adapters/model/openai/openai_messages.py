@@ -172,7 +172,7 @@ def _nine(call_id: str) -> str:
 
 
 def _images_message(call: ToolCall, returned: ToolReturn) -> JsonObject:
-    """A user message with the images of a return, because a tool message holds only text."""
+    """A user message with the images of a return, because a tool message contains only text."""
     words = {"type": "text", "text": f"[images given by the call {wire_id(call.id)} of {call.function.name}]"}
     return {"role": "user", "content": [words, *(_image(image.source) for image in returned.images)]}
 

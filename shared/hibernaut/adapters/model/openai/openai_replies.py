@@ -35,12 +35,12 @@ _FINISH: dict[str, FinishReason] = {
     "content_filter": "refusal",
 }
 _PIECES = ("text", "summary", "data", "signature")
-"""The members of a reasoning detail whose pieces are joined (openrouter.ai, reasoning tokens, streaming)."""
+"""The members of a reasoning detail with pieces to join (openrouter.ai, reasoning tokens, streaming)."""
 
 
 @immutable
 class ChatSent:
-    """What was asked: the provider's name and dialect, and the body as sent."""
+    """The sent request: the provider's name and dialect, and the body."""
 
     provider: str
     dialect: Dialect
@@ -54,7 +54,7 @@ class ChatSent:
 
 @dataclass(slots=True)
 class _ChatReply:
-    """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are those that go back."""
+    """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are the members to send back."""
 
     request: ChatSent
     say: Callable[[Delta], None] | None = None
@@ -160,7 +160,7 @@ class _ChatReply:
         self.tell(Delta("tool_arguments", piece, at, call.id))
 
     def body(self) -> JsonObject:
-        """The pieces of a stream, put together as a server answers that is not asked for one."""
+        """The pieces of a stream, in the form of a response without streaming."""
         message: JsonObject = {"role": "assistant", "content": self.raw or None}
         if self.reasoning and self.raw == self.text:
             message["reasoning_content"] = self.reasoning
@@ -191,7 +191,7 @@ class _ChatReply:
         )
 
     def reply(self, request_id: str | None, exchange: Exchange) -> ModelReply:
-        """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
+        """The complete reply. Raises: InvalidModelResponse for an empty reply, or a call without a name."""
         calls = self.calls.calls
         if any(not call.name for call in calls):
             raise self.invalid("a tool call without a name")
@@ -217,7 +217,7 @@ class _ChatReply:
 
 
 def whole(request: ChatSent, body: JsonObject, request_id: str | None) -> ModelReply:
-    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+    """The reply in a body. Raises: InvalidModelResponse; the error in the body."""
     gathered = _ChatReply(request)
     gathered.take_head(body)
     choice = next(iter(as_list(body.get("choices"))), None)
@@ -232,8 +232,8 @@ def whole(request: ChatSent, body: JsonObject, request_id: str | None) -> ModelR
 
 
 def streamed(request: ChatSent, chunks: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None) -> ModelReply:
-    """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
-    before its reply does."""
+    """The reply of all chunks. Each piece is passed on as it arrives. Raises: as `whole`; ModelConnection for a stream that ends
+    before its reply."""
     gathered = _ChatReply(request, say)
     for chunk in chunks:
         gathered.take_head(chunk)
@@ -253,7 +253,7 @@ def streamed(request: ChatSent, chunks: Iterable[JsonObject], say: Callable[[Del
 
 
 def _join(details: list[Json], pieces: list[Json]) -> None:
-    """Add streamed pieces of reasoning details: those of one block, which have its index, are joined."""
+    """Add streamed pieces of reasoning details. Pieces with the same index belong to one block and are joined."""
     for piece in pieces:
         last = details[-1] if details else None
         if not isinstance(piece, dict):

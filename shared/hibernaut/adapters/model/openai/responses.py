@@ -72,7 +72,7 @@ class ResponsesModel:
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """As the port says. What the provider has refused for a model is left out for that model from then on."""
+        """As the port says. After the provider refuses a parameter for a model, later requests to the model omit it."""
         return self._omitted.complete(
             request.config.model, on_delta, lambda omitted, say: self._complete(request, omitted, say, on_open)
         )
@@ -95,7 +95,7 @@ class ResponsesModel:
         return responses_messages.payload(request, self._name, self._omitted.of(request.config.model))
 
     def models(self) -> list[ModelDescription]:
-        """As the port says: the list of the address is the same on both wires, and names those that only this one serves."""
+        """As the port says. The list is the same on both wires, and includes models that only this wire serves."""
         return self._list.models()
 
     def check(self) -> None:
@@ -119,7 +119,7 @@ def _answered(call: ProviderCall, request: SentRequest, seconds: float, say: Cal
 
 
 def _tell_withheld(request: SentRequest, reply: ModelReply) -> None:
-    """Log how much reasoning the provider kept from the model, for example because something before it had changed."""
+    """Log how much reasoning the provider withheld from the model, for example after a change of earlier messages."""
     received = reply.exchange.received if reply.exchange is not None else {}
     withheld = [each for each in received.get("input_transformations") or () if isinstance(each, dict)]
     if withheld:
@@ -131,7 +131,7 @@ def _tell_withheld(request: SentRequest, reply: ModelReply) -> None:
 
 
 def _without(omitted: frozenset[str], refusal: ModelError, *, streams: bool) -> frozenset[str]:
-    """What to leave out after a refusal."""
+    """The parameters to omit after a refusal."""
     if not isinstance(refusal, ModelBadRequest | ModelNotFound):
         return omitted
     for name, words in _REFUSED.items():

@@ -44,7 +44,7 @@ class ResponseItem:
             self.complete(name, index, text)
 
     def complete(self, name: str, index: int, text: str) -> None:
-        """Pass on what a whole text holds beyond its pieces."""
+        """Pass on the part of a complete text that its pieces did not contain."""
         streamed = "".join(self.parts.get((name, index), ()))
         if text.startswith(streamed):
             self.grow(name, index, text[len(streamed) :])
@@ -127,11 +127,11 @@ def _texts(kind: str, item: JsonObject) -> Iterator[tuple[str, int, str]]:
 
 
 def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> NativeReply | None:
-    """The items as they go back; None where our own form says the same.
+    """The items in the form to send back; None if our own form is equivalent.
 
-    Reasoning goes back by its id with its encrypted content, which belongs to this id. Reasoning without it, and the ids of all other
-    items, would be looked up among stored responses and refused (langchain-ai/langchain#38372, anomalyco/opencode#7724). Reasoning must be followed by the item
-    that it led to, so that reasoning at the end of an unfinished reply stays away. So does a reply with a call that was cut off.
+    Reasoning is sent back with its id and its encrypted content, which belongs to this id. The API looks up reasoning without encrypted content, and the
+    ids of all other items, among stored responses, and refuses them (langchain-ai/langchain#38372, anomalyco/opencode#7724). Reasoning must be followed by its
+    item, so that reasoning at the end of an unfinished reply is omitted. A reply with a truncated call is omitted, too.
     """
     if any(each.kind == "function_call" and not _sound(text_of(each.item, "arguments")) for each in items):
         return None

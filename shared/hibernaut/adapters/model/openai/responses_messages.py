@@ -34,9 +34,9 @@ _DETAILS = ("low", "high", "auto", "original")
 
 
 def payload(request: ModelRequest, provider: str, omitted: frozenset[str] = frozenset()) -> JsonObject:
-    """The body of POST /responses. `omitted` names what this model has refused (`ResponsesModel`).
+    """The body of POST /responses. `omitted`: the parameters that this model has refused (`ResponsesModel`).
 
-    Raises: ModelBadRequest for more tools than the provider takes.
+    Raises: ModelBadRequest for more tools than the provider accepts.
     """
     if len(request.tools) > MOST_TOOLS:
         raise ModelBadRequest(
@@ -75,7 +75,7 @@ def items(request: ModelRequest, provider: str, omitted: frozenset[str] = frozen
 
 
 def _reasoning(request: ModelRequest, options: ModelOptions, provider: str, omitted: frozenset[str]) -> JsonObject:
-    """The effort, or the sampling parameters, which a model takes only while it does not reason.
+    """The effort, or the sampling parameters, which a model accepts only without reasoning.
 
     Raises: ModelBadRequest for log probabilities of a model that reasons.
     """
@@ -111,7 +111,7 @@ def _text(config: LLMConfig, options: ModelOptions, omitted: frozenset[str]) -> 
 
 
 def _format(response_format: ResponseFormat) -> JsonObject:
-    """The format of the answer; unlike on Chat Completions, the schema's members stand beside the type."""
+    """The format of the answer. Unlike in Chat Completions, the schema's members are on the level of the type."""
     if not isinstance(response_format, JsonSchemaResponseFormat):
         return {"type": response_format.type}
     json_schema = response_format.json_schema
@@ -121,7 +121,7 @@ def _format(response_format: ResponseFormat) -> JsonObject:
 
 
 def _choice(request: ModelRequest, omitted: frozenset[str]) -> str | JsonObject:
-    """The tool choice. What may be called now is said here, because a change of `tools` would empty the provider's cache."""
+    """The tool choice. It contains the allowed tools, because a change of `tools` would invalidate the provider's cache."""
     choice, names = request.choice, [tool.name for tool in request.tools]
     if choice.mode == "named":
         return {"type": "function", "name": choice.name}
@@ -136,7 +136,7 @@ def _choice(request: ModelRequest, omitted: frozenset[str]) -> str | JsonObject:
 
 
 def _tool(tool: ToolSpec) -> JsonObject:
-    """The definition of a tool. `strict` is always said, because it is true by default on this wire."""
+    """The definition of a tool. It always contains `strict`, because the default of this API is true."""
     strict = closed(tool.parameters) if tool.strict else None
     return {
         "type": "function",
@@ -148,7 +148,7 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def _flat(turn: AssistantTurn) -> list[JsonObject]:
-    """A turn in our form, without item ids: those of a reply that is not stored are refused (langchain-ai/langchain#38372, anomalyco/opencode#7724)."""
+    """A turn in our form, without item ids, because the API refuses ids of replies that it did not store (langchain-ai/langchain#38372, anomalyco/opencode#7724)."""
     text = _assistant_text(turn.rows)
     sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": text}] if text else []
     sent += [
@@ -183,7 +183,7 @@ def _output(returned: ToolReturn) -> Json:
 
 
 def _assistant_text(rows: Sequence[Message]) -> str:
-    """The assistant's text, and the thoughts that it wrote as an argument (these are not native reasoning)."""
+    """The assistant's text, and its thoughts from tool arguments (these are not native reasoning)."""
     texts: list[str] = []
     for row in rows:
         for part in row.content:

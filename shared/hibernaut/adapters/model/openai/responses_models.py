@@ -31,14 +31,14 @@ class ModelOptions:
         return bool(self.efforts)
 
     def effort(self, requested: str | None) -> str | None:
-        """The strongest effort that is not above the wanted one, else the weakest; None: the provider's default."""
+        """The strongest effort up to `requested`, else the weakest; None: the provider's default."""
         if requested is None or not self.efforts:
             return None
         at_most = STRENGTHS.index(requested)
         return next((each for each in reversed(self.efforts) if STRENGTHS.index(each) <= at_most), self.efforts[0])
 
     def samples(self, effort: str | None) -> bool:
-        """Whether sampling parameters are taken at this effort (developers.openai.com, guides/deployment-checklist)."""
+        """Whether the model accepts sampling parameters at this effort (developers.openai.com, guides/deployment-checklist)."""
         return not self.reasons or effort == "none"
 
 

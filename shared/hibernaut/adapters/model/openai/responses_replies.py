@@ -1,7 +1,7 @@
 """Parses responses of OpenAI's Responses API, whole or streamed, into our replies. Validates all input; knows no connection.
 
-A stream tells the items of a reply as they grow and then each item whole; the last event tells how the reply ended. What was passed on
-piece by piece is what the reply holds: a whole item only adds what its pieces left out.
+A stream contains the items of a reply as they grow, then each complete item; the last event contains the outcome. The reply consists of the passed-on
+pieces; a complete item only adds parts that its pieces did not contain.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _ResponsesReply:
         return self.items[place]
 
     def reply(self, request_id: str | None) -> ModelReply:
-        """The whole. Raises: InvalidModelResponse where nothing was said, or a call has no name."""
+        """The complete reply. Raises: InvalidModelResponse for an empty reply, or a call without a name."""
         response, items = self.response, list(self.items.values())
         calls = tuple(call for each in items if (call := each.call()) is not None)
         if any(not call.id or not call.name for call in calls):
@@ -160,7 +160,7 @@ class _ResponsesReply:
 
 
 def whole(request: SentRequest, body: JsonObject, request_id: str | None) -> ModelReply:
-    """The reply in a body. Raises: InvalidModelResponse; the error that the body tells of."""
+    """The reply in a body. Raises: InvalidModelResponse; the error in the body."""
     gathered = _ResponsesReply(request)
     gathered.end(body)
     return gathered.reply(request_id)
@@ -169,8 +169,8 @@ def whole(request: SentRequest, body: JsonObject, request_id: str | None) -> Mod
 def streamed(
     request: SentRequest, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None
 ) -> ModelReply:
-    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
-    before its reply does."""
+    """The reply of all events. Each piece is passed on as it arrives. Raises: as `whole`; ModelConnection for a stream that ends
+    before its reply."""
     gathered = _ResponsesReply(request, say)
     for event in events:
         gathered.take_event(event)

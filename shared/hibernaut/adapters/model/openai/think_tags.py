@@ -17,7 +17,7 @@ TAGS = ("<think>", "</think>"), ("<reasoning>", "</reasoning>")
 
 @dataclass(slots=True)
 class ThinkTags:
-    """The state of one text, whose pieces may end anywhere. `off`: the text holds no tags."""
+    """The state of one text; its pieces may end anywhere. `off`: the text contains no tags."""
 
     off: bool = False
     _state: Literal["before", "inside", "behind", "text"] = "before"
@@ -42,7 +42,7 @@ class ThinkTags:
             yield "text", text
 
     def end(self) -> Iterator[tuple[Literal["reasoning", "text"], str]]:
-        """What was held back. A tag that is never closed holds reasoning to the end."""
+        """The buffered rest. The text after a tag that is never closed is reasoning."""
         rest, self._buffer = self._buffer, ""
         if rest and self._state in ("before", "inside"):
             yield ("text" if self._state == "before" else "reasoning"), rest

@@ -37,16 +37,16 @@ class ContextWindows:
         self._outputs: dict[str, int] = content["outputs"]
 
     def of(self, model: str) -> Limits:
-        """The limits of a model by the longest known beginning of its bare name; 32k if unknown."""
+        """The limits of a model by the longest known prefix of its bare name; 32k if unknown."""
         name = bare_name(model)
         window = _longest(self._windows, name)
         return Limits(UNKNOWN_WINDOW if window is None else window, _longest(self._outputs, name))
 
 
 def bare_name(model: str) -> str:
-    """A model's name without what differs between servers.
+    """A model's name without parts that differ between servers.
 
-    Left out are an organisation before it (`meta-llama/…`), Bedrock's region and vendor (`us.anthropic.…`), and the hyphen before
+    It omits an organisation (`meta-llama/…`), Bedrock's region and vendor (`us.anthropic.…`), and the hyphen before
     a version (`llama-3.1` and Ollama's `llama3.1` are one name); the colon before Ollama's tag becomes a hyphen.
     """
     name = _VENDOR.sub("", model.rpartition("/")[2].lower())

@@ -1,8 +1,8 @@
-"""The watch on the connections of a caged tool: each `connect` waits until this process has made it, or has refused it.
+"""The watch on the connections of a caged tool: each `connect` waits until this process has performed or refused it.
 
-The address is read from the tool's memory once, and the connection is made here from that copy, so that a tool cannot exchange the address between the
-check and the call. Refused are the metadata services of clouds and Unix sockets; a connection to the server's own port goes to its door for tools
-instead, where every request needs a token. Source: the manual page `seccomp_unotify(2)`.
+This process reads the address from the tool's memory once, and connects with that copy, so that a tool cannot exchange the address between the
+check and the call. It refuses the metadata services of clouds, and Unix sockets. It redirects a connection to the server's own port to the port for tools,
+where every request needs a token. Source: the manual page `seccomp_unotify(2)`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Pair:
         self._ours.send(b"y" if answer else b"n")
 
     def hear(self) -> bool:
-        """What the parent has told. Raises: OSError."""
+        """Wait for the parent's decision. Raises: OSError."""
         return self._theirs.recv(1) == b"y"
 
     def send(self, descriptor: int) -> None:
@@ -41,7 +41,7 @@ class Pair:
         self._theirs.sendmsg([b"d"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, data)])
 
     def receive(self) -> int | None:
-        """The descriptor that was sent; None if the other end was closed without one."""
+        """The received descriptor; None if the other end was closed without one."""
         with contextlib.suppress(OSError):
             _, messages, _, _ = self._ours.recvmsg(1, _socket.CMSG_SPACE(4))
             for level, kind, data in messages:

@@ -65,7 +65,7 @@ class Keeper:
             self.code = MEMORY_EXIT
 
     def end(self) -> None:
-        """Kill and collect all processes that are left. Process 1 need not: the kernel does it."""
+        """Kill and collect all remaining processes. Not necessary in process 1, because the kernel does it."""
         while found := _descendants():
             for process in found:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -42,7 +42,7 @@ def machine() -> str:
 
 
 def supported() -> bool:
-    """Whether this system's calls are known here, and it has descriptors of processes (Linux 5.3)."""
+    """Whether this module has the system's call numbers, and the kernel has process descriptors (Linux 5.3)."""
     if sys.platform != "linux" or machine() not in (_X86, _ARM) or sys.maxsize <= 2**32:
         return False
     try:
@@ -102,7 +102,7 @@ def control(option: int, value: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, also those that a program could bring. Raises: OSError."""
+    """Drop every capability, including those that executables could add. Raises: OSError."""
     for capability in range(LAST_CAPABILITY + 1):
         try:
             control(DROP_BOUND, capability)

@@ -14,13 +14,13 @@ import sys
 from hibernaut.adapters.tool_runner.cage import kernel
 from hibernaut.adapters.tool_runner.cage.keeper import MOST_FILES
 
-WORK = "/tmp/work"  # noqa: S108 -- in the tool's own file system, whose /tmp nobody else sees
+WORK = "/tmp/work"  # noqa: S108 -- in the tool's own file system, with a private /tmp
 PACKAGES = "/packages"
 """Where a tool sees its packages."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 _SHARED_MEMORY = 64 * 1024 * 1024
 
-# Landlock's rights (linux/landlock.h), by the version of its interface that brought them.
+# Landlock's rights (linux/landlock.h), by the version of its interface that introduced them.
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _VERSIONS = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14), (5, 1 << 15))
 _OF_FILES = _EXECUTE | _WRITE | _READ | (1 << 14) | (1 << 15)
@@ -35,7 +35,7 @@ _PATH_ONLY = os.O_PATH | os.O_CLOEXEC if sys.platform == "linux" else 0
 def make_root(visible: list[str], hidden: list[str], packages: str | None, *, size: int, owner: tuple[int, int]) -> None:
     """Replace the root of this process's own mount namespace, and make `WORK` the working folder. Raises: OSError.
 
-    `visible`: what is visible, read-only. `hidden`: what is not, although it is below a visible folder. `packages`: the folder that is visible as `PACKAGES`, wherever
+    `visible`: the paths that the tool may read. `hidden`: invisible paths below visible folders. `packages`: the folder that is visible as `PACKAGES`, wherever
     it is; None: there is none. `size`: bytes that files of the tool may have.
     `owner`: the user and the group of the tool.
     """
@@ -72,9 +72,9 @@ def make_root(visible: list[str], hidden: list[str], packages: str | None, *, si
 
 
 def _own_folder(folder: str, visible: list[str], data: str, *, stage: str) -> None:
-    """Give the tool an own folder in memory, in which the visible paths below it are visible still: a server may be installed in /tmp.
+    """Mount an own folder in memory for the tool. Visible paths below it stay visible, because a server may be installed in /tmp.
 
-    `stage`: an empty folder, at which it is made ready.
+    `stage`: an empty folder for the preparation of the mount.
     """
     flags, below = kernel.NO_SUID | kernel.NO_DEVICES, _below(folder, visible)
     place = stage if below else folder
@@ -107,7 +107,7 @@ def _bind(source: str, path: str) -> None:
 
 
 def _show(path: str) -> None:
-    """Bind a path of the old root at the same place. What does not exist, or is shown already, is left out."""
+    """Bind a path of the old root at the same place, unless it is missing or visible already."""
     source = "/before" + path
     try:
         mode = os.lstat(source).st_mode
@@ -132,7 +132,7 @@ def _show_devices() -> None:
 
 
 def restrict(visible: list[str], hidden: list[str], own: list[str]) -> bool:
-    """Restrict this process by Landlock to reading what is `visible` and to using its `own` folders. Returns whether signals are kept in, too.
+    """Restrict this process by Landlock to reading `visible` paths and to using its `own` folders. Returns whether signals are kept in, too.
 
     Names and sizes of other files stay visible. Raises: OSError if the kernel has no Landlock.
     """

@@ -1,4 +1,4 @@
-"""The names of the walls, in the order in which they are told. Knows words only."""
+"""The names of the walls, in the order of their report."""
 
 from __future__ import annotations
 

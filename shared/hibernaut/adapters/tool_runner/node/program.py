@@ -53,7 +53,7 @@ def _programs() -> Iterator[str]:
 
 
 def _version_of(program: str) -> tuple[int, int] | str:
-    """The version that a program says it has, or why it is no Node."""
+    """The version that a program reports, or the reason why it is no Node."""
     try:
         done = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=_SECONDS_TO_START, check=False, env={}
