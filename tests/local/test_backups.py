@@ -71,7 +71,7 @@ def test_a_server_has_the_folder_open_and_its_agents_come_back(tmp_path: Path) -
         backup(tmp_path / "agents", tmp_path / "b.tar.gz")
         with pytest.raises(CannotServe, match="open in a server; stop it first"):
             restore(tmp_path / "b.tar.gz", tmp_path / "agents", overwrite=True)
-    with pytest.raises(CannotServe, match="say --overwrite"):
+    with pytest.raises(CannotServe, match="--overwrite replaces them"):
         restore(tmp_path / "b.tar.gz", tmp_path / "agents", overwrite=False)
     former = restore(tmp_path / "b.tar.gz", tmp_path / "agents", overwrite=True)
     assert former is not None
