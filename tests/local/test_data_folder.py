@@ -211,7 +211,7 @@ def test_a_copied_folder_without_work_goes_on_by_itself_although_its_lists_are_b
         assert len(house.stores.due.all()) == 1
     shutil.copytree(data, copy)
     with closing(Embedded(EmbeddedSettings(copy, user_key=key))) as house:
-        assert house.start().held == 0
+        assert house.start().unfinished == 0
 
 
 # what cannot be read

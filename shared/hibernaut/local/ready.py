@@ -32,9 +32,9 @@ NO_EMBEDDING = (
 def data_lines(settings: EmbeddedSettings, embedded: Embedded) -> list[str]:
     """The lines about the data folder: its path, waiting work, and agents that are not served or not searchable by meaning."""
     lines = [f"  agents  in {settings.data}"]
-    if embedded.held:
+    if embedded.unfinished:
         lines.append(
-            f"  held    unfinished runs, files, approvals and schedules: {embedded.held}. This folder was copied or moved here."
+            f"  held    unfinished runs, files, approvals and schedules: {embedded.unfinished}. This folder was copied or moved here."
         )
         lines.append("          They do not resume by themselves. If you trust the folder, start with --resume.")
     if settings.data == default_data() and (FORMER_DATA / TABLE).is_file():

@@ -63,7 +63,7 @@ class ChildProcessRunner:
         """
         self.cage = cage or Cage()
         self._packages = packages
-        self._given_node = node
+        self._configured_node = node
         self._spare = spare
         self._visible = visible_paths(self.cage.hidden)
         self._running: set[subprocess.Popen[bytes]] = set()

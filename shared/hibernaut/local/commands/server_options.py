@@ -13,8 +13,8 @@ JSON = "print JSON"
 
 def add_server(command: argparse.ArgumentParser, *, default: str | None = HOME) -> None:
     """Add --url and --key."""
-    told = f"(default: {HOME})" if default else f"(default: {HOME}, or a server that is started for this command)"
-    command.add_argument("--url", default=default, type=address, help=f"address of the server {told}")
+    default_text = f"(default: {HOME})" if default else f"(default: {HOME}, or a server that is started for this command)"
+    command.add_argument("--url", default=default, type=address, help=f"address of the server {default_text}")
     command.add_argument("--key", default="", metavar="KEY", help=KEY)
 
 
