@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.adapters.model.dialects import ANY, OPENAI, Dialect
-from hibernaut.adapters.model.openai.openai_replies import ChatAsked, streamed, whole
+from hibernaut.adapters.model.openai.openai_replies import ChatSent, streamed, whole
 from hibernaut.adapters.model.openai.think_tags import ThinkTags
 from hibernaut.adapters.model.wire.http_stream import HttpAnswer
 from hibernaut.ports.model import Delta, ModelReply
@@ -28,8 +28,8 @@ def call(arguments: str, *, name: str | None = "f", **fields: Any) -> dict[str, 
     return {"choices": [{"delta": {"tool_calls": [{"function": function} | fields]}}]}
 
 
-def asked(dialect: Dialect = ANY, text: str = "hi") -> ChatAsked:
-    return ChatAsked("openai", dialect, {"model": "m", "messages": [{"role": "user", "content": text}]})
+def asked(dialect: Dialect = ANY, text: str = "hi") -> ChatSent:
+    return ChatSent("openai", dialect, {"model": "m", "messages": [{"role": "user", "content": text}]})
 
 
 def read(*chunks: dict[str, Any], dialect: Dialect = ANY) -> ModelReply:
