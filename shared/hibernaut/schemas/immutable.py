@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from reprlib import recursive_repr
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
@@ -52,10 +52,13 @@ def _initialiser(cls: type, known: tuple[Field[Any], ...]) -> Function:
     )
     defaults = {each.name: each.default for each in known if each.default is not MISSING}
     factories = {each.name: each.default_factory for each in known if each.default_factory is not MISSING}
-    count = len(names)
+    count, every = len(names), frozenset(names)
+    by_name = itemgetter(*names) if len(names) > 1 else None
 
     def initialise(self: object, /, *given: Any, **named: Any) -> None:
-        if named or len(given) != count:
+        if by_name is not None and named.keys() == every and not given:
+            given = by_name(named)
+        elif named or len(given) != count:
             given = (*given, *_rest(cls, names[len(given) :], named, defaults, factories))
             if len(given) != count:
                 raise TypeError(f"{cls.__qualname__}() takes {count} values, and {len(given)} were given")
