@@ -1,4 +1,4 @@
-"""Settings and Tools for everybody: axe on every page and every dialog, in both themes and at three widths, and no layout shift."""
+"""Settings and Tools for everybody: axe on every page and every dialog, in both themes and at three widths. No page shifts while it loads."""
 
 from __future__ import annotations
 
@@ -52,6 +52,12 @@ PLACES = (
     Place("tools/new", "region", "Schema"),
     Place("tools/servers", "article", "MCP server birds"),
 )
+OF_AN_AGENT = (
+    Place("home", "link", "Guide"),
+    Place("agents/{agent}/memory", "region", "Archival memory"),
+    Place("agents/{agent}/context", "region", "Parts of the window"),
+    Place("agents/{agent}/runs", "heading", "Runs"),
+)
 DIALOGS = (
     ("settings/models", "Add a provider"),
     ("settings/models", "Replace the key"),
@@ -81,10 +87,11 @@ def chromium() -> Iterator[Browser]:
 
 
 class Furnished(NamedTuple):
-    """A server with something on every page, and the key of its administrator."""
+    """A server with something on every page, the key of its administrator, and its agent."""
 
     served: Served
     secret: str
+    agent: str
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +126,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Furnished]:
         signed = {"authorization": f"Bearer {made.key}"}
         limits = {"tokens_per_day": 1000, "steps_per_month": 100, "concurrent_runs": 4}
         assert served.http.put("/v1/budgets/tenant", json=limits, headers=signed).status_code == 200
-        yield Furnished(served, made.key)
+        yield Furnished(served, made.key, agent)
 
 
 def arrive(page: Page, place: Place) -> None:
@@ -197,16 +204,17 @@ def test_what_opens_within_a_page_is_accessible(chromium: Browser, furnished: Fu
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_page_of_settings_and_tools_shifts_while_it_loads(chromium: Browser, furnished: Furnished, width: str) -> None:
+def test_no_page_shifts_while_it_loads(chromium: Browser, furnished: Furnished, width: str) -> None:
     size = {"width": WIDTHS[width], "height": 800}
     with visiting(chromium, furnished.served.url, viewport=size) as visit:
         page = signed_in(visit, furnished)
         page.add_init_script(SHIFTS)
         shifts = {}
-        for place in PLACES:
+        for place in (*PLACES, *OF_AN_AGENT):
             page.goto("about:blank")
-            visit.open(f"#/{place.address}")
-            arrive(page, place)
+            address = place.address.format(agent=furnished.agent)
+            visit.open(f"#/{address}")
+            arrive(page, place._replace(address=address))
             shifts[place.address] = page.evaluate(
                 "new Promise((told) => requestAnimationFrame(() => setTimeout(() => told(shifts), 0)))"
             )

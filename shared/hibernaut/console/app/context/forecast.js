@@ -17,7 +17,7 @@ export function Forecast({ agentId, at }) {
   const [all, setAll] = useState(false);
   return html`<section class="stack" aria-labelledby="forecast">
     <div><h2 id="forecast">What a compaction would drop</h2>
-      <p class="muted small">A run compacts by itself when a request has more than ${value ? count(value.threshold) : "…"} tokens. As the provider counts, it has ${value ? count(value.tokens) : "…"} now.</p></div>
+      ${value && html`<p class="muted small">A run compacts by itself when a request has more than ${count(value.threshold)} tokens. As the provider counts, it has ${count(value.tokens)} now.</p>`}</div>
     <${Failure} error=${error} again=${again} />
     ${!value && !error && html`<${Loading} />`}
     ${value && value.mode === null && html`<p class="empty card">Nothing could be dropped now: the window is too short to be divided.</p>`}
