@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.local.logs import Fields
-from hibernaut.rest.http.request_log import LONGEST_PATH, shown
+from hibernaut.rest.http.request_log import LONGEST_PATH, printable
 from hibernaut.schemas.errors import HibernautError, NotFound
 from tests.unit.rest.http.test_middleware import ask, failing, scope
 
@@ -79,7 +79,7 @@ def test_the_reason_of_a_refusal_is_told_to_who_looks_for_it_without_a_value_of_
     ],
 )
 def test_a_path_breaks_no_line(path: str, found: str) -> None:
-    assert shown(path) == found
+    assert printable(path) == found
 
 
 def test_a_path_is_quoted_wherever_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
