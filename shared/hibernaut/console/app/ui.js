@@ -83,9 +83,9 @@ export function Failure({ error, again, close, advice }) {
   </div>`;
 }
 
-/** @param {{label?: string}} props */
-export function Loading({ label = "Loading" }) {
-  return html`<p class="muted loading" role="status">${label} …</p>`;
+/** What stands where something will be. `first`: nothing was there before, so what stands below waits (`base.css`). @param {{label?: string, first?: boolean}} props */
+export function Loading({ label = "Loading", first = false }) {
+  return html`<p class=${`muted loading ${first ? "first" : ""}`} role="status">${label} …</p>`;
 }
 
 /**

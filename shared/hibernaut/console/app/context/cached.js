@@ -42,7 +42,7 @@ export function CachedShare({ agentId, at }) {
   return html`<section class="stack" aria-labelledby="cached">
     <div><h2 id="cached">Cached share of the last runs</h2><p class="muted small">What of each run's prompts the provider read from its cache, which costs less.</p></div>
     <${Failure} error=${error} again=${again} />
-    ${!value && !error && html`<${Loading} />`}
+    ${!value && !error && html`<${Loading} first />`}
     ${value && runs.length === 0 && html`<p class="empty card">No run of this agent has reported the tokens of a prompt.</p>`}
     ${runs.length > 0 && html`<figure class="card plot">
       <figcaption class="row small"><span class="grow strong">Cached, of all tokens of prompts</span><span class="muted">in all ${percent(cached / prompt)} of ${count(prompt)} tokens</span></figcaption>

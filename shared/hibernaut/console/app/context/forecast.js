@@ -19,7 +19,7 @@ export function Forecast({ agentId, at }) {
     <div><h2 id="forecast">What a compaction would drop</h2>
       ${value && html`<p class="muted small">A run compacts by itself when a request has more than ${count(value.threshold)} tokens. As the provider counts, it has ${count(value.tokens)} now.</p>`}</div>
     <${Failure} error=${error} again=${again} />
-    ${!value && !error && html`<${Loading} />`}
+    ${!value && !error && html`<${Loading} first />`}
     ${value && value.mode === null && html`<p class="empty card">Nothing could be dropped now: the window is too short to be divided.</p>`}
     ${value && value.mode !== null && html`<${Dropped} plan=${value} all=${all} show=${() => setAll(true)} />`}
   </section>`;

@@ -57,7 +57,7 @@ export function BlockCard({ id, label, agentId }) {
     </div>
     ${value?.block.description && html`<p class="muted small" dir="auto">${value.block.description}</p>`}
     <${Failure} error=${error} again=${again} />
-    ${!value && !error && html`<${Loading} />`}
+    ${!value && !error && html`<${Loading} first />`}
     ${value?.version === 0 && html`<p class="muted small">Your key reaches no history of blocks, so it does not edit them here.</p>`}
     ${value && !editing && html`<${Value} block=${value.block} />`}
     ${value && editing && html`<${Edit} id=${id} began=${value} close=${() => (setEditing(false), again())} />`}

@@ -94,7 +94,7 @@ export function Files({ agent }) {
       <button type="button" disabled=${sending.length > 0} onClick=${() => chooseFiles("", (files) => send(files, undefined), true)}><${Icon} name="plus" /> Upload files</button></div>
     ${failures.map((one) => html`<${Failure} error=${one} advice=${adviceOn(one)} close=${() => setFailures((old) => old.filter((other) => other !== one))} />`)}
     <${Failure} error=${error} again=${again} />
-    ${!value && !error && html`<${Loading} label="Loading files" />`}
+    ${!value && !error && html`<${Loading} first label="Loading files" />`}
     ${sending.length > 0 && html`<p class="muted small" role="status">Sending ${sending[0]}${sending.length > 1 ? ` and ${count(sending.length - 1)} more` : ""} …</p>`}
     ${value?.shelves.length === 0 && html`<p class="empty card">This agent has no files. Drop some here, or upload them: they get a folder of the agent's own.</p>`}
     ${value?.shelves.map((shelf) => html`<${FolderCard} key=${shelf.folder.id} shelf=${shelf} seen=${value.seen} agent=${agent} again=${again} failed=${failed} send=${send} />`)}

@@ -23,7 +23,7 @@ export function Memory({ agent }) {
       <div class="row"><div class="grow"><h2 id="blocks">Blocks</h2><p class="muted small">What the model reads before every reply. The agent edits them itself.</p></div>
         <button type="button" onClick=${() => setAdding(true)}><${Icon} name="plus" /> New block</button></div>
       <${Failure} error=${error} again=${again} />
-      ${!blocks && !error && html`<${Loading} label="Loading blocks" />`}
+      ${!blocks && !error && html`<${Loading} first label="Loading blocks" />`}
       ${blocks?.length === 0 && html`<p class="empty card">This agent has no blocks.</p>`}
       <div class="memory-grid">${blocks?.map((block) => html`<${BlockCard} key=${block.id} id=${block.id} label=${block.label} agentId=${agent.id} />`)}</div>
     </section>
