@@ -148,7 +148,7 @@ def test_the_pages_of_an_agent_are_the_union_of_its_logs(
     for _ in range(2):  # the first list of older data places its rows
         assert pages(house, agent_id, limit, descending=descending) == expected
     table.late = False
-    placed = house.stores.agents.last_runs.kept([agent_id])[agent_id].get(PLACED)
+    placed = house.stores.agents.last_runs.items_of([agent_id])[agent_id].get(PLACED)
     assert placed == ALL or len(ids) == 1
 
 
@@ -175,5 +175,5 @@ def test_long_logs_of_older_data_are_placed_in_slices(house: House, monkeypatch:
     reached: list[object] = []
     while not reached or reached[-1] != ALL:
         house.services.messages.page(agent_id, MessageQuery())
-        reached.append(house.stores.agents.last_runs.kept([agent_id])[agent_id][PLACED])
+        reached.append(house.stores.agents.last_runs.items_of([agent_id])[agent_id][PLACED])
     assert len(reached) == 3, "18 rows, and 6 at once"

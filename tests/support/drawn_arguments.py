@@ -55,7 +55,7 @@ class DrawnArguments:
 
     def of(self, method: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the keyword arguments for a method, by its type hints."""
-        hints = get_type_hints(method)
+        hints = get_type_hints(method, localns={"PauseReading": PauseReading})  # which stores import for type checkers alone
         given: list[Any] = []
         named: dict[str, Any] = {}
         for name, parameter in inspect.signature(method).parameters.items():
