@@ -59,13 +59,13 @@ class SummarySubject:
 
 @dataclass(slots=True)
 class SummaryBudget:
-    """The limits of a summary: the `deadline` (monotonic), and the watch `eye`, which raises when the summary is no longer
+    """The limits of a summary: the `deadline` (monotonic), and `watch`, which raises when the summary is no longer
     needed.
 
     `used` counts the tokens of all replies so far, including replies without a usable summary.
     """
 
-    eye: CancellationWatch
+    watch: CancellationWatch
     deadline: float
     used: Usage = field(default_factory=Usage)
 
@@ -75,20 +75,20 @@ class Summarizer:
 
     def __init__(self, models: Models, host: Host, calls: ModelRetry) -> None:
         self._models = models
-        self._attending = calls
+        self._calls = calls
         self._clock = host.clock
         self._ids = host.ids
 
-    def summarise(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
+    def summarise(self, mode: CompactionMode, split: Split, subject: SummarySubject, budget: SummaryBudget) -> str:
         """The summary of the messages that leave the window. Raises: ModelError, NotFound, and the error of the watch
-        `effort.eye`.
+        `budget.watch`.
         """
         if mode.startswith("self_"):
-            return self._by_itself(mode, split, subject, effort)
+            return self._by_itself(mode, split, subject, budget)
         failure: HibernautError | None = None
         for config in self._configs(subject):
             try:
-                return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, effort)
+                return self._in_pieces(config, self._prompt(mode, subject), split.gone, subject, budget)
             except MODEL_CALL_ERRORS as error:
                 logger.warning("summary failed", extra={"code": error.code, "model": config.handle or config.model})
                 failure = error
@@ -108,7 +108,7 @@ class Summarizer:
             return [own]
 
     def _in_pieces(
-        self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: SummarySubject, effort: SummaryBudget
+        self, config: LLMConfig, prompt: str, rows: Sequence[Message], subject: SummarySubject, budget: SummaryBudget
     ) -> str:
         """Summarise one piece after the other, each together with the summary of the earlier pieces."""
         before = "\n".join(summaries.unpacked(row) for row in rows if row.role == "summary")
@@ -118,14 +118,14 @@ class Summarizer:
         for halved in range(HALVINGS + 1):
             size = max(SMALLEST_PIECE, room >> halved)
             try:
-                return self._folded(blank, messages, before, size, subject, effort)
+                return self._folded(blank, messages, before, size, subject, budget)
             except ContextWindowExceeded:
                 if halved == HALVINGS or room >> halved <= SMALLEST_PIECE:
                     raise
         raise AssertionError("the last try answers or raises")
 
     def _folded(
-        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: SummarySubject, effort: SummaryBudget
+        self, blank: ModelRequest, rows: Sequence[Message], before: str, room: int, subject: SummarySubject, budget: SummaryBudget
     ) -> str:
         pieces = transcripts.pieces(rows, room) or [""]
         summary = before
@@ -138,10 +138,10 @@ class Summarizer:
                     self._row(subject, "assistant", summaries.ACKNOWLEDGED),
                     *messages,
                 ]
-            summary = self._summary_of(replace(blank, messages=messages), subject, effort)
+            summary = self._summary_of(replace(blank, messages=messages), subject, budget)
         return summary
 
-    def _by_itself(self, mode: CompactionMode, split: Split, subject: SummarySubject, effort: SummaryBudget) -> str:
+    def _by_itself(self, mode: CompactionMode, split: Split, subject: SummarySubject, budget: SummaryBudget) -> str:
         """Append the prompt to the agent's own messages, which its provider has cached, and call its own model without tool use.
 
         Raises: ContextWindowExceeded if the messages leave no room for the prompt; ModelError, and the error of the watch.
@@ -160,7 +160,7 @@ class Summarizer:
             parallel=False,
             timeout=LONGEST_CALL,
         )
-        return self._summary_of(request, subject, effort)
+        return self._summary_of(request, subject, budget)
 
     def _prompt(self, mode: CompactionMode, subject: SummarySubject) -> str:
         """The prompt of the mode. The settings' own prompt applies only to the settings' mode; other modes use their default."""
@@ -172,12 +172,12 @@ class Summarizer:
             else prompt
         )
 
-    def _summary_of(self, request: ModelRequest, subject: SummarySubject, effort: SummaryBudget) -> str:
+    def _summary_of(self, request: ModelRequest, subject: SummarySubject, budget: SummaryBudget) -> str:
         """The summary in the model's reply. Raises: ModelError, also if the reply contains no summary; the error of the watch."""
-        if self._clock.monotonic() >= effort.deadline:
+        if self._clock.monotonic() >= budget.deadline:
             raise ModelTimeout("The summary took too long.")
-        reply = self._attending.complete(request, effort.eye, effort.deadline)
-        effort.used = effort.used.plus(reply.usage)
+        reply = self._calls.complete(request, budget.watch, budget.deadline)
+        budget.used = budget.used.plus(reply.usage)
         text = summaries.body(reply.text, acknowledged=subject.settings.prompt_acknowledgement)
         if not text or reply.finish_reason == "refusal":
             raise InvalidModelResponse("The summariser answered without a summary.")

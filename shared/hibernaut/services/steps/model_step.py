@@ -80,7 +80,7 @@ class ModelStep:
     def __init__(self, stores: TenantStores, models: Models, host: Host, calls: ModelRetry) -> None:
         self._stores = stores
         self._models = models
-        self._attending = calls
+        self._calls = calls
         self._host = host
         self._clock = host.clock
         self._ids = host.ids
@@ -144,7 +144,7 @@ class ModelStep:
         Raises: HibernautError, the first model's if all fail before a piece of a reply arrives; LeaseLost.
         """
         try:
-            return self._attending.complete(_request(work, turn, action), sink, deadline)
+            return self._calls.complete(_request(work, turn, action), sink, deadline)
         except MODEL_CALL_ERRORS as error:
             first = newest = error
         for fallback in work.agent.fallback_models:
@@ -159,7 +159,7 @@ class ModelStep:
             logger.warning("fallback model is called", extra=extra)
             sink.speaker = config
             try:
-                return self._attending.complete(_fallback_request(work, turn, config), sink, deadline)
+                return self._calls.complete(_fallback_request(work, turn, config), sink, deadline)
             except MODEL_CALL_ERRORS as error:
                 if sink.heard:
                     raise

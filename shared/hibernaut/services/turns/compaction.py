@@ -103,8 +103,8 @@ class Compaction:
                 if work.head.owner != run_id:
                     raise LeaseLost
                 watch = CancellationWatch(self._host, partial(check_held, self._stores.runs, leased), run_id)
-                effort = SummaryBudget(watch, deadline)
-                return self._commit(work, self._smaller.reduce(self._window_input(work), effort), effort.used)
+                budget = SummaryBudget(watch, deadline)
+                return self._commit(work, self._smaller.reduce(self._window_input(work), budget), budget.used)
         except LeaseLost:
             return self._after(run_id)
 
@@ -186,26 +186,26 @@ class Compaction:
         """
         loaded = self._loaded(head_id)
         self._free(loaded.head)
-        sight, subject = self._window_of(loaded, settings)
-        if all(row.role == "summary" for row in sight.messages[1:]) and len(sight.messages) > 1:
-            summary = "\n".join(summaries.unpacked(row) for row in sight.messages[1:])
-            return _response(summary, len(sight.messages), len(sight.messages), Usage())
-        effort = SummaryBudget(
+        window_input, subject = self._window_of(loaded, settings)
+        if all(row.role == "summary" for row in window_input.messages[1:]) and len(window_input.messages) > 1:
+            summary = "\n".join(summaries.unpacked(row) for row in window_input.messages[1:])
+            return _response(summary, len(window_input.messages), len(window_input.messages), Usage())
+        budget = SummaryBudget(
             CancellationWatch(self._host, partial(self._unmoved, loaded.head)), self._clock.monotonic() + LONGEST
         )
         budgets = self._parts.budgets.admit_call(loaded.head.agent_id, key_id)
         try:
-            result = self._smaller.summarise_first(sight, effort)
+            result = self._smaller.summarise_first(window_input, budget)
         except LeaseLost as lost:
             raise self._refusal(head_id) from lost
         finally:
-            self._parts.budgets.spend(budgets, Spending.of(effort.used, steps=0))
-        if result is None or result.summary is None or len(result.messages) >= len(sight.messages):
+            self._parts.budgets.spend(budgets, Spending.of(budget.used, steps=0))
+        if result is None or result.summary is None or len(result.messages) >= len(window_input.messages):
             raise InvalidArgument(
                 "INVALID_ARGUMENT: Compaction would not leave fewer messages in context; there is too little to summarize."
             )
         self._write(subject, loaded, result, result.summary)
-        return _response(result.text, len(sight.messages), len(result.messages), effort.used)
+        return _response(result.text, len(window_input.messages), len(result.messages), budget.used)
 
     def planned(self, head_id: str) -> CompactionPlan:
         """What a compaction on request would drop now, by the agent's settings. `head_id` as for `on_request`; a run may hold the

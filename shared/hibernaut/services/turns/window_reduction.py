@@ -119,30 +119,30 @@ class WindowReduction:
         self._clock = host.clock
         self._ids = host.ids
 
-    def reduce(self, window_input: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
+    def reduce(self, window_input: CompactionInput, budget: SummaryBudget) -> CompactionResult | None:
         """The reduced window, even if every summariser fails (invariant 9). None if no further message can be removed.
 
-        Raises: the error of the cancellation watch (`effort.eye`).
+        Raises: the error of the cancellation watch (`budget.watch`).
         """
         try:
-            result = self.summarise_first(window_input, effort)
+            result = self.summarise_first(window_input, budget)
         except MODEL_CALL_ERRORS as error:
             logger.warning("window is made smaller without a summary", extra={"run_id": window_input.run_id, "code": error.code})
             result = None
         return result or self.drop_turns(window_input)
 
-    def summarise_first(self, window_input: CompactionInput, effort: SummaryBudget) -> CompactionResult | None:
+    def summarise_first(self, window_input: CompactionInput, budget: SummaryBudget) -> CompactionResult | None:
         """The result of the first mode in the chain that reduces the window. None if no mode can divide the window, or none
         reduces it.
 
         Raises: HibernautError, the last summariser's, if a mode could divide the window but no summary was produced; the error of
-        the cancellation watch (`effort.eye`).
+        the cancellation watch (`budget.watch`).
         """
         failure: HibernautError | None = None
         settings = window_input.subject.settings
         for mode, divided, room in divisions(window_input):
             try:
-                answer = self._summarising.summarise(mode, divided, window_input.subject, effort)
+                answer = self._summarising.summarise(mode, divided, window_input.subject, budget)
             except MODEL_CALL_ERRORS as error:
                 logger.warning("mode of compaction failed", extra={"mode": mode, "code": error.code})
                 failure = error
