@@ -30,6 +30,9 @@ settings.load_profile("repeatable")
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes: what the folders of all tests together may need."""
+DESCRIPTORS = 200
+"""The number of open descriptors from which a file's tests have left some: garbage may hold them, but no live object."""
+OPEN = Path("/proc/self/fd")
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """pytest's variable for the folder above all `tmp_path`s."""
 
@@ -111,6 +114,17 @@ def is_loopback(host: str | bytes | None) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_descriptors() -> Iterator[None]:
+    """No file of tests leaves connections or files open for the files after it. What garbage holds is closed here: the collector, which
+    runs seldom, does not see how many they are.
+    """
+    yield
+    if OPEN.is_dir() and len(list(OPEN.iterdir())) > DESCRIPTORS:
+        gc.collect()
+        assert len(list(OPEN.iterdir())) <= DESCRIPTORS, sorted(str(Path(os.path.realpath(each))) for each in OPEN.iterdir())
 
 
 @pytest.fixture(scope="session", autouse=True)

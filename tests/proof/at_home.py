@@ -89,7 +89,7 @@ class WorldDesk:
 
 
 class PlayedStory:
-    """The data of one story, its first process, and the processes after it."""
+    """The data of one story, its first process, and the processes after it. `close` when it is judged."""
 
     def __init__(self, story: Story, folder: Path) -> None:
         self.story = story
@@ -98,6 +98,9 @@ class PlayedStory:
         self.agent_id = made_for(story, lambda: maker)
         self.notes = Notes()
         self.before: Shown = {}
+
+    def close(self) -> None:
+        self.data.close()
 
     def opened(self, points: Points | None = None, *, holder: str = "host:1", alone: bool = True) -> World:
         """A process over the data. `points` observes its table writes and outside calls."""
@@ -168,9 +171,8 @@ class PlayedStory:
         return Trial(points.struck, len(runs(world, self.agent_id)), found)
 
 
-def restarted(story: Story, folder: Path, at: int) -> Trial:
+def restarted(played: PlayedStory, at: int) -> Trial:
     """The only process dies at the point. The next one resumes everything at its start."""
-    played = PlayedStory(story, folder)
     points = Points(at, lambda: played.dies(points))
     played.lives(points)
     after = played.opened(holder="host:2")
@@ -178,9 +180,8 @@ def restarted(story: Story, folder: Path, at: int) -> Trial:
     return played.judged(points, after)
 
 
-def twice(story: Story, folder: Path, at: int) -> Trial:
+def twice(played: PlayedStory, at: int) -> Trial:
     """The process dies, and the next one dies while it recovers. The third one finishes."""
-    played = PlayedStory(story, folder)
     points = Points(at, lambda: played.dies(points))
     played.lives(points, alone=False)
     again = Points(1 + at % 7, lambda: played.dies(again))
@@ -191,17 +192,15 @@ def twice(story: Story, folder: Path, at: int) -> Trial:
     return played.judged(points, third)
 
 
-def taken_over(story: Story, folder: Path, at: int) -> Trial:
+def taken_over(played: PlayedStory, at: int) -> Trial:
     """One of several processes dies. Another one continues after the lease has expired."""
-    played = PlayedStory(story, folder)
     points = Points(at, lambda: played.dies(points))
     played.lives(points, alone=False)
     return played.judged(points, played.opened(holder="host:2", alone=False))
 
 
-def overtaken(story: Story, folder: Path, at: int) -> Trial:
+def overtaken(played: PlayedStory, at: int) -> Trial:
     """The process pauses at the point while another one takes over and finishes everything; then the first one continues."""
-    played = PlayedStory(story, folder)
 
     def held_up() -> None:
         played.looked()
@@ -212,9 +211,8 @@ def overtaken(story: Story, folder: Path, at: int) -> Trial:
     return played.judged(points, world)
 
 
-def unanswered(story: Story, folder: Path, at: int) -> Trial:
+def unanswered(played: PlayedStory, at: int) -> Trial:
     """The process lives, but a write gets no answer: it was done (`after`), or it never arrived (`before`)."""
-    played = PlayedStory(story, folder)
 
     def lost() -> None:
         played.looked()
@@ -224,9 +222,8 @@ def unanswered(story: Story, folder: Path, at: int) -> Trial:
     return played.judged(points, played.lives(points))
 
 
-def unstarted(story: Story, folder: Path, at: int) -> Trial:
+def unstarted(played: PlayedStory, at: int) -> Trial:
     """The process lives, but the start of a run does not reach the workflow."""
-    played = PlayedStory(story, folder)
 
     def drops() -> None:
         played.looked()

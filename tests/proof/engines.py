@@ -10,13 +10,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.proof import at_home
-from tests.proof.at_home import Trial
+from tests.proof.at_home import PlayedStory, Trial
 from tests.proof.stories import Story
 from tests.proof.verdict import Finding
 from tests.support.dynamodb_local import DynamoDbLocal
@@ -59,14 +59,15 @@ Engine = Callable[[Story, int, int], Tally]
 """Plays the story with a fault at each `every`-th point, beginning with the `first`."""
 
 
-def in_this_process(fault: Callable[[Story, Path, int], Trial]) -> Engine:
+def in_this_process(fault: Callable[[PlayedStory, int], Trial]) -> Engine:
     """The engine for one of the faults of `at_home`."""
 
     def engine(story: Story, first: int, every: int) -> Tally:
         tally = Tally()
         with folder() as place:
             for at in itertools.count(first, every):
-                tried = fault(story, place / str(at), at)
+                with closing(PlayedStory(story, place / str(at))) as played:
+                    tried = fault(played, at)
                 tally.runs += tried.runs
                 tally.found += [(f"{story.name}, point {at}, {tried.place}", finding) for finding in tried.found]
                 if not tried.place:

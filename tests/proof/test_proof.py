@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,14 +55,14 @@ def test_wherever_a_fault_strikes_at_home_nothing_is_lost_doubled_or_bricked(sto
 
 @named
 def test_a_story_is_what_its_name_says(story: Story, tmp_path: Path) -> None:
-    played = at_home.PlayedStory(story, tmp_path)
-    world = played.lives(Points(0, never))
-    reasons = [state.run.stop_reason for state in runs(world, played.agent_id)]
-    asks = story.name.startswith("approval") or story.name == "client tool"
-    assert reasons[:1] == ([StopReason.REQUIRES_APPROVAL] if asks else STOPS.get(story.name, [StopReason.END_TURN]))
-    assert story.name != "compaction" or any(row.role == "summary" for row in world.log(played.agent_id))
-    assert not story.blobs or played.data.blobs.puts
-    assert played.judged(Points(0, never), world).found == []
+    with closing(at_home.PlayedStory(story, tmp_path)) as played:
+        world = played.lives(Points(0, never))
+        reasons = [state.run.stop_reason for state in runs(world, played.agent_id)]
+        asks = story.name.startswith("approval") or story.name == "client tool"
+        assert reasons[:1] == ([StopReason.REQUIRES_APPROVAL] if asks else STOPS.get(story.name, [StopReason.END_TURN]))
+        assert story.name != "compaction" or any(row.role == "summary" for row in world.log(played.agent_id))
+        assert not story.blobs or played.data.blobs.puts
+        assert played.judged(Points(0, never), world).found == []
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +142,11 @@ def test_what_is_found_is_counted_and_told() -> None:
 
 def test_a_house_that_does_lose_doubles_or_bricks_is_found(tmp_path: Path) -> None:
     """Tests the verdict: it reports the state that a broken server would leave."""
-    played = at_home.PlayedStory(BY_NAME["parallel tools"], tmp_path)
-    world = played.lives(Points(0, never))
-    world.runner.effects.append(world.runner.effects[0])
-    played.notes.answers[STILL_THERE] = "said"
-    tried = at_home.verdict(world, played.agent_id, ["hello", "never taken"], {})
-    assert sorted(finding.kind for finding in tried) == ["doubled", "lost"]
-    world.accept(played.agent_id, "nobody drives this")
-    assert "bricked" in [finding.kind for finding in at_home.verdict(world, played.agent_id, [], {})]
+    with closing(at_home.PlayedStory(BY_NAME["parallel tools"], tmp_path)) as played:
+        world = played.lives(Points(0, never))
+        world.runner.effects.append(world.runner.effects[0])
+        played.notes.answers[STILL_THERE] = "said"
+        tried = at_home.verdict(world, played.agent_id, ["hello", "never taken"], {})
+        assert sorted(finding.kind for finding in tried) == ["doubled", "lost"]
+        world.accept(played.agent_id, "nobody drives this")
+        assert "bricked" in [finding.kind for finding in at_home.verdict(world, played.agent_id, [], {})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -63,8 +63,7 @@ def test_a_call_happens_at_most_once_and_is_told_whatever_strikes_and_how_often(
     steps: Sequence[Sequence[tuple[str, dict[str, object]]]], faults: Sequence[tuple[str, int]]
 ) -> None:
     story = Story("any", by_step(*(calls(*made) for made in steps), says("done")), acts=(HELLO,))
-    with tempfile.TemporaryDirectory() as folder:
-        played = accepted(story, Path(folder))
+    with tempfile.TemporaryDirectory() as folder, closing(accepted(story, Path(folder))) as played:
         for kind, at in faults:
             struck(played, kind, at)
         tried = played.judged(Points(0, lambda: None), played.opened(holder="host:last", alone=False))
@@ -81,8 +80,7 @@ def test_a_journaled_reply_is_what_is_committed_however_often_its_worker_dies(de
             return says("done")
         return calls(("ring", {"x": f"asked {number}"}))
 
-    with tempfile.TemporaryDirectory() as folder:
-        played = accepted(Story("any", script, acts=(HELLO,)), Path(folder))
+    with tempfile.TemporaryDirectory() as folder, closing(accepted(Story("any", script, acts=(HELLO,)), Path(folder))) as played:
         for at in deaths:
             struck(played, "dies", at)
         world = played.opened(holder="host:last", alone=False)
@@ -101,12 +99,13 @@ def test_a_model_that_is_asked_again_for_what_was_never_journaled_may_say_someth
     """The other side of the invariant: nothing of an unjournaled reply is kept, so nothing of it has happened."""
     heard = 0
     for at in range(1, 30):
-        played = accepted(Story("any", in_turn(says("first"), says("second")), acts=(HELLO,)), tmp_path / str(at))
-        struck(played, "dies", at)
-        world = played.opened(holder="host:last", alone=False)
-        if len(world.models.requests) != 1 or world.log(played.agent_id)[-1].role != "user":
-            continue
-        heard += 1
-        WorldDesk(world).settle()
-        assert world.log(played.agent_id)[-1].text() == "second"
+        story = Story("any", in_turn(says("first"), says("second")), acts=(HELLO,))
+        with closing(accepted(story, tmp_path / str(at))) as played:
+            struck(played, "dies", at)
+            world = played.opened(holder="host:last", alone=False)
+            if len(world.models.requests) != 1 or world.log(played.agent_id)[-1].role != "user":
+                continue
+            heard += 1
+            WorldDesk(world).settle()
+            assert world.log(played.agent_id)[-1].text() == "second"
     assert heard > 0, "no worker died between the reply and its commit"

@@ -6,7 +6,7 @@ import fcntl
 import os
 import pty
 import re
-import select
+import selectors
 import signal
 import struct
 import termios
@@ -32,6 +32,8 @@ class PseudoTerminal:
             os.execvpe(command[0], [*command], {"TERM": "xterm-256color", **environment})
         fcntl.ioctl(self._channel, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._written = b""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._channel, selectors.EVENT_READ)
 
     @property
     def shown(self) -> str:
@@ -43,7 +45,7 @@ class PseudoTerminal:
         while text not in self.shown:
             left = until - time.monotonic()
             assert left > 0, f"{text!r} was not shown, but: {self.shown[-3000:]}"
-            if select.select([self._channel], [], [], left)[0]:
+            if self._selector.select(left):
                 try:
                     self._written += os.read(self._channel, 65536)
                 except OSError:  # the program has ended
@@ -68,5 +70,6 @@ class PseudoTerminal:
     def __exit__(self, *_: object) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process, signal.SIGKILL)
+        self._selector.close()
         os.close(self._channel)
         os.waitpid(self._process, 0)

@@ -95,7 +95,10 @@ class Inline:
 
 @dataclass
 class Data:
-    """The state that a dead process leaves: the table's file, the blobs, the clock, and the calls of model and tools."""
+    """The state that a dead process leaves: the table's file, the blobs, the clock, and the calls of model and tools.
+
+    `close` closes the table; a table of somebody else is not closed.
+    """
 
     table: Table
     clock: Clock
@@ -104,6 +107,7 @@ class Data:
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
     sent: dict[str, list[str]] = field(default_factory=dict)
     cipher: Cipher = NO_CIPHER
+    close: Callable[[], None] = lambda: None
 
 
 def data_in(folder: Path, script: Script, **model: object) -> Data:
@@ -111,7 +115,8 @@ def data_in(folder: Path, script: Script, **model: object) -> Data:
     folder.mkdir(parents=True, exist_ok=True)
     table = SqliteTable(folder / "table.db", now=lambda: clock.now().timestamp())
     cipher = KeyFileCipher(folder / "secrets.key")
-    return Data(table, clock, ScriptedModels(script, **model), blobs=MemoryBlobs(clock), cipher=cipher)  # type: ignore[arg-type]
+    models = ScriptedModels(script, **model)  # type: ignore[arg-type]
+    return Data(table, clock, models, blobs=MemoryBlobs(clock), cipher=cipher, close=table.close)
 
 
 BESIDE = "ring_beside"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import subprocess
 import sys
 from typing import Any
 
+from hibernaut.adapters.tool_runner.child import PipeWish
 from hibernaut.adapters.tool_runner.pipes import Inflow, Outflow, serve
 from hibernaut.adapters.tool_runner.recall import Recall
 
@@ -34,3 +37,20 @@ def test_a_child_that_is_recalled_and_goes_on_is_ended() -> None:
         assert os.read(recall.reading, 1) == b""
     assert process.returncode < 0
     assert next(asked, None) is None, "it is asked no more when it has answered False"
+
+
+def test_a_child_hears_its_recall_also_by_a_descriptor_above_1023() -> None:
+    """It inherits the number of the descriptor from a server that may have thousands of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    reading, writing = os.pipe()
+    high = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, 2000)
+    try:
+        wanted = PipeWish(high)
+        assert wanted()
+        os.close(writing)
+        assert not wanted()
+    finally:
+        os.close(reading)
+        os.close(high)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

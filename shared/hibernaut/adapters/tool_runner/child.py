@@ -94,8 +94,9 @@ class PipeWish:
     def __call__(self) -> bool:
         import select  # few jobs can be recalled
 
-        ready, _, _ = select.select([self.descriptor], [], [], 0)
-        return not ready
+        end = select.poll()  # `select.select` takes no descriptor above 1023
+        end.register(self.descriptor, select.POLLIN)
+        return not end.poll(0)
 
 
 def importable(package: str) -> bool:

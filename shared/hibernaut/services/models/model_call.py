@@ -58,13 +58,14 @@ class CallThreads:
         """Run a job on a thread that has this name meanwhile. The job must not raise."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
-        if inbox is not None:
-            inbox.put((job, name))
-        else:
-            threading.Thread(target=self._work, args=(job, name), daemon=True).start()
+        if inbox is None:
+            inbox = SimpleQueue()
+            # The job is no argument of the thread, which would keep it as long as it lives.
+            threading.Thread(target=self._work, args=(inbox,), daemon=True).start()
+        inbox.put((job, name))
 
-    def _work(self, job: Callable[[], object], name: str) -> None:
-        inbox: SimpleQueue[tuple[Callable[[], object], str]] = SimpleQueue()
+    def _work(self, inbox: SimpleQueue[tuple[Callable[[], object], str]]) -> None:
+        job, name = inbox.get()
         while True:
             threading.current_thread().name = name
             job()

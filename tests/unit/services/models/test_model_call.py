@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -146,12 +147,9 @@ def test_silence_is_no_news() -> None:
         gathered(call)
 
 
-def test_calls_in_a_row_start_one_thread_which_bears_the_name_of_each_caller() -> None:
-    threads, seen = CallThreads(), list[tuple[int, str]]()
+def watched(threads: CallThreads) -> threading.Semaphore:
+    """A semaphore that counts how often a thread has become idle."""
     free = threading.Semaphore(0)
-
-    def job() -> None:
-        seen.append((threading.get_ident(), threading.current_thread().name))
 
     class Idle(list[object]):
         def append(self, one: object) -> None:
@@ -159,6 +157,31 @@ def test_calls_in_a_row_start_one_thread_which_bears_the_name_of_each_caller() -
             free.release()
 
     threads._idle = Idle()  # type: ignore[assignment]
+    return free
+
+
+def test_an_idle_thread_keeps_nothing_of_its_calls_alive() -> None:
+    class Job:
+        def __call__(self) -> None: ...
+
+    threads, jobs = CallThreads(), list[weakref.ref[Job]]()
+    free = watched(threads)
+    for _ in range(3):
+        job = Job()
+        jobs.append(weakref.ref(job))
+        threads.run(job, "call")
+        del job
+        assert free.acquire(timeout=PATIENCE)
+    assert [job() for job in jobs] == [None] * 3
+
+
+def test_calls_in_a_row_start_one_thread_which_bears_the_name_of_each_caller() -> None:
+    threads, seen = CallThreads(), list[tuple[int, str]]()
+    free = watched(threads)
+
+    def job() -> None:
+        seen.append((threading.get_ident(), threading.current_thread().name))
+
     for number in range(5):
         threads.run(job, f"run-{number}")
         assert free.acquire(timeout=PATIENCE)
