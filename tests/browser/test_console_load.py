@@ -141,3 +141,19 @@ def test_home_asks_for_a_sum_that_takes_long_seldom(visit: Visit, served: Served
     served.say(served.agent("busy"), "hello")
     until(page, lambda: len(ends) >= 2)
     assert ends[1] - ends[0] >= SLOW * REST_OF_SUM
+
+
+def test_a_sum_that_was_asked_for_early_took_as_long_as_the_server_did(visit: Visit, served: Served) -> None:
+    """The question is sent while the page's modules are still on their way."""
+    visit.page.clock.install()
+    held = list[Route]()
+    visit.page.route("**/app/shell.js", lambda route: held.append(route))
+    ends = slowed(visit.page, "**/v1/usage**")
+    with visit.page.expect_response("**/v1/usage**"):
+        visit.page.goto(f"{visit.url}/console/", wait_until="commit")
+    assert held, "the modules came before the sum"
+    held[0].continue_()
+    expect(visit.page.get_by_text("since midnight UTC")).to_be_visible()
+    served.say(served.agent("busy"), "hello")
+    until(visit.page, lambda: len(ends) >= 2)
+    assert ends[1] - ends[0] >= SLOW * REST_OF_SUM

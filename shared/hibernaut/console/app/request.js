@@ -39,7 +39,7 @@ export function headers() {
   return { accept: "application/json, text/event-stream", ...(secret ? { authorization: `Bearer ${secret}` } : {}) };
 }
 
-/** Answers that are on their way, by their addresses. @type {Map<string, Promise<Response>>} */
+/** Answers that are on their way, by their addresses. `at`: when they were asked for, by `performance.now()`. @type {Map<string, {answer: Promise<Response>, at: number}>} */
 const early = new Map();
 
 /**
@@ -51,12 +51,15 @@ export function begin(path, query) {
   const url = address(path, query);
   const answer = fetch(url, { headers: headers() });
   answer.catch(() => {}); // Whoever takes it hears of the failure.
-  early.set(url.href, answer);
+  early.set(url.href, { answer, at: performance.now() });
 }
 
 /** The answer that is on its way from an address, once. @param {URL} url */
 export function begun(url) {
-  const answer = early.get(url.href);
+  const answer = early.get(url.href)?.answer;
   early.delete(url.href);
   return answer;
 }
+
+/** When a request began that is sent now, or was sent for its caller before, by `performance.now()`. @param {URL} url */
+export const beginOf = (url) => early.get(url.href)?.at ?? performance.now();

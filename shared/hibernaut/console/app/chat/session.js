@@ -56,13 +56,14 @@ export class ChatSession {
 
   /** The newest page of the log, and the runs that are open. */
   async load() {
+    const before = this.error; // A message may be refused while the log is on its way.
     try {
       const [messages, runs] = await Promise.all([this.page({}), this.openRuns()]);
       this.messages = messages;
       this.hasOlder = messages.length > 0;
       this.hasNewer = false;
       this.prepended = 0;
-      this.error = null;
+      if (this.error === before) this.error = null;
       this.loaded = true;
       for (const run of runs) if (!this.live.some((one) => one.runId === run.id)) this.attend(run.id, run.status === "created");
       this.rebuild();

@@ -5,6 +5,7 @@
 import { html, useEffect, useRef } from "../../vendor/htm-preact-3.1.1.js";
 import { get, key } from "../api.js";
 import { count, dollars } from "../format.js";
+import { address, beginOf } from "../request.js";
 import { useLoaded } from "../store.js";
 import { useRepeated } from "../ui.js";
 import { today, usageOf } from "./questions.js";
@@ -43,12 +44,12 @@ function added(one, other) {
  * @returns {Promise<UsageTotal>}
  */
 async function usage(first, of, signal) {
-  const began = performance.now();
   const day = today();
+  const [path, query] = usageOf(day);
+  const began = beginOf(address(path, query));
   const secret = key.get();
   const isQuiet = kept !== null && kept.of === of && !of?.runs.length;
   if (!first && kept?.day === day && kept.secret === secret && (isQuiet || began < kept.due)) return kept.total;
-  const [path, query] = usageOf(day);
   let report = await get(path, query, signal);
   let total = /** @type {UsageTotal} */ (report.total);
   for (let page = 1; page < MOST && report.next; page += 1) {
