@@ -30,8 +30,8 @@ settings.load_profile("repeatable")
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes: what the folders of all tests together may need."""
-DESCRIPTORS = 200
-"""The number of open descriptors from which a file's tests have left some: garbage may hold them, but no live object."""
+MANY, TOO_MANY = 400, 800
+"""Open descriptors: from which on garbage is collected after a file of tests, and which no file may leave behind. `select` takes 1,024."""
 OPEN = Path("/proc/self/fd")
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """pytest's variable for the folder above all `tmp_path`s."""
@@ -118,13 +118,15 @@ def is_loopback(host: str | bytes | None) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def few_descriptors() -> Iterator[None]:
-    """No file of tests leaves connections or files open for the files after it. What garbage holds is closed here: the collector, which
-    runs seldom, does not see how many they are.
+    """No file of tests leaves so many connections and files open that those after it fail. What garbage holds is closed here: the
+    collector, which runs seldom, does not see how many they are.
     """
     yield
-    if OPEN.is_dir() and len(list(OPEN.iterdir())) > DESCRIPTORS:
-        gc.collect()
-        assert len(list(OPEN.iterdir())) <= DESCRIPTORS, sorted(str(Path(os.path.realpath(each))) for each in OPEN.iterdir())
+    if not OPEN.is_dir() or len(list(OPEN.iterdir())) <= MANY:
+        return
+    gc.collect()
+    left = sorted(str(Path(os.path.realpath(each))) for each in OPEN.iterdir())
+    assert len(left) <= TOO_MANY, left
 
 
 @pytest.fixture(scope="session", autouse=True)
