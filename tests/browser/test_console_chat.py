@@ -149,21 +149,6 @@ def test_a_refused_message_stays_in_the_composer_and_the_refusal_says_why(visit:
     expect(log_of(page).get_by_role("article", name="You:")).to_have_count(0)
 
 
-def test_a_refusal_stays_when_the_log_comes_after_it(visit: Visit, served: Served) -> None:
-    agent = served.agent()
-    served.post(f"agents/{agent}/pause", {"reason": "under review"})
-    held = list[Route]()
-    visit.page.route(f"**/conversations/{agent}/messages?**", lambda route: held.append(route), times=1)
-    page = visit.chat(agent)
-    visit.send("are you there?")
-    expect(page.get_by_role("alert")).to_contain_text("under review")
-    expect(page.get_by_text("Loading the conversation")).to_have_count(0)
-    assert held, "the log came before the refusal"
-    held[0].continue_()
-    expect(page.get_by_text("Say something.")).to_be_visible()
-    expect(page.get_by_role("alert")).to_contain_text("under review")
-
-
 def test_a_call_is_approved_in_its_place(visit: Visit, served: Served) -> None:
     served.director.when("Remember", inserting)
     agent = asking(served)

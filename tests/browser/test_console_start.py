@@ -1,4 +1,4 @@
-"""The first view: what it does not wait for."""
+"""The first view, and what comes late: what it does not wait for, and what it must not lose."""
 
 from __future__ import annotations
 
@@ -53,3 +53,18 @@ def test_the_bar_is_drawn_and_the_data_is_asked_for_while_modules_are_still_load
 def test_another_place_than_home_asks_nothing_for_home(visit: Visit, served: Served) -> None:
     visit.chat(served.agent("other"))
     assert [one for one in requests(visit) if "last_run_completion" in one or "/usage" in one] == []
+
+
+def test_a_refusal_stays_when_the_log_comes_after_it(visit: Visit, served: Served) -> None:
+    agent = served.agent()
+    served.post(f"agents/{agent}/pause", {"reason": "under review"})
+    held = list[Route]()
+    visit.page.route(f"**/conversations/{agent}/messages?**", lambda route: held.append(route), times=1)
+    page = visit.chat(agent)
+    visit.send("are you there?")
+    expect(page.get_by_role("alert")).to_contain_text("under review")
+    expect(page.get_by_text("Loading the conversation")).to_have_count(0)
+    assert held, "the log came before the refusal"
+    held[0].continue_()
+    expect(page.get_by_text("Say something.")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("under review")
