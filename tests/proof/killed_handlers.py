@@ -122,7 +122,8 @@ def aws_composition(place: Place, clock: Clock) -> aws.Composition:
 
 
 def live_aws(place: Place) -> None:
-    create_table(CLIENT[0], table_name(place))
+    # Nothing reads the stream here, and at each write the server looks through the records of all tables it ever had.
+    create_table(CLIENT[0], table_name(place), stream=False)
     place.makes_agent(dynamodb(place))
     place.lives(LambdaDesk(aws_composition(place, SystemClock()), place))
 

@@ -36,9 +36,12 @@ def index_name(index: Index) -> str:
     return f"by_{index}"
 
 
-def create_table(client: DynamoDBClient, name: str) -> None:
-    """Make the table in an emulator, where it is ready at once."""
-    client.create_table(**table_definition(name))
+def create_table(client: DynamoDBClient, name: str, *, stream: bool = True) -> None:
+    """Make the table in an emulator, where it is ready at once. `stream`: it has its stream."""
+    definition = table_definition(name)
+    if not stream:
+        del definition["StreamSpecification"]
+    client.create_table(**definition)
     client.update_time_to_live(TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL_ATTRIBUTE})
 
 
