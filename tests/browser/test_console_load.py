@@ -143,6 +143,23 @@ def test_home_asks_for_a_sum_that_takes_long_seldom(visit: Visit, served: Served
     assert ends[1] - ends[0] >= SLOW * REST_OF_SUM
 
 
+@pytest.mark.parametrize("place", ["/v1/usage", "/v1/runs/approvals"])
+def test_home_does_not_ask_again_while_an_answer_is_under_way(visit: Visit, place: str) -> None:
+    """The server would do the work once more, and what it had half made would be given up."""
+    visit.page.clock.install()
+    held = list[Route]()
+    visit.page.route(f"**{place}**", lambda route: held.append(route))
+    page = visit.open()
+    until(page, lambda: len(held) > 0)
+    for _ in range(5):
+        page.clock.run_for(REFRESH)
+        page.wait_for_function("() => document.title")
+    assert len(held) == 1
+    held[0].continue_()
+    expect(page.get_by_text("since midnight UTC")).to_be_visible()
+    page.get_by_role("link", name="first").wait_for()
+
+
 def test_a_sum_that_was_asked_for_early_took_as_long_as_the_server_did(visit: Visit, served: Served) -> None:
     """The question is sent while the page's modules are still on their way."""
     visit.page.clock.install()

@@ -190,6 +190,7 @@ class Embedded:
         self._collector = PackageCollector(self.stores, self.packages.collect)
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="sweep", daemon=True)
+        self._rebuilder = threading.Thread(target=self._reindex, name="reindex", daemon=True)
 
     def start(self) -> Self:
         """Resume the unfinished work of the last process, and sweep once a minute from now on.
@@ -221,7 +222,7 @@ class Embedded:
         self._ticker.start()
         self.pump.start()
         if self._index.is_new or not self.reindexing.end():
-            threading.Thread(target=self._reindex, name="reindex", daemon=True).start()
+            self._rebuilder.start()
 
     def serve_tools(self, base_url: str, *, port: int, door: int) -> None:
         """Let tools reach this server: at its own port they come to the door, where each request needs a token."""
@@ -254,6 +255,8 @@ class Embedded:
             self._ticker.join()
         self._index.close()
         self._file.close()
+        if self._rebuilder.is_alive():  # The closed files have ended what it did; until then it may read one of them.
+            self._rebuilder.join()
         self._folder.close()
 
     def __enter__(self) -> Self:
@@ -283,6 +286,8 @@ class Embedded:
                 if self._stopping.wait(REINDEX_LOOK):
                     return
         except (IndexAsleep, StoreUnavailable, TableError) as error:
+            if self._stopping.is_set():
+                return  # The next start goes on with it.
             logger.error("index could not be built anew", extra={"error": type(error).__qualname__, "place": place_of(error)})
 
     def _tick(self) -> None:

@@ -48,10 +48,12 @@ export function useStore(source) {
 
 /**
  * What a function answers, drawn again when it arrives. `again` calls it anew, keeps the old value meanwhile, and resolves when the answer is there.
+ * `refresh` does the same, but while an answer is under way it waits for that one: a page that asks by itself gives no answer up that the server has
+ * half made.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {unknown[]} inputs
- * @returns {{value: T | undefined, error: unknown, loading: boolean, again: () => Promise<void>}}
+ * @returns {{value: T | undefined, error: unknown, loading: boolean, again: () => Promise<void>, refresh: () => Promise<void>}}
  */
 export function useLoaded(load, inputs) {
   const [count, setCount] = useState(0);
@@ -59,13 +61,16 @@ export function useLoaded(load, inputs) {
     /** @type {{value: T | undefined, error: unknown, loading: boolean}} */ ({ value: undefined, error: null, loading: true }),
   );
   const waiting = useRef(/** @type {(() => void)[]} */ ([]));
+  const isUnderWay = useRef(true);
   useEffect(() => {
     const stop = new AbortController();
     const settle = (/** @type {(old: typeof state) => typeof state} */ change) => {
       if (stop.signal.aborted) return;
+      isUnderWay.current = false;
       setState(change);
       for (const told of waiting.current.splice(0)) told();
     };
+    isUnderWay.current = true;
     setState((old) => ({ ...old, loading: true }));
     load(stop.signal).then(
       (value) => settle(() => ({ value, error: null, loading: false })),
@@ -73,12 +78,11 @@ export function useLoaded(load, inputs) {
     );
     return () => stop.abort();
   }, [...inputs, count]);
-  const again = () =>
-    /** @type {Promise<void>} */ (
-      new Promise((resolve) => {
-        waiting.current.push(resolve);
-        setCount((old) => old + 1);
-      })
-    );
-  return { ...state, again };
+  const answered = () => /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push(resolve)));
+  const again = () => {
+    setCount((old) => old + 1);
+    return answered();
+  };
+  const refresh = () => (isUnderWay.current ? answered() : again());
+  return { ...state, again, refresh };
 }

@@ -27,9 +27,9 @@ export function Home() {
   const [imported, setImported] = useState(/** @type {any} */ (null));
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const feed = useMemo(() => new HomeFeed(), []);
-  const { value, error, again } = useLoaded((signal) => feed.load(asked, signal), [asked]);
+  const { value, error, again, refresh } = useLoaded((signal) => feed.load(asked, signal), [asked]);
   useTitle("Home");
-  useRepeated(again, REFRESH, []);
+  useRepeated(refresh, REFRESH, []);
   useCommands(
     () => [
       { name: "New agent", hint: "Home", act: () => setMaking("new") },

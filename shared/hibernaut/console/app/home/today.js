@@ -64,11 +64,11 @@ async function usage(first, of, signal) {
 /** The tile of Home with what today cost. It comes when it is added up; the agents do not wait for it. @param {{of: Shown}} props */
 export function TodaysCost({ of }) {
   const shown = useRef(false);
-  const { value: total, error, again } = useLoaded((signal) => usage(!shown.current, of, signal), []);
+  const { value: total, error, refresh } = useLoaded((signal) => usage(!shown.current, of, signal), []);
   useEffect(() => {
     shown.current = true;
   }, []);
-  useRepeated(again, REFRESH, []);
+  useRepeated(refresh, REFRESH, []);
   const cost = total?.steps ? total.cost : 0;
   return html`<div class="card tile">
     <h2>Today's cost</h2>

@@ -44,11 +44,11 @@ async function reachable(id, agentId, signal) {
 
 /** @param {{id: string, label: string, agentId: string}} props */
 export function BlockCard({ id, label, agentId }) {
-  const { value, error, again } = useLoaded((signal) => reachable(id, agentId, signal), [id]);
+  const { value, error, again, refresh } = useLoaded((signal) => reachable(id, agentId, signal), [id]);
   const sharers = useLoaded((signal) => get(`blocks/${id}/agents`, { limit: 20, include_relationships: ["tags"] }, signal), [id]);
   const [editing, setEditing] = useState(false);
   const [showing, setShowing] = useState(false);
-  useRepeated(again, LOOK, []);
+  useRepeated(refresh, LOOK, []);
   const others = (sharers.value ?? []).filter((/** @type {any} */ one) => one.id !== agentId);
   return html`<article class="card block" aria-label=${`Block ${label}`}>
     <div class="row"><h3 class="grow" dir="auto">${label}</h3>

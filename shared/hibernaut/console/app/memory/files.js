@@ -51,13 +51,13 @@ async function ownFolder(agent) {
 
 /** @param {{agent: Agent}} props */
 export function Files({ agent }) {
-  const { value, error, loading, again } = useLoaded((signal) => load(agent.id, signal), [agent.id]);
+  const { value, error, again, refresh } = useLoaded((signal) => load(agent.id, signal), [agent.id]);
   const [sending, setSending] = useState(/** @type {string[]} */ ([]));
   const [failures, setFailures] = useState(/** @type {unknown[]} */ ([]));
   const [attaching, setAttaching] = useState(false);
   const first = value?.shelves[0]?.folder.id;
   const waits = value?.shelves.some(({ files }) => files.some(isUnfinished));
-  useRepeated(() => loading || again(), waits ? SOON : LOOK, [loading]);
+  useRepeated(refresh, waits ? SOON : LOOK, []);
   /** @param {File[]} files @param {string | undefined} folderId  none: the first folder, or a new one with the agent's name */
   const send = async (files, folderId) => {
     setFailures([]);

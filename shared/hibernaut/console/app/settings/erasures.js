@@ -51,8 +51,8 @@ function Named({ agents, text, none }) {
 
 /** The erasures that were begun, and their receipts. */
 export function Erasures() {
-  const { value, error, again } = useLoaded((signal) => /** @type {Promise<Erasure[]>} */ (get("erasures", { limit: PAGE }, signal)), []);
-  useRepeated(() => value?.some((one) => one.state === "running") && again(), OFTEN, [value]);
+  const { value, error, again, refresh } = useLoaded((signal) => /** @type {Promise<Erasure[]>} */ (get("erasures", { limit: PAGE }, signal)), []);
+  useRepeated(() => value?.some((one) => one.state === "running") && refresh(), OFTEN, [value]);
   if (error) return html`<${Failure} error=${error} again=${again} />`;
   if (!value?.length) return null;
   return html`<section class="stack" aria-labelledby="erasures"><h2 id="erasures">Erased people</h2>

@@ -22,7 +22,7 @@ export function Groups({ making }) {
   const { value: names, error: unnamed } = useNames((groups ?? []).flatMap(everybody));
   const running = useLoaded((signal) => get("runs/", { active: true, limit: 100 }, signal), []);
   useTitle("Groups");
-  useRepeated(running.again, LOOK, []);
+  useRepeated(running.refresh, LOOK, []);
   const busy = new Set((running.value ?? []).map((/** @type {import("../types.js").Run} */ run) => run.agent_id));
   const close = () => location.hash.startsWith("#/teams/groups") && go("#/teams/groups"); // A new group has taken the place already.
   return html`<div class="row head">

@@ -37,10 +37,10 @@ async function load(pages, signal) {
 /** @param {{making: boolean}} props */
 export function Schedules({ making }) {
   const [pages, setPages] = useState(1);
-  const { value, error, again } = useLoaded((signal) => load(pages, signal), [pages]);
+  const { value, error, again, refresh } = useLoaded((signal) => load(pages, signal), [pages]);
   const { value: names, error: unnamed } = useNames((value?.found ?? []).map((one) => one.agent_id));
   useTitle("Schedules");
-  useRepeated(again, LOOK, []);
+  useRepeated(refresh, LOOK, []);
   return html`<div class="row head">
       <div class="grow"><h1>Schedules</h1><p class="muted small">What agents are told at a time, or again and again. Times are those of your time zone.</p></div>
       <a class="button primary" href="#/teams/schedules?new=1"><${Icon} name="plus" /> New schedule</a>
