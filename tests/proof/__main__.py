@@ -28,12 +28,7 @@ ENGINES = {"home": list(AT_HOME), "killed": [KILLED], "offline": [OFFLINE], "wai
 
 
 def fits(story: Story, engine: str) -> bool:
-    """Whether an engine can play the story: a large body needs its blobs, and a deadline needs a clock that can be advanced.
-
-    The gateway of `WAITING` waits for ever for the answer of a function that is abandoned while it accepts a message of a group.
-    """
-    if engine == WAITING and story.group:
-        return False
+    """Whether an engine can play the story: a large body needs its blobs, and a deadline needs a clock that can be advanced."""
     return not (engine == DYNAMODB and story.blobs) and not (engine in (DYNAMODB, KILLED) and story.later)
 
 

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from hibernaut.adapters.blobs.s3 import S3Blobs
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest as HttpRequest
-from hibernaut.local.aws_offline.lambdas import abandon, current_function
+from hibernaut.local.aws_offline.lambdas import Reply, abandon, current_function
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.runs.schedules import NO_SCHEDULER
@@ -48,6 +49,8 @@ from tests.support.tables import CountingTable
 from tests.support.world import TENANT, Data, World
 
 SWEEPS = 5
+SWEEP_COMES = 2.0
+"""Seconds after which a sweep comes to a client that still waits. A run without a fault takes less."""
 
 
 class Unanswered(Died):
@@ -58,12 +61,13 @@ class Gateway:
     """Replaces the use case `Sending`: sends a request over HTTP, as the SDK does.
 
     `may_wait`: whether a client may wait for the end of its run now. Otherwise it asks only for the acceptance of its request, as it does
-    for a request to a busy conversation, and for one that it sends while a handler works.
+    for a request to a busy conversation, and for one that it sends while a handler works. `sweep`: fires the schedule of the sweep.
     """
 
-    def __init__(self, aws: OfflineAws, may_wait: Callable[[], bool]) -> None:
+    def __init__(self, aws: OfflineAws, may_wait: Callable[[], bool], sweep: Callable[[], object]) -> None:
         self._aws = aws
         self._may_wait = may_wait
+        self._sweep = sweep
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
         if self._may_wait() and request.body.when_busy != "queue" and current_function() is None:
@@ -72,8 +76,20 @@ class Gateway:
         return AcceptedRequest(str(told["id"]), attached=True)
 
     def _waited(self, request: SendRequest) -> AcceptedRequest:
-        """The run of a request whose whole stream of events was received."""
-        events = self._answer(request, "messages/stream").decode().splitlines()
+        """The run of a request whose whole stream of events was received. A run that has lost what should wake it waits for a sweep."""
+        over = Event()
+
+        def sweeps() -> None:
+            while not over.wait(SWEEP_COMES):
+                self._sweep()
+
+        sweeper = Thread(target=sweeps, daemon=True)
+        sweeper.start()
+        try:
+            events = self._answer(request, "messages/stream").decode().splitlines()
+        finally:
+            over.set()
+            sweeper.join()
         ping = next(json.loads(line.removeprefix("data: ")) for line in events if line.startswith("data: {"))
         return AcceptedRequest(str(ping["run_id"]), attached=True)
 
@@ -109,7 +125,7 @@ class Deployment:
         self.models = ScriptedModels(self._says, at=self._point)
         self.runner = ScriptedRunner(self._does, at=self._point)
         self.outside = self.composition()
-        self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait)
+        self.stores, self.sending = self.outside.stores.of(TENANT), Gateway(aws, self._may_wait, self._sweeps)
         engine = self.outside.engines.of(TENANT)
         self.termination, self.schedules, self.documents = engine.termination, engine.schedules, engine.agent_documents
         self.api_is_dead = True
@@ -138,11 +154,8 @@ class Deployment:
                     machine.executions = [one for one in machine.executions if one.status == "RUNNING"]
 
     def _may_wait(self) -> bool:
-        """Whether a run that a client waits for needs neither the sweep nor a later act to end. A run that waits for another agent may need
-        the sweep, which comes when the client has gone.
-        """
-        ends = not self.story.tools and all(getattr(act, "waits", True) for act in self.story.acts)
-        return self.waiting and not self.points.struck and ends
+        """Whether a run that a client waits for needs no later act to end."""
+        return self.waiting and not self.points.struck and all(getattr(act, "waits", True) for act in self.story.acts)
 
     def _point(self, place: str) -> None:
         freeze_if_dead()
@@ -231,6 +244,11 @@ class Deployment:
 
     def drive(self) -> None:
         self.aws.wait_for_all()
+
+    def _sweeps(self) -> Reply:
+        """A sweep after the claims of dead workers have expired."""
+        self.clock.ahead += CLAIMS_PASS
+        return self.aws.fire_schedule()
 
     def settle(self) -> None:
         """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are due."""
