@@ -34,29 +34,9 @@ PORT = 8283
 """The address that `letta-client` uses with environment="local"."""
 
 DATA_DIR = "folder of the agents' data (default: $HIBERNAUT_DATA, else this system's folder for your data)"
-ABOUT = """\
-Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API.
-
-    hibernaut dev        serve on http://127.0.0.1:8283, with the agents in your data folder
-    hibernaut chat       talk to an agent in the terminal; starts a server if none runs
-    hibernaut open       open the console of a server in the browser
-    hibernaut logs       show what agents say and do
-    hibernaut reindex    rebuild the search index of a data folder or of a deployed stack, also while a server uses it
-    hibernaut models     check what your providers' models can do for agents
-    hibernaut agents     list, show, create and delete agents; export, import, copy and move them between servers
-    hibernaut migrate    move everything from a Letta server
-    hibernaut keys       create, list, rotate and revoke API keys of a data folder or of a deployed stack
-    hibernaut budgets    set, list and delete budgets of a data folder or of a deployed stack
-    hibernaut erase      erase a person everywhere, with a receipt
-    hibernaut audit      check that the versions of memory were not changed
-    hibernaut doctor     say what is wrong with a data folder or a deployed stack, and what to do
-    hibernaut redrive    work up the dead letters of a deployed stack
-    hibernaut backup     write the backup of a data folder to a file
-    hibernaut restore    bring back a data folder from a file, or a deployed stack to a moment
-    hibernaut completion print a script that completes this command in bash, zsh or fish
-    hibernaut version    print the version
-
-Then, with `pip install letta-client`:
+ABOUT = "Hibernaut serves stateful LLM agents with self-editing memory behind the Letta V1 API."
+FIRST_STEPS = """\
+Start `hibernaut dev`. Then, with `pip install letta-client`:
 
     from letta_client import Letta
     client = Letta(base_url="http://127.0.0.1:8283")
@@ -198,12 +178,12 @@ class _Parser(argparse.ArgumentParser):
 def command_line() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     form = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(prog="hibernaut", description=ABOUT, formatter_class=form)
+    parser = _Parser(prog="hibernaut", description=ABOUT, epilog=FIRST_STEPS, formatter_class=form)
     parser.add_argument("--version", action="version", version=__version__, help="as `hibernaut version`")
-    commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="command", parser_class=_Parser)
     dev = commands.add_parser(
         "dev",
-        help="serve on this machine",
+        help="serve on http://127.0.0.1:8283, with the agents in your data folder",
         description="Serve the API on this machine until Ctrl-C. The server connects to nothing but the models that you configure, and the pages and callbacks that agents and clients name.",
         epilog=MODELS,
         formatter_class=form,
@@ -224,9 +204,12 @@ def command_line() -> argparse.ArgumentParser:
     dev.add_argument(
         "--profile", type=_profile, default="embedded", help="embedded or aws-offline (default: %(default)s)", metavar="NAME"
     )
+    add_chat(commands, DATA_DIR)
+    add_open(commands)
+    add_logs(commands)
     again = commands.add_parser(
         "reindex",
-        help="rebuild the search index",
+        help="rebuild the search index of a data folder or of a deployed stack, also while a server uses it",
         description="Empty the search index of a data folder and rebuild it from the stored records. If a server has the folder open, that server "
         "does the work, and marks searches as incomplete meanwhile. Ctrl-C loses nothing. With --env or --function the function of a "
         "deployed stack rebuilds the stack's index.",
@@ -242,7 +225,7 @@ def command_line() -> argparse.ArgumentParser:
     again.add_argument(
         "--json", action="store_true", help="print the number of records as JSON, and the progress to the standard error"
     )
-    models = commands.add_parser("models", help="check models of your providers", description="Look at models.")
+    models = commands.add_parser("models", help="check what your providers' models can do for agents", description="Look at models.")
     actions = models.add_subparsers(dest="action", metavar="action", required=True, parser_class=_Parser)
     check = actions.add_parser(
         "check",
@@ -254,9 +237,6 @@ def command_line() -> argparse.ArgumentParser:
     check.add_argument("--model", action="append", metavar="HANDLE", help="model to check, as provider/model; may be repeated")
     check.add_argument("--yes", action="store_true", help="agree to the costs without being asked")
     check.add_argument("--json", action="store_true", help="print the results as JSON, and the rest to the standard error")
-    add_chat(commands, DATA_DIR)
-    add_open(commands)
-    add_logs(commands)
     add_agents(commands)
     add_migrate(commands)
     add_keys(commands, DATA_DIR)

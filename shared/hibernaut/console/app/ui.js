@@ -134,14 +134,22 @@ const told = store(/** @type {{text: string, undo?: () => void} | null} */ (null
 let fading;
 
 /**
- * Tell in the live region; with `undo`, a message with that button stays for some seconds.
+ * Tell in the live region; with `undo`, a message with that button stays longer. It stays as long as somebody points at it or is on its button.
  * @param {string} text
  * @param {() => void} [undo]
  */
 export function say(text, undo) {
-  clearTimeout(fading);
   told.set({ text, undo });
-  fading = setTimeout(() => told.set(null), undo ? 10_000 : 4000);
+  fade();
+}
+
+function fade() {
+  hold();
+  fading = setTimeout(() => told.set(null), told.get()?.undo ? 10_000 : 4000);
+}
+
+function hold() {
+  clearTimeout(fading);
 }
 
 /** What only screen readers hear. */
@@ -159,7 +167,7 @@ export function Announcer() {
   const now = useStore(told);
   const spoken = useStore(heard);
   const undo = () => (now?.undo?.(), told.set(null));
-  return html`<div class=${`toast ${now ? "" : "hidden"}`} role="status" aria-live="polite">
+  return html`<div class=${`toast ${now ? "" : "hidden"}`} role="status" aria-live="polite" onPointerEnter=${hold} onPointerLeave=${fade} onFocusCapture=${hold} onBlurCapture=${fade}>
       <span>${now?.text}</span>${now?.undo && html`<button type="button" onClick=${undo}>Undo</button>`}
     </div>
     <div class="sr" role="status" aria-live="polite">${spoken}</div>`;

@@ -30,7 +30,7 @@ def add_agents(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command."""
     agents = commands.add_parser(
         "agents",
-        help="list, show, create and delete agents, and move them between servers",
+        help="list, show, create and delete agents; export, import, copy and move them between servers",
         description="Agents of a server that runs: at home, deployed, or of Letta. They move as agent files (.af).",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -24,7 +24,7 @@ def add_budgets(commands: argparse._SubParsersAction[Parser], data_dir: str) -> 
     """Add the command. `data_dir`: the help text of --data-dir."""
     budgets = commands.add_parser(
         "budgets",
-        help="set, list and delete budgets",
+        help="set, list and delete budgets of a data folder or of a deployed stack",
         description="Limit what a tenant, an API key or an agent may use, in a data folder, also while a server uses it, or in a deployed stack.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -24,7 +24,7 @@ def add_chat(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
     """Add the command. `data_dir`: the help text of --data-dir."""
     chat = commands.add_parser(
         "chat",
-        help="talk to an agent in the terminal",
+        help="talk to an agent in the terminal; starts a server if none runs",
         description="Talk to an agent. Answers appear as they are written; calls that need an approval are confirmed inline; Ctrl-C stops what the agent "
         "does. If no server runs on this machine, one is started for the chat, with the agents of your data folder.",
         epilog=EXAMPLES,
@@ -89,7 +89,7 @@ def add_open(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command."""
     place = commands.add_parser(
         "open",
-        help="open the console in the browser",
+        help="open the console of a server in the browser",
         description="Open the console of a server in the browser, and print its address, which is all where there is no browser.",
     )
     place.add_argument("--print", action="store_true", help="print the address and open nothing")

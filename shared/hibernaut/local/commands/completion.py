@@ -41,7 +41,7 @@ def add_completion(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command."""
     completion = commands.add_parser(
         "completion",
-        help="print a script that completes this command in your shell",
+        help="print a script that completes this command in bash, zsh or fish",
         description="Print a script that completes commands, options and their values.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -26,7 +26,7 @@ def add_keys(commands: argparse._SubParsersAction[Parser], data_dir: str) -> Non
     """Add the command. `data_dir`: the help text of --data-dir."""
     keys = commands.add_parser(
         "keys",
-        help="create, list, rotate and revoke API keys",
+        help="create, list, rotate and revoke API keys of a data folder or of a deployed stack",
         description="Manage the API keys of a data folder, also while a server uses it, or of a deployed stack. Once a key was created, every request "
         "needs one.",
         epilog=EXAMPLES,

@@ -18,7 +18,7 @@ def add_doctor(commands: argparse._SubParsersAction[Parser], data_dir: str) -> N
     """Add the command. `data_dir`: the help text of --data-dir."""
     doctor = commands.add_parser(
         "doctor",
-        help="say what is wrong, and what to do",
+        help="say what is wrong with a data folder or a deployed stack, and what to do",
         description="Check a data folder, also while a server uses it, or a deployed stack. Nothing is changed, and no secret is printed. "
         "Exit code 0: nothing is wrong; 1: something is, or could not be checked.",
     )
