@@ -40,7 +40,8 @@ WATCHED = 70.0
 """Seconds for which a page is watched: six refreshes of Home while nothing runs, of which one reads everything."""
 TIMES = 20
 """How many times as often as the page its requests are repeated."""
-VISITS = 9
+VISITS, SETTLES = 15, 1.5
+"""First views, and the seconds after which one is looked at."""
 MILLISECONDS = 1000
 DRAWN = """
 const watch = new MutationObserver(() => {
@@ -146,8 +147,9 @@ def first_view(browser: Browser, server: Server) -> list[str]:
         page.add_init_script(DRAWN)
         answers: list[Response] = []
         page.on("response", lambda one, found=answers: found.append(one))
-        shown(page, server)
-        lists.append(float(page.wait_for_function("window.drawn").json_value()))
+        page.goto(f"{server.url}/console/", wait_until="commit")
+        time.sleep(SETTLES)  # What a driver evaluates in the page meanwhile would count as the page's.
+        lists.append(float(page.evaluate("window.drawn")))
         bars.append(first_paint(page))
         sizes.append(sum(len(one.body()) for one in answers if "/console/" in one.url and one.ok))
         context.close()

@@ -225,7 +225,9 @@ def command_line() -> argparse.ArgumentParser:
     again.add_argument(
         "--json", action="store_true", help="print the number of records as JSON, and the progress to the standard error"
     )
-    models = commands.add_parser("models", help="check what your providers' models can do for agents", description="Look at models.")
+    models = commands.add_parser(
+        "models", help="check what your providers' models can do for agents", description="Look at models."
+    )
     actions = models.add_subparsers(dest="action", metavar="action", required=True, parser_class=_Parser)
     check = actions.add_parser(
         "check",
