@@ -1,4 +1,4 @@
-"""Files and passages under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on them, and folders."""
+"""Files and passages under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on them, and what can be undone."""
 
 from __future__ import annotations
 
@@ -189,3 +189,22 @@ def test_passages_are_added_found_with_scores_deleted_and_brought_back(visit: Vi
     expect(archive.get_by_text("spare key")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(archive.get_by_text("spare key")).to_be_visible()
+
+
+@pytest.mark.parametrize("way", ["pointer", "keyboard"])
+def test_what_can_be_undone_is_offered_as_long_as_somebody_is_on_it(visit: Visit, served: Served, way: str) -> None:
+    agent = served.agent("Hesitating")
+    served.http.patch(f"/v1/agents/{agent}/core-memory/blocks/human", json={"value": "Lives in Oslo."})
+    visit.page.clock.install()
+    page = visit.open(f"#/agents/{agent}/memory")
+    human = page.get_by_role("article", name="Block human")
+    human.get_by_role("button", name="History").click()
+    human.get_by_role("button", name=re.compile("^1 ")).click()
+    human.get_by_role("button", name="Bring version 1 back").click()
+    undo = page.get_by_role("button", name="Undo")
+    undo.hover() if way == "pointer" else undo.focus()
+    page.clock.run_for(60_000)
+    expect(undo).to_be_visible()
+    page.mouse.move(0, 0) if way == "pointer" else undo.blur()
+    page.clock.run_for(11_000)
+    expect(undo).to_be_hidden()

@@ -115,25 +115,6 @@ def test_a_block_is_rolled_back_and_forth_by_its_history(visit: Visit, served: S
     assert served.block(agent)["value"].startswith("Lives in Rome.")
 
 
-@pytest.mark.parametrize("way", ["pointer", "keyboard"])
-def test_what_can_be_undone_is_offered_as_long_as_somebody_is_on_it(visit: Visit, served: Served, way: str) -> None:
-    agent = served.agent("Hesitating")
-    served.http.patch(f"/v1/agents/{agent}/core-memory/blocks/human", json={"value": "Lives in Oslo."})
-    visit.page.clock.install()
-    page = visit.open(f"#/agents/{agent}/memory")
-    human = block_of(page, "human")
-    human.get_by_role("button", name="History").click()
-    human.get_by_role("button", name=re.compile("^1 ")).click()
-    human.get_by_role("button", name="Bring version 1 back").click()
-    undo = page.get_by_role("button", name="Undo")
-    undo.hover() if way == "pointer" else undo.focus()
-    page.clock.run_for(60_000)
-    expect(undo).to_be_visible()
-    page.mouse.move(0, 0) if way == "pointer" else undo.blur()
-    page.clock.run_for(11_000)
-    expect(undo).to_be_hidden()
-
-
 def test_a_run_is_shown_with_its_timeline_its_steps_and_what_it_changed(visit: Visit, served: Served) -> None:
     agent = served.agent("Guide of runs")
     served.say(agent, "Please remember that my dog is called Rex.")
