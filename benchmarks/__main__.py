@@ -51,7 +51,7 @@ def main() -> None:
     print("\n".join(["", *console.table()]))
     print("\nCold imports (CPU ms of a fresh interpreter)")
     for what, cost in table():
-        print(f"  {what:40} {'not importable' if cost is None else f'{cost:6.0f}'}")
+        print(f"  {what:56} {'not measured' if cost is None else f'{cost:6.0f}'}")
 
 
 def of_streams() -> None:

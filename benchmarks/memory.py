@@ -42,7 +42,7 @@ TIMED = 100
 class RandomEmbedder:
     """An embedder that derives a random vector from each text. It takes almost no time and knows no meaning."""
 
-    space, dimension, max_tokens = "drawn-384", 384, 254
+    space, dimension, max_tokens, batch = "drawn-384", 384, 254, 100
 
     def count(self, text: str) -> int:
         return len(text.split())

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,8 +24,8 @@ from tests.support.opensearch import OpenSearchNode
 from tools.engines import OPENSEARCH
 
 AT = (1, 5, 10)
-WAITING = 4
-"""In the rows about waiting texts, one text of so many is not in the index yet."""
+PARTS = 4
+"""In the rows about waiting texts, one part of so many is not in the index yet; each part in turn, so that every answer waits once."""
 WAYS = (
     "vectors",
     "words",
@@ -70,23 +71,29 @@ def _table(engine: str, corpora: Sequence[Corpus], embedders: Embedders, index: 
 
 
 def _column(corpus: Corpus, embedders: Embedders, index: Callable[[str], MemoryIndex], name: str) -> dict[str, str]:
-    def cell(found: Places) -> str:
-        return " / ".join(f"{recall(corpus, found, at):.1f}" for at in AT)
-
-    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        whole = archived(Path(first), index(f"{name}-whole"), embedders, corpus.texts)
-        part = archived(Path(second), index(f"{name}-part"), embedders, corpus.texts, waiting=WAITING)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = archived(Path(folder), index(f"{name}-whole"), embedders, corpus.texts)
         found = {
-            "vectors": whole.found(corpus.questions, "vector"),
-            "words": whole.found(corpus.questions, "fts"),
-            "reciprocal ranks": whole.fused_by_ranks(corpus.questions),
-            "hybrid": whole.found(corpus.questions, "hybrid"),
-            "words, no index": whole.found_without_index(corpus.questions),
-            "hybrid, a quarter waits": part.found(corpus.questions, "hybrid"),
+            "vectors": [whole.found(corpus.questions, "vector")],
+            "words": [whole.found(corpus.questions, "fts")],
+            "reciprocal ranks": [whole.fused_by_ranks(corpus.questions)],
+            "hybrid": [whole.found(corpus.questions, "hybrid")],
+            "words, no index": [whole.found_without_index(corpus.questions)],
+            "hybrid, a quarter waits": [],
         }
-        for each in (whole, part):
-            each.table.close()
-    return {way: cell(places) for way, places in found.items()}
+        whole.table.close()
+    for part in range(PARTS):
+        waiting = range(part * len(corpus.texts) // PARTS, (part + 1) * len(corpus.texts) // PARTS)
+        with tempfile.TemporaryDirectory() as folder:
+            partly = archived(Path(folder), index(f"{name}-part-{part}"), embedders, corpus.texts, waiting=waiting)
+            found["hybrid, a quarter waits"].append(partly.found(corpus.questions, "hybrid"))
+            partly.table.close()
+    return {way: _cell(corpus, places) for way, places in found.items()}
+
+
+def _cell(corpus: Corpus, found: Sequence[Places]) -> str:
+    """Recall at each depth, the mean of several measurements."""
+    return " / ".join(f"{statistics.mean(recall(corpus, places, at) for places in found):.1f}" for at in AT)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from hibernaut.wiring.run_engine import SearchEngines
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 DEEPEST = 10
+NONE = range(0)
 MOST_REMEMBERED = 100_000
 RECIPROCAL_RANK_CONSTANT = 60
 OF_EACH_LIST = 50
@@ -83,17 +84,16 @@ class Archived:
         return [_number(hit.record.id) for hit in search.passages(where, question.text, mode=mode, limit=limit).hits]
 
 
-def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequence[str], *, waiting: int = 0) -> Archived:
-    """Write the texts into a new archive and index them. `waiting`: one text of so many is not indexed; 0: all are."""
+def archived(folder: Path, index: MemoryIndex, embedders: Embedders, texts: Sequence[str], *, waiting: range = NONE) -> Archived:
+    """Write the texts into a new archive and index them, but for those at the places `waiting`, which are written last."""
     table, clock = SqliteTable(folder / "table.db"), SystemClock()
     all_stores = Stores(table, DiskBlobs(folder / "blobs"), clock, indexed=True)
     stores = all_stores.of(DEFAULT_TENANT)
     archive = Archive(id=ARCHIVE, name="corpus", embedding_config=embedders.default(), created_at=START)
     stores.writer.write(*stores.passages.make(archive))
-    late = [number for number in range(len(texts)) if waiting and number % waiting == 0]
-    _write(stores, texts, [number for number in range(len(texts)) if number not in set(late)])
+    _write(stores, texts, [number for number in range(len(texts)) if number not in waiting])
     IndexPollWorker(all_stores.outbox, indexing_of(all_stores, index, embedders), lambda: [DEFAULT_TENANT]).drain()
-    _write(stores, texts, late)
+    _write(stores, texts, waiting)
     with_index, without = SearchEngines(index, embedders), SearchEngines(None, embedders)
     return Archived(stores, with_index.search(stores), without.search(stores), table)
 

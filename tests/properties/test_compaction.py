@@ -26,7 +26,7 @@ from hibernaut.services.models.summarizer import Summarizer, SummaryBudget, Summ
 from hibernaut.services.turns.window_reduction import CompactionInput, CompactionResult, WindowReduction
 from tests.support.clocks import ManualClock
 from tests.support.replies import FAILURES, replies
-from tests.support.scripted_model import ScriptedModels, says
+from tests.support.scripted_model import ScriptedModels, fresh, says
 from tests.support.settled import check_valid
 from tests.support.windows import NOW, loaded, windows
 from tests.support.world import NEVER, Inline
@@ -73,7 +73,7 @@ def smaller(answers: Callable[[], Answer]) -> WindowReduction:
     def script(*_: object) -> ModelReply:
         answer = answers()
         if isinstance(answer, Exception):
-            raise answer
+            raise fresh(answer)
         return answer
 
     host = a_host()

@@ -25,6 +25,7 @@ class HashingEmbedder:
 
     dimension: int = 64
     max_tokens: int = 254
+    batch: int = 100
     refuses: EmbedderFailed | None = None
     only: str = ""
     asked: int = 0

@@ -64,13 +64,22 @@ def _cut(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def fresh(error: Exception) -> Exception:
+    """A copy to be raised. An exception keeps what all frames on its way held: one that scripts raise again and again would keep worlds
+    with their files.
+    """
+    made = type(error).__new__(type(error), *error.args)
+    vars(made).update(vars(error))
+    return made
+
+
 def in_turn(*replies: ModelReply | Streamed | Exception) -> Script:
     """A script of these replies in their order, over all runs. The last one is repeated."""
 
     def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
         reply = replies[min(number, len(replies)) - 1]
         if isinstance(reply, Exception):
-            raise reply
+            raise fresh(reply)
         return reply
 
     return script
@@ -120,7 +129,7 @@ class ScriptedModels:
             if on_delta is not None:
                 on_delta(delta)
         if isinstance(streamed.end, Exception):
-            raise streamed.end
+            raise fresh(streamed.end)
         self.at("after model")
         return streamed.end
 

@@ -12,7 +12,7 @@ from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.schemas.usage import Usage
-from tests.support.scripted_model import Streamed, says
+from tests.support.scripted_model import Streamed, fresh, says
 from tests.support.settled import check_settled, check_valid
 from tests.support.world import World, data_in
 
@@ -37,7 +37,7 @@ def summary(text: str = "They spoke of Oslo.") -> Answer:
 
 def raises(error: Exception) -> Answer:
     def answer(_: ModelRequest) -> ModelReply:
-        raise error
+        raise fresh(error)
 
     return answer
 

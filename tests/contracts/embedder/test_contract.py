@@ -72,6 +72,7 @@ def test_counts_grow_with_the_text_and_begin_at_nothing(embedder: Embedder) -> N
     counts = [embedder.count("some words " * times) for times in (1, 10, 100)]
     assert counts == sorted(set(counts))
     assert embedder.max_tokens > 100
+    assert embedder.batch >= 1
 
 
 def test_queries_are_embedded_like_texts(embedder: Embedder) -> None:

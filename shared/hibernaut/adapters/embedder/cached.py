@@ -14,7 +14,8 @@ from hibernaut.ports.memory.embedder import Embedder, Vector
 
 MOST_QUERIES = 256
 """The number of vectors: some 12 kB each for 384 dimensions, 100 kB for 3,072."""
-MOST_TEXTS = 64
+MOST_TEXTS = 256
+"""More than one search embeds of what waits for the index (`services.search.candidates`)."""
 
 
 class CachedEmbedder(WrappedEmbedder):

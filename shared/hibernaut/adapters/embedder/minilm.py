@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SPACE, DIMENSION, MAX_TOKENS = "minilm-l6-v2-384", 384, 254
 TOKENS_AT_ONCE = 256
 """The number of pieces of short texts that share one pass through the network; a long text has a pass of its own."""
+BATCH = 128
+"""Texts are no dearer alone: their lengths count, and not their number."""
 logger = logging.getLogger(__name__)
 
 
@@ -40,7 +42,7 @@ class MiniLM:
     each.
     """
 
-    space, dimension, max_tokens = SPACE, DIMENSION, MAX_TOKENS
+    space, dimension, max_tokens, batch = SPACE, DIMENSION, MAX_TOKENS, BATCH
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

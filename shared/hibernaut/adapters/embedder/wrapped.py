@@ -23,5 +23,9 @@ class WrappedEmbedder:
     def max_tokens(self) -> int:
         return self._inner.max_tokens
 
+    @property
+    def batch(self) -> int:
+        return self._inner.batch
+
     def count(self, text: str) -> int:
         return self._inner.count(text)

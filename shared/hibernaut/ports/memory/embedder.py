@@ -36,6 +36,10 @@ class Embedder(Protocol):
     def max_tokens(self) -> int:
         """The longest text that the model reads, in its own tokens without special tokens. The caller cuts longer texts."""
 
+    @property
+    def batch(self) -> int:
+        """The number of texts that one call of the model embeds, which take little longer than one where it is a service."""
+
     def count(self, text: str) -> int:
         """The length of a text in the model's own tokens, exact or estimated. Raises: EmbedderFailed if the model cannot be
         loaded.

@@ -43,6 +43,11 @@ class OwnEmbedder:
     def max_tokens(self) -> int:
         return max_tokens_of(self.config.embedding_model)
 
+    @property
+    def batch(self) -> int:
+        """As the port; on Bedrock the least that it can be, because some models there take one text."""
+        return 1 if self.config.embedding_endpoint_type == "bedrock" else self.config.batch_size
+
     def count(self, text: str) -> int:
         """As the port; an estimate."""
         return tokens.count(text)

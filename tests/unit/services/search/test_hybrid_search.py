@@ -16,7 +16,7 @@ from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery, Tombstone
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
-from hibernaut.services.search.candidates import EMBEDDED_TAIL
+from hibernaut.services.search.candidates import EMBEDDED_CHARACTERS, EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Reindexing
@@ -31,6 +31,8 @@ from tests.support.world import TENANT
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="hashing", embedding_dim=64)
 WHERE = SearchScope("passage", (ARCHIVE,))
+LONG = "and so on " * (EMBEDDED_CHARACTERS // 40)
+"""So long that of such texts no more than the least number is embedded."""
 
 
 class Hashing:
@@ -209,7 +211,7 @@ def test_beyond_the_bound_the_answer_says_that_it_may_be_incomplete(memory: Memo
 
 
 def test_by_meaning_alone_what_nobody_has_embedded_may_be_missed_and_the_answer_says_so(memory: Memory) -> None:
-    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    memory.insert(*(f"harbour {number} {LONG}" for number in range(EMBEDDED_TAIL)))
     assert not memory.search.passages(WHERE, "harbour", mode="vector").incomplete
     memory.insert("another harbour")
     embedded = memory.embedders.there
@@ -259,17 +261,38 @@ def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> N
 
 
 @pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
-def test_a_large_tail_costs_a_search_no_embedding_and_a_small_one_each_text_once(memory: Memory) -> None:
+def test_a_search_embeds_a_few_of_what_waits_and_each_text_once(memory: Memory) -> None:
     inner = memory.embedders.embedder
     memory.embedders.embedder = CachedEmbedder(inner)  # type: ignore[assignment]  # as every embedder of a server is
-    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    memory.insert(*(f"harbour {number} {LONG}" for number in range(EMBEDDED_TAIL)))
     memory.found("a port")
     assert len(inner.embedded) == EMBEDDED_TAIL + 1
     memory.found("a port")
     assert len(inner.embedded) == EMBEDDED_TAIL + 1
-    memory.insert("another harbour")
-    assert memory.found("harbour")
-    assert inner.embedded[EMBEDDED_TAIL + 1 :] == ["harbour"]
+    memory.insert(f"another harbour {LONG}")
+    assert memory.found("a port")
+    assert inner.embedded[EMBEDDED_TAIL + 1 :] == [f"another harbour {LONG}"]
+
+
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+@pytest.mark.parametrize(("batch", "expected"), [(1, EMBEDDED_TAIL), (EMBEDDED_TAIL + 9, EMBEDDED_TAIL + 9), (1_000, 60)])
+def test_of_short_texts_it_embeds_as_many_as_one_call_takes(batch: int, expected: int, memory: Memory) -> None:
+    inner = memory.embedders.embedder
+    inner.batch = batch
+    memory.insert(*(f"harbour {number}" for number in range(60)))
+    memory.found("a port")
+    assert len(inner.embedded) == expected + 1
+
+
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+def test_of_what_waits_it_embeds_first_what_has_the_words_of_the_query_and_then_the_newest(memory: Memory) -> None:
+    inner = memory.embedders.embedder
+    memory.insert(
+        f"the port of Bergen {LONG}", f"an old port {LONG}", *(f"harbour {number} {LONG}" for number in range(EMBEDDED_TAIL))
+    )
+    memory.found("Bergen port")
+    assert inner.embedded[1:3] == [f"the port of Bergen {LONG}", f"an old port {LONG}"]
+    assert inner.embedded[3:] == [f"harbour {number} {LONG}" for number in reversed(range(2, EMBEDDED_TAIL))]
 
 
 def test_what_waits_is_scored_as_it_is_when_the_index_knows_it(memory: Memory) -> None:

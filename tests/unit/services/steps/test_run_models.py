@@ -28,7 +28,7 @@ from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import RunStatus, StopReason
 from tests.support.clocks import ManualClock
-from tests.support.scripted_model import Streamed, calls, in_pieces, in_turn, nothing, says
+from tests.support.scripted_model import Streamed, calls, fresh, in_pieces, in_turn, nothing, says
 from tests.support.settled import check_settled
 from tests.support.tokens import deltas, streamed
 from tests.support.world import World, data_in
@@ -44,7 +44,7 @@ def by_model(own: object, other: object) -> Callable[[ModelRequest, int], ModelR
     def script(request: ModelRequest, number: int) -> ModelReply | Streamed:
         answer = other if request.config.handle == OTHER else own
         if isinstance(answer, Exception):
-            raise answer
+            raise fresh(answer)
         assert isinstance(answer, ModelReply | Streamed)
         return answer
 

@@ -59,15 +59,15 @@ class BedrockEmbedder:
         self.space = space_of(model, dimension)
         self.dimension = dimension
         self.max_tokens = max_tokens_of(model)
+        self.batch = COHERE_TEXTS if self._cohere else 1
 
     def count(self, text: str) -> int:
         return tokens.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says; of a longer text only the beginning counts."""
-        most = COHERE_TEXTS if self._cohere else 1
         vectors: list[Vector] = []
-        for batch in batches(texts, limit=self.max_tokens, most=most, most_tokens=most * self.max_tokens):
+        for batch in batches(texts, limit=self.max_tokens, most=self.batch, most_tokens=self.batch * self.max_tokens):
             vectors += self._cohere_vectors(batch, query=query) if self._cohere else [self._titan_vector(batch[0])]
         return vectors
 

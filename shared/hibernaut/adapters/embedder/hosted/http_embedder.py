@@ -88,7 +88,7 @@ class HttpEmbedder:
         self._form = form
         self._server = server
         self._url = server.url.rstrip("/")
-        self._batch = max(1, min(batch, form.most_texts))
+        self.batch = max(1, min(batch, form.most_texts))
         self._lock = threading.Lock()
         self._http: Client | None = None
         self.space = space_of(model.space or model.model, model.dimension)
@@ -102,7 +102,7 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says; of a longer text only the beginning counts."""
         vectors: list[Vector] = []
-        for batch in batches(texts, limit=self.max_tokens, most=self._batch, most_tokens=self._form.most_tokens):
+        for batch in batches(texts, limit=self.max_tokens, most=self.batch, most_tokens=self._form.most_tokens):
             vectors += self._ask(batch, query=query)
         return vectors
 
