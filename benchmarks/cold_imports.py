@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.processes import scripted_model
@@ -38,9 +39,9 @@ def import_cost(module: str, then: str = "pass") -> float | None:
     return statistics.median(costs)
 
 
-def first_call_cost(python: Path = Path(sys.executable), path: str | None = None) -> float:
+def first_call_cost(python: Sequence[str] = (sys.executable,), path: str | None = None) -> float:
     """Median CPU milliseconds of `advance_turn` with its DynamoDB client and its first model call, with byte code. `python` and
-    `path`: the interpreter and its PYTHONPATH.
+    `path`: the interpreter with its options, and its PYTHONPATH.
     """
     with scripted_model() as url:
         environment = {
@@ -52,7 +53,7 @@ def first_call_cost(python: Path = Path(sys.executable), path: str | None = None
         }
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         # -P: the other benchmarks' folder is not searched. The first process writes the byte code.
-        command = [str(python), "-P", str(FIRST_CALL), url]
+        command = [*python, "-P", str(FIRST_CALL), url]
         costs = [float(subprocess.check_output(command, env=environment, text=True)) for _ in range(CALL_ROUNDS + 1)]
     return statistics.median(costs[1:])
 
@@ -67,7 +68,8 @@ def deployed_call_cost() -> float | None:
             artifacts = stage(Path(folder), bundle=True, platform=f"{platform.machine()}-manylinux2014")
         except (RuntimeError, subprocess.CalledProcessError):
             return None
-        return first_call_cost(python, os.pathsep.join(map(str, (artifacts.code, artifacts.layer / "python"))))
+        # -S: what is installed beside this Python is not there, and nothing of it is imported at its start.
+        return first_call_cost((str(python), "-S"), os.pathsep.join(map(str, (artifacts.code, artifacts.layer / "python"))))
 
 
 def table() -> list[tuple[str, float | None]]:
