@@ -9,7 +9,7 @@ import httpx
 import pytest
 from letta_client import ConflictError, Letta
 
-from tests.compat.conftest import DEMO, Keyed, Said, calls
+from tests.compat.conftest import DEMO, Indexed, Keyed, Said, calls
 
 OSLO = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo."})
 
@@ -125,6 +125,23 @@ def test_a_deleted_passage_is_brought_back(client: Letta, http: httpx.Client, ne
     assert [each["change"] for each in http.get(f"{place}/versions").json()] == ["deleted", "created"]
     back = http.post(f"{place}/rollback", json={"version": 1, "current_version": 2}).json()
     assert (back["version"], back["passage"]["text"]) == (3, "The key hangs behind the clock.")
+
+
+@pytest.mark.manifest("versions.passages")
+def test_what_is_brought_back_is_found_again(
+    client: Letta, http: httpx.Client, new_agent: Callable[..., Any], indexed: Indexed
+) -> None:
+    agent = new_agent().id
+    (passage,) = client.agents.passages.create(agent, text="The spare key hangs behind the clock.")
+    place = f"/v1/archives/{passage.archive_id}/passages/{passage.id}"
+    for version in (1, 3):
+        indexed()
+        assert http.delete(place).status_code == 204
+        indexed()
+        assert client.passages.search(agent_id=agent, query="spare key") == []
+        assert http.post(f"{place}/rollback", json={"version": version}).status_code == 200
+        indexed()
+        assert [hit.passage.id for hit in client.passages.search(agent_id=agent, query="spare key")] == [passage.id]
 
 
 @pytest.mark.manifest("versions.blocks")

@@ -6,7 +6,7 @@ A document's name contains the place of its record: "<log>/<message>", "<archive
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from hibernaut.domain.tools.tool_returns import as_text, json_object, unwrapped
 from hibernaut.schemas.agents.conversation import Head
@@ -16,6 +16,10 @@ from hibernaut.schemas.messages.message import Message
 
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
+OF_A_LIFE = 4
+"""Versions of one life of a record: a passage that was deleted and brought back goes through them once more, above the earlier ones."""
+LAST_LIFE = 1 << 40
+"""The life of a record that cannot come back: above all that it can have had."""
 OF_WHAT_STANDS_BEFORE = 0.25
 """The weight of the vector of the text before, relative to a text's own."""
 SPEAKING = "send_message"
@@ -100,12 +104,13 @@ def of_passage(tenant: str, place: str, container: str, passage: Passage) -> Ind
         tags=tuple(passage.tags or ()),
         created_at=passage.created_at,
         text=passage.text,
-        version=BY_WORDS,
+        version=passage.life * OF_A_LIFE + BY_WORDS,
     )
 
 
 def embedded(document: IndexDocument, vector: tuple[float, ...]) -> IndexDocument:
-    return document.model_copy(update={"vector": vector, "version": EMBEDDED})
+    """A document of its words with its vector."""
+    return document.model_copy(update={"vector": vector, "version": document.version - BY_WORDS + EMBEDDED})
 
 
 def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> IndexDocument:
@@ -120,5 +125,6 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
     return document.model_copy(update={"vector": tuple(number / length for number in mixed)})
 
 
-def gone(tenant: str, container: str, ids: Collection[str]) -> list[Tombstone]:
-    return [Tombstone(id=name_of(container, record_id), tenant=tenant, version=GONE) for record_id in ids]
+def gone(tenant: str, container: str, ids: Collection[str], lives: Mapping[str, int]) -> list[Tombstone]:
+    """The marks of deleted records. `lives`: the lives that ended, by id, where they are not the first."""
+    return [Tombstone(id=name_of(container, one), tenant=tenant, version=lives.get(one, 0) * OF_A_LIFE + GONE) for one in ids]

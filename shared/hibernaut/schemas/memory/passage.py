@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.ids import ArchiveId, PassageId
@@ -33,6 +33,12 @@ class Passage(Schema):
     updated_at: Moment | None = None
     created_by_id: str | None = None
     last_updated_by_id: str | None = None
+    _life: int = PrivateAttr(default=0)
+
+    @property
+    def life(self) -> int:
+        """How often the passage was deleted and brought back."""
+        return self._life
 
 
 class Archive(Schema):

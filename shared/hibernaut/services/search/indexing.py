@@ -198,7 +198,7 @@ class Indexing:
             return [self._seen(each) for each in group]
         space = self._sources.space_of(pointer)
         read = self._sources.read(pointer)
-        self.remove(pointer.within, read.gone)
+        self._remove(pointer, read.gone)
         by_words_first = pointer.state == "NEW" and pointer.kind == "file" and not self._visibility.late
         if by_words_first and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
@@ -223,7 +223,7 @@ class Indexing:
     def _seen(self, pointer: Pointer) -> list[Change]:
         """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed now."""
         if pointer.state == "GONE":
-            self.remove(pointer.within, pointer.ids)
+            self._remove(pointer, pointer.ids)
         return self._visibility.settle(pointer)
 
     def _forget_deleted(
@@ -240,7 +240,7 @@ class Indexing:
         if not documents:
             return
         deleted = self._sources.gone(pointer)
-        self.remove(pointer.within, deleted)
+        self._remove(pointer, deleted)
         if space is not None and copies:
             names = [name_of(pointer.within, record_id) for record_id in deleted]
             self._index.discard(space.name, [copies[name] for name in names if name in copies])
@@ -305,13 +305,16 @@ class Indexing:
             return documents
         return [index_documents.embedded(document, vector) for document, vector in zip(documents, vectors, strict=True)]
 
-    def remove(self, within: str, ids: Sequence[str]) -> None:
+    def _remove(self, pointer: Pointer, ids: Sequence[str]) -> None:
         """Remove deleted records from every space of the index: their place may have another embedder now, or be deleted as well.
 
         Raises: IndexAsleep.
         """
-        for name in self._index.spaces() if ids else ():
-            self._index.remove(name, index_documents.gone(self._stores.tenant, within, ids))
+        if not ids:
+            return
+        tombstones = index_documents.gone(self._stores.tenant, pointer.within, ids, self._sources.ended_lives(pointer, ids))
+        for name in self._index.spaces():
+            self._index.remove(name, tombstones)
 
 
 def by_tenant(items: Iterable[tuple[Key, Item | None]]) -> dict[str, list[tuple[Key, Item | None]]]:

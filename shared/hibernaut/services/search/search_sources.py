@@ -154,6 +154,13 @@ class SearchSources:
         texts = [(row.id, text) for row in rows if (text := index_documents.searchable_text(row)) is not None]
         return texts, len(rows) < limit
 
+    def ended_lives(self, pointer: Pointer, ids: Sequence[str]) -> dict[str, int]:
+        """The lives of deleted passages that ended, by id; those of other records are their first and only ones."""
+        if pointer.kind != "passage":
+            return {}
+        lives = self._stores.passages.ended_lives(pointer.within, ids)
+        return {one: index_documents.LAST_LIFE if life is None else life for one, life in lives.items()}
+
     def gone(self, pointer: Pointer) -> list[str]:
         """The ids without a record, as in `read`, without building the documents of the others."""
         existing = self._there(pointer)

@@ -36,6 +36,8 @@ TOGETHER = 16
 """Archives, or files, whose first passages are read together."""
 MADE = "made"
 """The attribute of a passage's item that holds its first version. Passages of older data lack it."""
+LIFE = "life"
+"""The attribute of a passage's item that tells how often it was deleted and brought back; absent: never."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -175,6 +177,7 @@ class PassageStore:
         """The changes that bring a deleted passage back. `deletion`: the version that deleted it. Condition: it is not there."""
         before = RecordState(deletion.version, chain_of(deletion, 0), None)
         put = self._added(archive_id, passage, edit, before)
+        put = replace(put, item={**put.item, LIFE: deletion.version // 2})
         return [put, *self._unindexed.pointer(archive_id, "passage", [passage.id])]
 
     def _added(self, archive_id: str, passage: Passage, edit: Edit, before: RecordState | None) -> Put:
@@ -200,6 +203,17 @@ class PassageStore:
         """A passage with the version that made it (None: older data); None if it is not there."""
         item = self._table.get(keys.passage(self._tenant, archive_id, passage_id))
         return (self._codec.record(Passage, item), made_in(item)) if item is not None else None
+
+    def ended_lives(self, archive_id: str, passage_ids: Sequence[str]) -> dict[str, int | None]:
+        """Of deleted passages the number of the life that ended last, from 0; None where a passage cannot come back."""
+        archive = self._table.get(keys.archive(self._tenant, archive_id))
+        if archive is None or archive.get("state", OPEN) != OPEN:
+            return dict.fromkeys(passage_ids)
+        found = {one: self._versions.items(self.history(archive_id, one), 1) for one in passage_ids}
+        return {
+            one: StoredVersion.model_validate_json(str(items[0]["meta"])).version // 2 - 1 if items else None
+            for one, items in found.items()
+        }
 
     def past_versions(self, archive_id: str, passage_id: str, limit: int) -> list[PastPassage]:
         """The retained deleted lives of a passage, newest first."""
@@ -346,7 +360,10 @@ class PassageStore:
             items = self._query_of(archive_id, span, size, descending).run(self._table.query)
 
     def _passage(self, item: Item) -> Passage:
-        return self._codec.record(Passage, item)
+        passage = self._codec.record(Passage, item)
+        if LIFE in item:
+            passage._life = int(str(item[LIFE]))
+        return passage
 
     def _query_of(self, archive_id: str, span: IdRange, limit: int, descending: bool) -> Query:
         return Query(

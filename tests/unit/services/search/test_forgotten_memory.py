@@ -18,8 +18,9 @@ from hibernaut.schemas.agents.conversation_record import CreateConversation
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.memory.folder import CreateFolder, UpdateFolder
-from hibernaut.schemas.memory.passage import CreateArchive, UpdateArchive
-from hibernaut.schemas.memory.searches import MessageSearch
+from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage, UpdateArchive
+from hibernaut.schemas.memory.searches import MessageSearch, PassageSearch
+from hibernaut.schemas.memory.version import Rollback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.services.files.files import Upload
@@ -85,6 +86,25 @@ def test_a_deleted_agent_leaves_nothing_in_the_index(indexed: Indexed) -> None:
     indexed.services.agents.delete(gone.id)
     assert {name.partition("/")[0] for name in indexed.held()} == {kept.id}
     assert len(indexed.held()) == 300
+
+
+@pytest.mark.parametrize("drained", [True, False], ids=["indexed in between", "at once"])
+def test_a_passage_that_is_brought_back_is_found_again_however_often(indexed: Indexed, *, drained: bool) -> None:
+    services = indexed.services
+    archive = services.archives.create(CreateArchive(name="notes")).id
+    (passage,) = services.passages.create(archive, [CreatePassage(text="The spare key hangs behind the clock.")])
+    name = f"{archive}/{passage.id}"
+    assert indexed.held() == {name}
+    for life in range(3):
+        services.passages.delete(archive, passage.id)
+        if drained:
+            assert indexed.held() == set()
+        services.passage_history.rollback(archive, passage.id, Rollback(version=2 * life + 1))
+        assert indexed.held() == {name}
+        ((hit,), _standing) = services.searches.passages(PassageSearch(query="key", archive_id=archive))
+        assert hit.passage.id == passage.id
+    services.archives.delete(archive)
+    assert indexed.held() == set()
 
 
 class Died(BaseException):
