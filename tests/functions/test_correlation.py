@@ -13,19 +13,21 @@ import pytest
 
 from functions.log import log
 from hibernaut.local.aws_offline.offline import OfflineAws
+from tests.support.waiting import eventually
 
 FORGED = {"x-amzn-request-context": '{"requestId": "forged"}', "x-amzn-lambda-context": '{"request_id": "forged"}'}
 
 
 @contextmanager
 def listening() -> Iterator[list[dict[str, Any]]]:
-    """The lines of the functions' log, as JSON, once the context has ended."""
+    """The lines of the functions' log, as JSON, once the context has ended and a request's own line, which follows its answer, is there."""
     lines: list[dict[str, Any]] = []
     (handler,) = [one for one in log()._logger.handlers if hasattr(one, "setStream")]
     text = io.StringIO()
     before = handler.setStream(text)  # type: ignore[attr-defined]
     try:
         yield lines
+        eventually(lambda: '"message":"request"' in text.getvalue())
     finally:
         handler.setStream(before)  # type: ignore[attr-defined]
         lines.extend(json.loads(line) for line in text.getvalue().splitlines())
