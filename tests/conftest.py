@@ -82,15 +82,6 @@ def pytest_collectstart() -> None:
     gc.disable()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests where several workers share them: what is collected first is begun first."""
-    if hasattr(config, "workerinput"):
-        from tests.scheduling import in_order
-
-        items[:] = in_order(items)
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Collect garbage seldom: what pytest has collected stays for the whole run, and a tenth of the time would be spent on looking at it."""
     gc.collect()
