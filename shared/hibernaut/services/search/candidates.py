@@ -8,14 +8,14 @@ documents does not slow a search down any further.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import mul
 
-from hibernaut.domain.search.bm25 import Scan, rarities, scan, shares
+from hibernaut.domain.search.bm25 import rarities, scan, shares
 from hibernaut.domain.search.fusion import spread
 from hibernaut.domain.search.words import terms
-from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
+from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery
@@ -60,13 +60,15 @@ def gathered(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery, waiti
     names = {each.id for each in waiting}
     query = query.model_copy(update={"beside": tail.counts})
     result = index.search(space.name, query)
-    promising = [each for each, _ in tail.scored(rarities(query_terms, result.counts, tail.counts))]
-    vector, compared_ids = _by_meaning(result, space, query, _worth_embedding(space, waiting, promising))
-    lexical = dict(_by_words(result, tail, query_terms, names)) if query_terms else {}
+    weights = rarities(query_terms, result.counts, tail.counts)
+    promising = tail.scored(weights)
+    vector, compared_ids = _by_meaning(result, space, query, waiting, [each for each, _ in promising])
+    lexical = dict(_by_words(result, promising, weights, names)) if query_terms else {}
     unseen = {hit.id for hit in result.lexical if query.vector is None or not hit.embedded} | (names - compared_ids)
     for name in _other_spaces(index, space, query) if query_terms else ():
         other_result = index.search(name, query.model_copy(update={"vector": None}))
-        fresh = {each: score for each, score in _by_words(other_result, None, query_terms, names) if each not in lexical}
+        weights = rarities(query_terms, other_result.counts)
+        fresh = {each: score for each, score in _by_words(other_result, (), weights, names) if each not in lexical}
         lexical |= fresh
         unseen |= fresh.keys()
     missed = query.text is None and len(compared_ids) < len(names)
@@ -84,52 +86,46 @@ def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery) 
 
 
 def _by_words(
-    result: IndexFound, tail: Scan[str] | None, query_terms: Sequence[str], names: Iterable[str]
+    result: IndexFound, pending: Sequence[tuple[str, float]], weights: Mapping[str, float], names: Collection[str]
 ) -> list[tuple[str, float]]:
-    """The lexical hits of the index and of the pending documents in one list. `names`: ids of the pending documents; the index
-    may hold older versions of them, which are left out.
+    """The lexical hits of the index and of the pending documents in one list. `weights`: the rarities of the query's terms; `names`: ids
+    of all pending documents; the index may hold older versions of them, which are left out.
     """
-    pending_ids = frozenset(names)
-    counts = [result.counts] if tail is None else [result.counts, tail.counts]
-    weights = rarities(query_terms, *counts)
-    hits = [(hit.id, hit.score) for hit in result.lexical if hit.id not in pending_ids]
-    hits += tail.scored(weights) if tail is not None else []
-    return shares(hits, sum(weights.values()))
+    hits = [(hit.id, hit.score) for hit in result.lexical if hit.id not in names]
+    return shares([*hits, *pending], sum(weights.values()))
 
 
-def _worth_embedding(space: EmbeddingSpace, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
+def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
     """The pending documents that a search embeds. `promising`: ids of those that have words of the query, best first; they come first,
     because only a vector tells which of them is about it. Then come the newest.
     """
-    if space.embedder is None:
-        return []
     places = {each: place for place, each in enumerate(promising)}
     newest = sorted(pending, key=lambda document: document.created_at, reverse=True)
     ordered = sorted(newest, key=lambda document: places.get(document.id, len(places)))
     fitting = bisect_right(list(accumulate(len(document.text) + OF_EACH for document in ordered)), EMBEDDED_CHARACTERS)
-    return ordered[: max(EMBEDDED_TAIL, min(fitting, space.embedder.batch))]
+    return ordered[: max(EMBEDDED_TAIL, min(fitting, embedder.batch))]
 
 
 def _by_meaning(
-    result: IndexFound, space: EmbeddingSpace, query: IndexQuery, pending: Sequence[IndexDocument]
+    result: IndexFound, space: EmbeddingSpace, query: IndexQuery, pending: Sequence[IndexDocument], promising: Sequence[str]
 ) -> tuple[list[tuple[str, float]], set[str]]:
-    """The vector hits of the index and of these pending documents in one list, and the ids of the pending documents that were
+    """The vector hits of the index and of the pending documents in one list, and the ids of the pending documents that were
     compared.
     """
     if query.vector is None or space.embedder is None:
         return [], set()
-    near = _compared(space, query.vector, pending)
+    near = _compared(space.embedder, query.vector, _worth_embedding(space.embedder, pending, promising))
     compared_ids = {each for each, _ in near}
     near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
     return spread(near), compared_ids
 
 
-def _compared(space: EmbeddingSpace, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
-    """Document ids with the similarity that an index would report; empty if the embedder is missing or fails."""
-    if space.embedder is None or not documents:
+def _compared(embedder: Embedder, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
+    """Document ids with the similarity that an index would report; empty if the embedder fails."""
+    if not documents:
         return []
     try:
-        vectors = space.embedder.embed([document.text for document in documents])
+        vectors = embedder.embed([document.text for document in documents])
     except EmbedderFailed:
         return []
     return [(document.id, (1 + sum(map(mul, query, vector))) / 2) for document, vector in zip(documents, vectors, strict=True)]

@@ -37,7 +37,8 @@ TOGETHER = 16
 MADE = "made"
 """The attribute of a passage's item that holds its first version. Passages of older data lack it."""
 LIFE = "life"
-"""The attribute of a passage's item that tells how often it was deleted and brought back; absent: never."""
+"""The attribute of a passage's item that tells how often it was deleted and brought back; absent: never. It follows from the version in
+`MADE`, which reads do not parse."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -209,10 +210,11 @@ class PassageStore:
         archive = self._table.get(keys.archive(self._tenant, archive_id))
         if archive is None or archive.get("state", OPEN) != OPEN:
             return dict.fromkeys(passage_ids)
-        found = {one: self._versions.items(self.history(archive_id, one), 1) for one in passage_ids}
+        places = [self.history(archive_id, one) for one in passage_ids]
+        newest = self._table.query_many([Query(one.pk, prefix=one.prefix, limit=1, descending=True) for one in places])
         return {
             one: StoredVersion.model_validate_json(str(items[0]["meta"])).version // 2 - 1 if items else None
-            for one, items in found.items()
+            for one, items in zip(passage_ids, newest, strict=True)
         }
 
     def past_versions(self, archive_id: str, passage_id: str, limit: int) -> list[PastPassage]:
