@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.prepared import prepare
+from tests.reached import PLUGIN, ReachedEndpoints, is_whole
 
 # Suites and doubles are modules beside the tests; their asserts should explain themselves like a test's.
 pytest.register_assert_rewrite(*(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.is_dir()))
@@ -48,11 +49,16 @@ FAKE_AWS = {
 }
 
 
-def pytest_configure() -> None:
-    """Lay the tests' folders in memory where there is room: the databases of tests need not survive a power cut, and waiting for
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-profile", action="store_true", help="run every test of the API on aws-offline too (tests/compat)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch which endpoints are reached, and lay the tests' folders in memory where there is room: the databases of tests need not survive a power cut, and waiting for
     the disk takes a fifth of the suite's time. pytest deletes them: those of a run without failures at its end, and the others at
     the beginning of a later run.
     """
+    config.pluginmanager.register(ReachedEndpoints(whole=is_whole(config)), PLUGIN)
     if TEMPORARY in os.environ or not MEMORY.is_dir():
         return
     about = os.statvfs(MEMORY)

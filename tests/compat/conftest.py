@@ -5,8 +5,10 @@
     def test_…(indexed: Indexed) -> None               waits until the index knows everything
     def test_…(keyed: Keyed) -> None                   a server that needs keys
 
-Every test runs on every profile: on `embedded` without keys, and on `aws-offline` with the key of a tenant of its module, beside a first one that has
-data of every kind. All modules share one deployment. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
+Every test runs on `embedded`, without keys. What is marked `deployed` runs on `aws-offline` too, with the key of a tenant of its module, beside a first one
+that has data of every kind: one story an endpoint, and whatever a deployment does in its own way (streams, WebSockets, keys and tenants, limits, schedules,
+cancelling, the index). A run of all tests fails when an endpoint is not reached there (`tests/reached.py`); `--every-profile` runs everything on both. All
+modules share one deployment. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
 use the built-in demo model.
 """
 
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from letta_client import Letta
+from starlette.types import Receive, Scope, Send
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.local.server import LocalServer, address, listening
@@ -33,6 +36,7 @@ from hibernaut.ports.storage.blobs import Blobs
 from hibernaut.ports.storage.table import Table
 from hibernaut.rest.app import create_app
 from hibernaut.rest.http.async_bridge import USUAL_WAITS, WaitSettings
+from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.services.access.access import Access
@@ -45,6 +49,8 @@ from hibernaut.wiring.data_folder import BLOBS
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.outward import outward_in
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.reached import PLUGIN, ReachedEndpoints
+from tests.support.faces import no_services
 from tests.support.moto_tables import forget_tenant
 from tests.support.neighbours import Stock
 from tests.support.package_index import PackageIndexServer, serving_index
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from hibernaut.local.aws_offline.offline import OfflineAws
 
 PROFILES = ("embedded", "aws-offline")
+EVERY_PROFILE = "--every-profile"
 HANDLE = "openai/test-model"
 DEMO = "hibernaut/demo"
 CURL = {"user-agent": "curl/8.5.0"}
@@ -74,6 +81,14 @@ PATIENCE = 60.0
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "manifest(id, …): the rows of the compatibility manifest that the test proves")
+    config.addinivalue_line("markers", "deployed: the test runs on aws-offline too")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the profiles of a test."""
+    if "profile" in metafunc.fixturenames:
+        both = metafunc.config.getoption(EVERY_PROFILE) or metafunc.definition.get_closest_marker("deployed")
+        metafunc.parametrize("profile", PROFILES if both else PROFILES[:1], scope="session")
 
 
 @dataclass
@@ -212,19 +227,37 @@ def package_index() -> Iterator[PackageIndexServer]:
         yield index
 
 
-@pytest.fixture(scope="session", params=PROFILES)
-def profile(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(scope="package")
-def offline(provider: ScriptedOpenAI, exa: ExaServer, package_index: PackageIndexServer) -> Iterator[OfflineAws]:
+def offline(
+    provider: ScriptedOpenAI, exa: ExaServer, package_index: PackageIndexServer, pytestconfig: pytest.Config
+) -> Iterator[OfflineAws]:
     """One deployment for all modules, of which each has a tenant of its own. A first tenant has filled it with data."""
     packages = {"HIBERNAUT_PACKAGE_INDEX": package_index.url, "HIBERNAUT_PACKAGE_SIZE": "1"}
     with serving_offline(provider, more={"EXA_BASE_URL": exa.url}, HIBERNAUT_KEYS="required", **packages) as aws:
         with httpx.Client(base_url=aws.url, timeout=60) as http:
             Stock(http, Keyed(aws.url, access_to(aws), "first").key(), "first").fill()
-        yield aws
+        with noting_endpoints(pytestconfig):
+            yield aws
+
+
+@contextmanager
+def noting_endpoints(config: pytest.Config) -> Iterator[None]:
+    """Within the context it is noted which endpoints the functions serve."""
+    from hibernaut.local.aws_offline.lambdas import current_function
+
+    noted: ReachedEndpoints = config.pluginmanager.get_plugin(PLUGIN)
+    routes = [route for route in create_app(no_services()).routes if isinstance(route, LazyRoute)]
+    noted.serves(f"{method} {route.path}" for route in routes for method in route.methods or ())
+    handle = LazyRoute.handle
+
+    async def noting(route: LazyRoute, scope: Scope, receive: Receive, send: Send) -> None:
+        if current_function() is not None:
+            noted.reached.add(f"{scope['method']} {route.path}")
+        await handle(route, scope, receive, send)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LazyRoute, "handle", noting)
+        yield
 
 
 @pytest.fixture(scope="module")

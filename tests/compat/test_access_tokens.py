@@ -12,6 +12,8 @@ from letta_client import BadRequestError, Letta, NotFoundError, PermissionDenied
 
 from tests.compat.conftest import DEMO, Keyed
 
+pytestmark = pytest.mark.deployed
+
 EVERY = ["read_messages", "write_messages", "read_agent", "write_agent"]
 
 

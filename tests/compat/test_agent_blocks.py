@@ -27,6 +27,7 @@ def test_blocks_are_read_and_changed_by_their_labels(client: Letta, new_agent: N
 
 
 @pytest.mark.manifest("agents.blocks.attach", "agents.blocks.detach")
+@pytest.mark.deployed
 def test_a_block_is_attached_once_and_detached_once(client: Letta, new_agent: NewAgent) -> None:
     agent, block = new_agent(), client.blocks.create(label="notes", value="")
     for _ in range(2):

@@ -21,6 +21,7 @@ def sent(document: Any) -> tuple[str, bytes]:
 
 
 @pytest.mark.manifest("agents.export", "agents.import", "agents.import.system", "agents.export.settings")
+@pytest.mark.deployed
 def test_an_agent_is_exported_and_imported_and_knows_what_it_knew(client: Letta, new_agent: Make, said: Said) -> None:
     made = new_agent(
         name="Traveller",
@@ -85,6 +86,7 @@ def test_an_export_has_the_messages_that_are_asked_for(client: Letta, http: http
 
 
 @pytest.mark.manifest("agents.export.skills", "agents.export.skills.kept", "agents.import.json")
+@pytest.mark.deployed
 def test_skills_are_exported_with_the_agent_that_brought_them(http: httpx.Client) -> None:
     brought = http.post(
         "/v1/agents/import", json={"file": file_of(agent(), skills=[SKILL]), "model": DEMO, "name": "Skilled"}
@@ -175,6 +177,7 @@ def test_tools_are_found_by_their_names(client: Letta, new_agent: Make, said: Sa
 
 
 @pytest.mark.manifest("agents.import.again")
+@pytest.mark.deployed
 def test_a_request_that_the_client_repeats_imports_nothing_again(http: httpx.Client) -> None:
     def send(retry: int, boundary: str) -> list[str]:
         headers = {"x-stainless-retry-count": str(retry), "content-type": f"multipart/form-data; boundary={boundary}"}
@@ -204,3 +207,16 @@ def test_a_file_that_cannot_be_read_is_refused_and_leaves_nothing(client: Letta,
     assert http.post("/v1/agents/import", data={"name": "x"}, files={"other": b"x"}).status_code == 400
     after = http.get("/v1/agents/count").json()
     assert after == before
+
+
+@pytest.mark.deployed
+def test_a_file_too_large_for_a_request_is_announced_where_there_is_a_bucket(http: httpx.Client, profile: str) -> None:
+    announced = http.post("/v1/agents/import/upload-url", json={"file_size": 5})
+    if profile == "embedded":
+        assert (announced.status_code, "no bucket" in announced.json()["detail"]) == (501, True), announced.text
+        return
+    assert announced.status_code == 200, announced.text
+    assert announced.json()["upload"]["method"] == "PUT"
+    not_there = http.post("/v1/agents/import", json={"upload_id": announced.json()["upload_id"]})
+    assert (not_there.status_code, "No agent file was uploaded" in not_there.json()["detail"]) == (404, True)
+    assert http.post("/v1/agents/import/upload-url", json={"file_size": 60_000_000}).status_code == 413

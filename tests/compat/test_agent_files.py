@@ -91,6 +91,7 @@ def test_folders_can_be_named_when_an_agent_is_made_or_changed(client: Letta, ne
 
 
 @pytest.mark.manifest("agent_files.list", "agent_files.open", "agent_files.close", "agent_files.close_all", "agent_files.lru")
+@pytest.mark.deployed
 def test_files_are_opened_up_to_the_limit_and_closed(client: Letta, new_agent: Make) -> None:
     folder, files = folder_with(client, "many", a="one", b="two", c="three")
     agent = new_agent(max_files_open=2)
@@ -155,6 +156,7 @@ def test_files_stand_in_the_agents_memory_as_blocks(client: Letta, http: httpx.C
 
 
 @pytest.mark.manifest("agent_files.prompt")
+@pytest.mark.deployed
 def test_the_model_sees_open_files_and_every_change_in_the_next_run(
     client: Letta, http: httpx.Client, said: Said, new_agent: Make
 ) -> None:
@@ -240,6 +242,7 @@ def test_the_model_finds_lines_by_a_pattern(client: Letta, said: Said, new_agent
 
 
 @pytest.mark.manifest("file_tools.semantic_search_files")
+@pytest.mark.deployed
 def test_the_model_finds_passages_by_a_question(client: Letta, said: Said, new_agent: Make) -> None:
     folder, _ = folder_with(client, "search", birds=BIRDS, bees="Bees make honey in summer.")
     agent = new_agent(folder_ids=[folder])

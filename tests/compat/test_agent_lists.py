@@ -42,6 +42,7 @@ def test_agents_are_listed_by_their_ids(client: Letta, http: httpx.Client, new_a
 
 
 @pytest.mark.manifest("agents.list.cursors")
+@pytest.mark.deployed
 def test_the_sdk_walks_the_list_in_either_direction(client: Letta, new_agent: NewAgent) -> None:
     made = [new_agent(tags=["walk"]).id for _ in range(5)]
     assert [agent.id for agent in client.agents.list(tags=["walk"], limit=2)] == made[::-1]
@@ -53,6 +54,7 @@ def test_the_sdk_walks_the_list_in_either_direction(client: Letta, new_agent: Ne
 
 
 @pytest.mark.manifest("agents.list.order")
+@pytest.mark.deployed
 def test_agents_are_ordered_by_their_last_change_or_run(client: Letta, new_agent: NewAgent) -> None:
     first, second = (new_agent(tags=["order"]).id for _ in range(2))
     client.agents.update(first, description="touched")

@@ -49,6 +49,7 @@ def test_ten_tools_are_listed_where_nobody_says_how_many(http: httpx.Client, new
 
 
 @pytest.mark.manifest("agents.tools.null_or_state")
+@pytest.mark.deployed
 def test_other_clients_are_told_the_agent_where_the_sdk_is_told_nothing(
     http: httpx.Client, client: Letta, new_agent: NewAgent
 ) -> None:
@@ -73,6 +74,7 @@ def test_an_approval_rule_is_set_and_taken_away(client: Letta, http: httpx.Clien
 
 
 @pytest.mark.manifest("agents.tools.run")
+@pytest.mark.deployed
 def test_an_attached_tool_is_run_with_the_agents_secrets(client: Letta, new_agent: NewAgent) -> None:
     tool = client.tools.create(source_code=GREET)
     agent = new_agent(tool_ids=[tool.id], secrets={"GREETING": "Hello"})

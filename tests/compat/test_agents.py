@@ -89,6 +89,7 @@ def test_an_agent_is_made_and_read(client: Letta, new_agent: NewAgent) -> None:
 
 
 @pytest.mark.manifest("agents.create.fields")
+@pytest.mark.deployed
 def test_every_field_of_the_request_is_stored_and_shown(http: httpx.Client) -> None:
     body = {"model": "openai/test-model", "embedding": "hibernaut/minilm", **FIELDS, **TAKEN_IN}
     exclusive = {"tool_ids", "source_ids", "folder_ids", "block_ids", "llm_config", "embedding_config"}
@@ -182,6 +183,7 @@ def test_without_any_field_an_agent_has_a_name_and_the_default_model(client: Let
 
 
 @pytest.mark.manifest("agents.secrets")
+@pytest.mark.deployed
 def test_the_values_of_secrets_are_shown_to_who_asks_for_them(client: Letta, http: httpx.Client, new_agent: NewAgent) -> None:
     agent = new_agent(secrets={"K": "v-planted"})
     asked = client.agents.retrieve(agent.id, include=["agent.secrets"])
@@ -260,6 +262,7 @@ def test_the_messages_in_context_can_be_set(client: Letta, new_agent: NewAgent) 
 
 
 @pytest.mark.manifest("agents.delete")
+@pytest.mark.deployed
 def test_a_deleted_agent_is_gone_and_its_blocks_stay(client: Letta, new_agent: NewAgent) -> None:
     agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann"}])
     client.agents.messages.create(agent.id, input="hi")
@@ -271,6 +274,7 @@ def test_a_deleted_agent_is_gone_and_its_blocks_stay(client: Letta, new_agent: N
 
 
 @pytest.mark.manifest("agents.recompile", "agents.recompile.old")
+@pytest.mark.deployed
 def test_the_system_prompt_is_recompiled_on_demand(client: Letta, http: httpx.Client, new_agent: NewAgent) -> None:
     agent = new_agent()
 
@@ -287,6 +291,7 @@ def test_the_system_prompt_is_recompiled_on_demand(client: Letta, http: httpx.Cl
 
 
 @pytest.mark.manifest("agents.reset")
+@pytest.mark.deployed
 def test_a_reset_begins_anew_and_forgets_nothing(client: Letta, new_agent: NewAgent) -> None:
     agent = new_agent(agent_type="memgpt_agent")
     after = client.agents.messages.reset(agent.id)
@@ -303,6 +308,7 @@ def test_a_reset_begins_anew_and_forgets_nothing(client: Letta, new_agent: NewAg
 
 
 @pytest.mark.manifest("agents.context")
+@pytest.mark.deployed
 def test_the_context_window_is_measured(http: httpx.Client, new_agent: NewAgent) -> None:
     agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann"}])
     view = http.get(f"/v1/agents/{agent.id}/context").json()

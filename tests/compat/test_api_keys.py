@@ -15,6 +15,8 @@ from tests.support.any_request import operations
 from tests.support.api_description import api_description
 from tests.support.neighbours import REFUSED, SECRET, WORD, Crossings, Stock
 
+pytestmark = pytest.mark.deployed
+
 UNSETTLED = ("/context", "/folders", "/sources", "/files", "/export")
 """Parts of the paths whose answers change by themselves: they tell of files that are still read, and of the time."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+")

@@ -47,6 +47,7 @@ def asking(client: Letta, new_agent: Make, said: Said) -> tuple[str, Any]:
 
 
 @pytest.mark.manifest("approvals.request")
+@pytest.mark.deployed
 def test_a_call_that_needs_an_approval_is_asked_for_and_ends_the_run(client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, reply = asking
     assert types(reply.messages) == ["assistant_message", "approval_request_message"]
@@ -73,6 +74,7 @@ def test_what_waits_is_shown_with_the_agent(client: Letta, asking: tuple[str, An
 
 
 @pytest.mark.manifest("approvals.approve")
+@pytest.mark.deployed
 def test_an_approved_call_is_run_and_its_return_comes_first(client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, reply = asking
     answered = answer(client, agent_id, says("call_1", approve=True))
@@ -152,6 +154,7 @@ def test_the_deprecated_form_answers_a_single_call(client: Letta, asking: tuple[
 
 
 @pytest.mark.manifest("approvals.again")
+@pytest.mark.deployed
 def test_the_same_answer_again_gets_the_first_ones_reply_without_a_model_call(
     client: Letta, asking: tuple[str, Any], said: Said
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_stream_of_a_plain_message_is_an_error_while_an_approval_waits(client:
 
 
 @pytest.mark.manifest("messages.approval_ids")
+@pytest.mark.deployed
 def test_a_stream_of_tokens_shows_the_request_by_an_id_of_its_own(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(tool_rules=held("memory_insert"))
     said.next(calls(INSERT, content="May I?"), {"content": "Thank you."})
@@ -216,6 +220,7 @@ def test_a_message_may_interrupt_what_waits(client: Letta, asking: tuple[str, An
 
 
 @pytest.mark.manifest("approvals.cancel")
+@pytest.mark.deployed
 def test_cancelling_withdraws_the_request(client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, reply = asking
     assert client.agents.messages.cancel(agent_id) == {reply.messages[-1].run_id: "cancelled"}
@@ -238,6 +243,7 @@ def test_the_answer_stands_in_the_log(client: Letta, asking: tuple[str, Any]) ->
 
 
 @pytest.mark.manifest("approvals.client_tools")
+@pytest.mark.deployed
 def test_a_tool_of_the_client_is_run_by_the_client(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next(calls(("lamp", {"on": True})), {"content": "It is on."})
@@ -326,6 +332,7 @@ def test_a_tool_may_ask_by_default(client: Letta, new_agent: Make, said: Said) -
 
 
 @pytest.mark.manifest("approvals.deadline")
+@pytest.mark.deployed
 def test_a_deadline_may_be_set_with_the_agent_and_must_lie_ahead(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     shown = http.get(f"/v1/agents/{agent.id}").json()
@@ -347,6 +354,7 @@ def test_an_unknown_mode_is_refused(http: httpx.Client, new_agent: Make) -> None
 
 
 @pytest.mark.manifest("messages.repair")
+@pytest.mark.deployed
 def test_a_repair_of_what_is_in_order_says_so(http: httpx.Client, client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, reply = asking
     report = http.post(f"/v1/agents/{agent_id}/messages/repair").json()

@@ -14,6 +14,7 @@ MISSING = "archive-00000000-0000-4000-8000-000000000000"
 
 
 @pytest.mark.manifest("archives.create", "archives.retrieve", "archives.update", "archives.delete")
+@pytest.mark.deployed
 def test_an_archive_is_made_read_changed_and_deleted(client: Letta) -> None:
     archive = client.archives.create(name="Notes", description="of all kinds")
     assert (archive.name, archive.description, archive.vector_db_provider) == ("Notes", "of all kinds", "native")
@@ -96,6 +97,7 @@ def test_an_archive_is_attached_and_taken_away(client: Letta, http: httpx.Client
 
 
 @pytest.mark.manifest("archives.delete.passages")
+@pytest.mark.deployed
 def test_a_deleted_archive_takes_its_passages_along_and_leaves_its_agents(client: Letta, new_agent: Make) -> None:
     agent = new_agent()
     archive = client.archives.create(name="to be deleted")

@@ -26,6 +26,7 @@ def ended(http: httpx.Client, batch_id: str) -> dict[str, object]:
 
 
 @pytest.mark.manifest("batches.create", "batches.retrieve", "batches.list", "batches.messages")
+@pytest.mark.deployed
 def test_a_batch_sends_to_many_agents(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     agents = [new_agent().id for _ in range(3)]
     requests = [{"agent_id": agent, "input": f"task {place}"} for place, agent in enumerate(agents)]
@@ -43,6 +44,7 @@ def test_a_batch_sends_to_many_agents(http: httpx.Client, client: Letta, new_age
 
 
 @pytest.mark.manifest("batches.create", "batches.limit")
+@pytest.mark.deployed
 def test_a_batch_is_refused_as_a_whole_before_anything_is_sent(http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent().id
     good = {"agent_id": agent, "input": "hi"}
@@ -59,6 +61,7 @@ def test_a_batch_is_refused_as_a_whole_before_anything_is_sent(http: httpx.Clien
 
 
 @pytest.mark.manifest("batches.cancel")
+@pytest.mark.deployed
 def test_a_batch_is_cancelled(http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent().id
     made = http.post(PATH, json={"requests": [{"agent_id": agent, "input": "hi"}] * 20}).json()

@@ -15,6 +15,7 @@ MISSING = "block-00000000-0000-4000-8000-000000000000"
 
 
 @pytest.mark.manifest("blocks.create", "blocks.retrieve", "blocks.update", "blocks.delete")
+@pytest.mark.deployed
 def test_a_block_is_made_read_changed_and_deleted(client: Letta) -> None:
     block = client.blocks.create(label="notes", value="one", description="d", metadata={"a": 1}, tags=["t"])
     assert (block.limit, block.read_only, block.created_by_id, block.last_updated_by_id) == (100_000, False, None, None)

@@ -33,6 +33,7 @@ def made(sdk: Letta, **fields: Any) -> str:
 
 
 @pytest.mark.manifest("budgets.administration")
+@pytest.mark.deployed
 def test_an_administrator_sets_shows_lists_and_deletes_budgets(admin: httpx.Client, sdk: Letta) -> None:
     agent = made(sdk)
     put = admin.put(f"/v1/budgets/{agent}", json={"tokens_per_day": 100_000, "cost_per_month": 12.5})
@@ -82,6 +83,7 @@ def test_a_budget_that_cannot_be_is_refused_by_name(admin: httpx.Client, limits:
 
 
 @pytest.mark.manifest("budgets.refusal")
+@pytest.mark.deployed
 def test_a_message_beyond_a_budget_is_429_with_its_name(admin: httpx.Client, sdk: Letta) -> None:
     agent = made(sdk)
     admin.put(f"/v1/budgets/{agent}", json={"steps_per_day": 1})
@@ -116,6 +118,7 @@ def test_the_budget_of_a_key_bounds_its_requests_alone(keyed: Keyed, admin: http
 
 
 @pytest.mark.manifest("budgets.stop_reason")
+@pytest.mark.deployed
 def test_a_run_that_reaches_a_budget_says_so_and_keeps_its_messages(admin: httpx.Client, sdk: Letta, said: Said) -> None:
     said.next(calls(CORE))
     agent = made(sdk, model=HANDLE, agent_type="memgpt_v2_agent")
@@ -131,6 +134,7 @@ def test_a_run_that_reaches_a_budget_says_so_and_keeps_its_messages(admin: httpx
 
 
 @pytest.mark.manifest("budgets.refusal")
+@pytest.mark.deployed
 def test_a_question_without_a_run_counts_and_is_refused_too(admin: httpx.Client, sdk: Letta) -> None:
     agent = made(sdk)
     admin.put(f"/v1/budgets/{agent}", json={"tokens_per_month": 1})
@@ -139,6 +143,7 @@ def test_a_question_without_a_run_counts_and_is_refused_too(admin: httpx.Client,
 
 
 @pytest.mark.manifest("budgets.refusal")
+@pytest.mark.deployed
 def test_too_many_requests_in_a_second_are_429_and_may_be_sent_again(keyed: Keyed, admin: httpx.Client) -> None:
     bounded = admin.post("/v1/api-keys", json={"scope": "read"}).json()
     admin.put(f"/v1/budgets/{bounded['id']}", json={"requests_per_second": 1})
@@ -159,6 +164,7 @@ def test_the_budget_of_an_agent_goes_with_it(admin: httpx.Client, sdk: Letta) ->
 
 
 @pytest.mark.manifest("usage.report")
+@pytest.mark.deployed
 def test_usage_is_added_up_by_key(keyed: Keyed, admin: httpx.Client, sdk: Letta) -> None:
     agent, key = made(sdk), admin.post("/v1/api-keys", json={"scope": "write"}).json()
     sdk.agents.messages.create(agent, input="hi")

@@ -8,6 +8,8 @@ from letta_client import Letta
 
 from tests.compat.conftest import Make, Said, calls
 
+pytestmark = pytest.mark.deployed
+
 TURN = {
     "provider": "openai",
     "model": "gpt-5",

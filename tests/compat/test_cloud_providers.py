@@ -66,6 +66,7 @@ def _gone(client: Letta, provider_id: str) -> None:
 
 
 @pytest.mark.manifest("providers.clouds")
+@pytest.mark.deployed
 def test_an_agent_answers_by_a_cloud_of_ones_own(client: Letta, cloud: Cloud, add: Callable[..., Any], new_agent: Make) -> None:
     checked: Any = client.post(f"{BASE}check", cast_to=object, body=cloud.fields)
     assert checked["message"].endswith(f"provider_type={cloud.fields['provider_type']}")

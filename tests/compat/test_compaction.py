@@ -35,6 +35,7 @@ def in_context(client: Letta, agent_id: str) -> list[str]:
 
 
 @pytest.mark.manifest("messages.compact", "compaction.summary", "messages.compact.again")
+@pytest.mark.deployed
 def test_an_agents_messages_are_compacted(client: Letta, new_agent: Make, said: Said) -> None:
     agent = talked(client, new_agent)
     before = in_context(client, agent)
@@ -122,6 +123,7 @@ def test_a_run_goes_on_where_no_summary_can_be_had(client: Letta, new_agent: Mak
 
 
 @pytest.mark.manifest("agents.context.plan")
+@pytest.mark.deployed
 def test_what_a_compaction_would_drop_is_told_before_it_happens(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said
 ) -> None:
@@ -197,6 +199,7 @@ def test_the_tokens_of_summaries_are_told_beside_those_of_the_steps(client: Lett
 
 @pytest.mark.manifest("compaction.cancel")
 @pytest.mark.parametrize("how", ["hang", "stall"])
+@pytest.mark.deployed
 def test_a_run_that_waits_for_a_summary_is_cancelled_at_once(how: str, client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(context_window_limit=4000, include_base_tools=False)
     for number in range(3):

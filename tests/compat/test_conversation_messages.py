@@ -27,6 +27,7 @@ def new_conversation(client: Letta, new_agent: Make, **fields: Any) -> tuple[str
 
 
 @pytest.mark.manifest("conversations.messages.create", "conversations.messages.run")
+@pytest.mark.deployed
 def test_a_message_is_answered_by_a_stream(client: Letta, new_agent: Make) -> None:
     agent, made = new_conversation(client, new_agent)
     assert [one.message_type for one in say(client, made, "Hello")] == STREAMED
@@ -38,6 +39,7 @@ def test_a_message_is_answered_by_a_stream(client: Letta, new_agent: Make) -> No
 
 
 @pytest.mark.manifest("conversations.messages.blocking", "conversations.messages.refused")
+@pytest.mark.deployed
 def test_a_message_can_be_answered_at_once(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     agent, made = new_conversation(client, new_agent)
     path = f"/v1/conversations/{made}/messages"
@@ -66,6 +68,7 @@ def test_conversations_do_not_hear_each_other(client: Letta, new_agent: Make, sa
 
 @pytest.mark.manifest("conversations.busy", "conversations.busy.direct", "conversations.busy.apart")
 @pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.deployed
 def test_a_busy_conversation_refuses_before_anything_is_streamed(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said, streaming: bool
 ) -> None:
@@ -89,6 +92,7 @@ def test_a_busy_conversation_refuses_before_anything_is_streamed(
 
 
 @pytest.mark.manifest("conversations.busy.opt_in")
+@pytest.mark.deployed
 def test_a_request_may_wait_for_its_turn_instead(client: Letta, new_agent: Make, said: Said) -> None:
     _, made = new_conversation(client, new_agent)
 
@@ -101,6 +105,7 @@ def test_a_request_may_wait_for_its_turn_instead(client: Letta, new_agent: Make,
 
 
 @pytest.mark.manifest("conversations.stream", "conversations.stream.none")
+@pytest.mark.deployed
 def test_a_stream_can_be_picked_up_again(client: Letta, new_agent: Make, said: Said) -> None:
     agent, made = new_conversation(client, new_agent)
     with pytest.raises(BadRequestError, match="No active runs found for this conversation"):
@@ -217,6 +222,7 @@ def test_an_agent_recalls_what_was_said_in_its_other_conversations(client: Letta
 
 
 @pytest.mark.manifest("conversations.compact", "conversations.compact.nothing")
+@pytest.mark.deployed
 def test_a_conversation_is_compacted_and_its_fork_begins_with_the_summary(client: Letta, new_agent: Make, said: Said) -> None:
     agent, made = new_conversation(client, new_agent)
     with pytest.raises(BadRequestError):
@@ -255,6 +261,7 @@ def test_the_messages_of_all_agents_can_be_those_of_one_conversation(client: Let
 
 
 @pytest.mark.manifest("conversations.approvals", "conversations.approvals.refused", "conversations.fork.pending")
+@pytest.mark.deployed
 def test_an_approval_belongs_to_its_conversation(client: Letta, new_agent: Make, said: Said) -> None:
     rule = {"type": "requires_approval", "tool_name": "memory_insert"}
     agent = new_agent(tool_rules=[rule]).id

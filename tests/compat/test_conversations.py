@@ -63,6 +63,7 @@ def test_a_conversation_needs_an_agent_that_exists(client: Letta, http: httpx.Cl
 
 
 @pytest.mark.manifest("conversations.update", "conversations.update.null")
+@pytest.mark.deployed
 def test_what_an_update_names_is_set_and_null_clears_it(client: Letta, new_agent: Make) -> None:
     made = client.conversations.create(agent_id=new_agent().id, summary="Tea", model=HANDLE, description="Long")
     changed = client.conversations.update(
@@ -150,6 +151,7 @@ def test_lists_are_ordered_by_what_was_last_said_or_done(client: Letta, new_agen
 
 
 @pytest.mark.manifest("conversations.delete", "conversations.delete.busy")
+@pytest.mark.deployed
 def test_a_deleted_conversation_is_gone_with_its_run(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     made, kept = (client.conversations.create(agent_id=agent.id).id for _ in range(2))
@@ -184,6 +186,7 @@ def test_an_agents_conversations_go_with_it(client: Letta, new_agent: Make) -> N
 
 
 @pytest.mark.manifest("conversations.fork", "conversations.fork.shares", "conversations.fork.memory")
+@pytest.mark.deployed
 def test_a_fork_shares_what_was_said_and_goes_its_own_way(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     parent = client.conversations.create(agent_id=agent.id, model=HANDLE).id
@@ -274,6 +277,7 @@ def test_the_system_message_is_compiled_anew(client: Letta, new_agent: Make) -> 
 
 
 @pytest.mark.manifest("conversations.isolated", "conversations.recompile.isolated", "conversations.shared_blocks")
+@pytest.mark.deployed
 def test_isolated_blocks_are_the_conversations_own(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(memory_blocks=[{"label": "human", "value": "Name: Ada."}, {"label": "persona", "value": "Kind."}])
     alone = client.conversations.create(agent_id=agent.id, extra_body={"isolated_block_labels": ["human"]})
@@ -316,6 +320,7 @@ def test_default_and_an_agents_id_mean_the_agents_own_conversation(client: Letta
 
 
 @pytest.mark.manifest("conversations.cancel", "conversations.cancel.none")
+@pytest.mark.deployed
 def test_what_is_under_way_can_be_cancelled(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     made = client.conversations.create(agent_id=agent.id).id

@@ -15,6 +15,7 @@ MISSING = "agent-00000000-0000-4000-8000-000000000000"
 
 
 @pytest.mark.manifest("messages.preview")
+@pytest.mark.deployed
 def test_a_preview_is_what_the_provider_would_be_sent(http: httpx.Client, client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(memory_blocks=[{"label": "human", "value": "Ann"}])
     client.agents.messages.create(agent.id, input="First.")
@@ -39,6 +40,7 @@ def test_a_preview_is_what_the_provider_would_be_sent(http: httpx.Client, client
 
 
 @pytest.mark.manifest("conversations.preview")
+@pytest.mark.deployed
 def test_a_conversation_is_previewed_with_its_own_messages(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     agent = new_agent()
     client.agents.messages.create(agent.id, input="To the agent.")
@@ -93,6 +95,7 @@ def test_an_agent_speaks_openais_format(http: httpx.Client, new_agent: Make, sai
 
 
 @pytest.mark.manifest("chat_completions")
+@pytest.mark.deployed
 def test_an_agent_streams_openais_chunks(http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next({"content": "Hello, my dear Ann."})

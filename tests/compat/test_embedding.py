@@ -12,6 +12,8 @@ from tests.compat.conftest import HANDLE, Make, Said, Served, calls, serving_emb
 from tests.compat.reading import uploaded
 from tests.support.provider_servers import ScriptedOpenAI
 
+pytestmark = pytest.mark.deployed
+
 
 @pytest.mark.manifest("agents.create.embedding")
 def test_null_is_no_embedding_and_nothing_is_the_default(client: Letta, http: httpx.Client, new_agent: Make) -> None:

@@ -35,6 +35,7 @@ POEM = "# Parrots\n\nThe first is green.\nThe second is blue.\n"
 
 
 @pytest.mark.manifest("folders.create", "folders.retrieve", "folders.update", "folders.delete", "folders.names")
+@pytest.mark.deployed
 def test_a_folder_is_made_read_changed_and_deleted(client: Letta) -> None:
     folder = client.folders.create(name="birds", description="of all kinds", instructions="Read them.", metadata={"a": 1})
     assert folder.id.startswith("source-")
@@ -73,6 +74,7 @@ def test_how_a_folder_embeds_is_said_when_it_is_made(client: Letta, http: httpx.
 
 
 @pytest.mark.manifest("folders.list", "folders.count", "folders.by_name", "folders.metadata")
+@pytest.mark.deployed
 def test_folders_are_listed_in_pages_counted_and_found(client: Letta, http: httpx.Client) -> None:
     before = http.get("/v1/folders/count").json()
     made = [client.folders.create(name=f"page {number}").id for number in range(4)]
@@ -90,6 +92,7 @@ def test_folders_are_listed_in_pages_counted_and_found(client: Letta, http: http
 
 
 @pytest.mark.manifest("folders.upload", "folders.files.retrieve", "folders.files.list", "folders.files.delete")
+@pytest.mark.deployed
 def test_a_file_is_sent_read_listed_and_deleted(client: Letta) -> None:
     folder = client.folders.create(name="uploads")
     sent = client.folders.files.upload(folder.id, file=("poem.md", POEM.encode(), "text/markdown"))
@@ -161,6 +164,7 @@ def test_an_upload_says_what_becomes_of_a_name_that_is_there(client: Letta, http
         ("empty.txt", b"", ""),
     ],
 )
+@pytest.mark.deployed
 def test_texts_code_pages_and_documents_are_read(client: Letta, name: str, data: bytes, expected: str) -> None:
     folder = client.folders.create(name=f"formats {name}")
     file = uploaded(client, folder.id, name, data, "application/octet-stream")
@@ -179,6 +183,7 @@ def test_texts_code_pages_and_documents_are_read(client: Letta, name: str, data:
         ("binary.txt", bytes(range(256)) * 8, "no text"),
     ],
 )
+@pytest.mark.deployed
 def test_a_file_that_cannot_be_read_says_why_and_keeps_no_other_waiting(client: Letta, name: str, data: bytes, why: str) -> None:
     folder = client.folders.create(name=f"failures {name}")
     bad = client.folders.files.upload(folder.id, file=(name, data, "application/octet-stream"))
@@ -190,6 +195,7 @@ def test_a_file_that_cannot_be_read_says_why_and_keeps_no_other_waiting(client: 
 
 
 @pytest.mark.manifest("folders.upload.refused", "folders.upload.limit")
+@pytest.mark.deployed
 def test_what_cannot_be_taken_is_refused_and_leaves_nothing(client: Letta, http: httpx.Client) -> None:
     folder = client.folders.create(name="refused")
 
@@ -214,6 +220,7 @@ def test_what_cannot_be_taken_is_refused_and_leaves_nothing(client: Letta, http:
 
 
 @pytest.mark.manifest("folders.agents", "folders.passages")
+@pytest.mark.deployed
 def test_a_folder_knows_its_agents_and_its_pieces(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     folder, agent, other = client.folders.create(name="known"), new_agent(), new_agent()
     assert list(client.folders.agents.list(folder.id)) == []

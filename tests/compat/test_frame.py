@@ -14,6 +14,8 @@ from letta_client import Letta
 import hibernaut
 from tests.compat.conftest import NO_KEY, Make, Said, Served
 
+pytestmark = pytest.mark.deployed
+
 UNKNOWN_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 WEB = {"origin": "https://app.letta.com"}
 

@@ -27,6 +27,7 @@ def made(http: httpx.Client, *agent_ids: str, **fields: Any) -> Any:
 
 
 @pytest.mark.manifest("groups.create", "groups.retrieve", "groups.update", "groups.delete")
+@pytest.mark.deployed
 def test_a_group_is_made_read_changed_and_deleted(http: httpx.Client, new_agent: Make) -> None:
     one, two, boss = new_agent(), new_agent(), new_agent()
     group = made(http, one.id, two.id)
@@ -93,6 +94,7 @@ def test_an_agent_shows_the_group_that_it_manages(client: Letta, http: httpx.Cli
 
 
 @pytest.mark.manifest("groups.create", "groups.blocks.attach", "groups.blocks.detach", "groups.update.shared_blocks")
+@pytest.mark.deployed
 def test_the_blocks_of_a_group(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     block, more = client.blocks.create(label="plan", value="rest"), client.blocks.create(label="more", value="")
     boss, worker = new_agent(), new_agent()
@@ -141,6 +143,7 @@ def spoken(messages: Any) -> list[tuple[str, str | None, str | None, str]]:
 
 
 @pytest.mark.manifest("groups.messages.send", "groups.messages.list", "groups.messages.reset", "groups.messages.update")
+@pytest.mark.deployed
 def test_the_agents_of_a_group_answer_in_turn(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     ann, bob = new_agent(name="Ann"), new_agent(name="Bob")
     group = made(http, ann.id, bob.id)
@@ -199,6 +202,7 @@ def test_a_message_to_a_group_with_a_deleted_agent_is_refused(
 
 
 @pytest.mark.manifest("groups.messages.send")
+@pytest.mark.deployed
 def test_a_manager_chooses_the_speakers_and_a_supervisor_asks_all(http: httpx.Client, new_agent: Make, said: Said) -> None:
     boss, ann, bob = new_agent(name="Boss"), new_agent(name="Ann"), new_agent(name="Bob")
     dynamic = made(http, ann.id, bob.id, manager_config={"manager_type": "dynamic", "manager_agent_id": boss.id, "max_turns": 9})

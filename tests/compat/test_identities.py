@@ -64,6 +64,7 @@ def test_an_identity_is_made_read_and_deleted(http: httpx.Client) -> None:
 
 
 @pytest.mark.manifest("identities.update", "identities.properties", "identities.properties.limit")
+@pytest.mark.deployed
 def test_an_update_adds_and_properties_are_replaced(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     one, two = (new_agent().id for _ in range(2))
     bob = made(http, "bob", agent_ids=[one], properties=[prop("a"), prop("b")])
@@ -86,6 +87,7 @@ def test_an_update_adds_and_properties_are_replaced(http: httpx.Client, client: 
 
 
 @pytest.mark.manifest("identities.upsert", "identities.upsert.blocks", "identities.links.checked")
+@pytest.mark.deployed
 def test_an_upsert_makes_or_replaces(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     one, two = (new_agent().id for _ in range(2))
     first, second = (client.blocks.create(label="of", value="").id for _ in range(2))
@@ -128,6 +130,7 @@ def test_identities_are_listed_by_what_they_are(http: httpx.Client, client: Lett
 @pytest.mark.manifest(
     "identities.attach", "identities.detach", "identities.of_agents", "identities.agents", "agents.create.identities"
 )
+@pytest.mark.deployed
 def test_agents_have_identities(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     eve, fay = (made(http, key) for key in ("eve", "fay"))
     agent = new_agent(identity_ids=[eve["id"]])
@@ -158,6 +161,7 @@ def test_agents_have_identities(http: httpx.Client, client: Letta, new_agent: Ma
 
 
 @pytest.mark.manifest("blocks.identities.attach", "blocks.identities.detach", "identities.blocks", "identities.filters")
+@pytest.mark.deployed
 def test_lists_of_agents_and_blocks_are_filtered_by_identity(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     gus, hal = (made(http, key) for key in ("gus", "hal"))
     agents = [new_agent(identity_ids=[one["id"]], tags=["f"]).id for one in (gus, hal)]
@@ -195,6 +199,7 @@ def test_lists_of_agents_and_blocks_are_filtered_by_identity(http: httpx.Client,
 
 
 @pytest.mark.manifest("identities.delete.detaches")
+@pytest.mark.deployed
 def test_a_deleted_identity_leaves_agents_and_blocks(http: httpx.Client, client: Letta, new_agent: Make) -> None:
     ida = made(http, "ida")
     agent, block = new_agent(identity_ids=[ida["id"]]).id, client.blocks.create(label="of", value="").id
@@ -207,6 +212,7 @@ def test_a_deleted_identity_leaves_agents_and_blocks(http: httpx.Client, client:
 
 
 @pytest.mark.manifest("identities.erase")
+@pytest.mark.deployed
 def test_a_person_is_erased_with_a_receipt(client: Letta, http: httpx.Client, new_agent: Make, indexed: Indexed) -> None:
     ann, bob = (made(http, f"{name}-{client.base_url.port}@example.com") for name in ("ann", "bob"))
     own = new_agent(identity_ids=[ann["id"]])

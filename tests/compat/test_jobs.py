@@ -31,6 +31,7 @@ def test_a_run_is_shown_as_a_job(client: Letta, http: httpx.Client, new_agent: M
 
 
 @pytest.mark.manifest("jobs.list", "jobs.active", "jobs.cancel")
+@pytest.mark.deployed
 def test_jobs_are_listed_and_cancelled(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     over = talk(client, agent.id)
@@ -56,6 +57,7 @@ def test_jobs_are_listed_and_cancelled(client: Letta, http: httpx.Client, new_ag
 
 
 @pytest.mark.manifest("jobs.delete")
+@pytest.mark.deployed
 def test_a_deleted_job_is_told_once_more(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     run_id = talk(client, agent.id)

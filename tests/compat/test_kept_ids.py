@@ -12,6 +12,8 @@ from letta_client import Letta
 from hibernaut.schemas.ids import as_of
 from tests.support.agent_file_parts import block, file_of, message, talked
 
+pytestmark = pytest.mark.deployed
+
 AT = "2025-03-01T08:00:00Z"
 
 

@@ -95,6 +95,7 @@ def answer(client: Letta, agent_id: str, *, approve: bool) -> Any:
 
 @pytest.mark.manifest("mcp.calls")
 @pytest.mark.parametrize("tools", [("careful", {"default_requires_approval": True})], indirect=True)
+@pytest.mark.deployed
 def test_a_tool_of_a_server_whose_calls_need_an_approval_is_called_after_the_yes_alone(
     client: Letta, nest: Nest, tools: dict[str, Any], new_agent: Make, said: Said
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_tool_of_a_server_whose_calls_need_an_approval_is_called_after_the_yes
 
 
 @pytest.mark.manifest("mcp.calls")
+@pytest.mark.deployed
 def test_cancelling_a_run_cancels_its_call_on_the_server(
     client: Letta, nest: Nest, tools: dict[str, Any], new_agent: Make, said: Said
 ) -> None:
@@ -123,6 +125,7 @@ def test_cancelling_a_run_cancels_its_call_on_the_server(
 
 
 @pytest.mark.manifest("mcp.calls")
+@pytest.mark.deployed
 def test_a_photo_of_a_tool_is_shown_to_the_model_and_to_clients(
     client: Letta, tools: dict[str, Any], new_agent: Make, said: Said, provider: ScriptedOpenAI
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_photo_of_a_tool_is_shown_to_the_model_and_to_clients(
 
 @pytest.mark.manifest("tool_policies.deny", "tool_policies.record")
 @pytest.mark.parametrize("tools", [("closed", {})], indirect=True)
+@pytest.mark.deployed
 def test_requests_do_not_get_around_a_policy_for_a_server(
     client: Letta, http: httpx.Client, nest: Nest, tools: dict[str, Any], denied: str
 ) -> None:

@@ -52,6 +52,7 @@ def post(http: httpx.Client) -> Post:
 
 
 @pytest.mark.manifest("mcp_endpoint.tools")
+@pytest.mark.deployed
 def test_a_client_lists_the_tools_and_talks_to_an_agent(mcp: McpClient, new_agent: Make, said: Said) -> None:
     agent = new_agent(name="Guide", description="Knows the way.", tags=["travel"])
     listed = mcp.tools()
@@ -68,6 +69,7 @@ def test_a_client_lists_the_tools_and_talks_to_an_agent(mcp: McpClient, new_agen
 
 
 @pytest.mark.manifest("mcp_endpoint.tools")
+@pytest.mark.deployed
 def test_memory_is_read_searched_and_written(newest: McpClient, new_agent: Make, client: Letta, indexed: Indexed) -> None:
     agent = new_agent(
         memory_blocks=[{"label": "human", "value": "Ann"}, {"label": "long", "value": "x" * 30_000, "limit": 40_000}]
@@ -122,6 +124,7 @@ def test_a_run_that_asks_for_an_approval_says_so_and_is_asked_again(
 
 
 @pytest.mark.manifest("mcp_endpoint.progress")
+@pytest.mark.deployed
 def test_a_client_that_asks_for_it_hears_of_progress(mcp: McpClient, new_agent: Make, said: Said) -> None:
     agent, asked, known, told = new_agent(), list[int](), threading.Event(), list[tuple[float, str]]()
 
@@ -149,6 +152,7 @@ def test_a_client_that_asks_for_it_hears_of_progress(mcp: McpClient, new_agent: 
     assert (refused.is_error, told) == (True, [])
 
 
+@pytest.mark.deployed
 def test_a_client_that_takes_no_events_gets_one_reply(http: httpx.Client, new_agent: Make, said: Said) -> None:
     said.next({"content": "Hello."})
     params = {"name": "send_message", "arguments": {"agent_id": new_agent().id, "message": "Hi"}, "_meta": {"progressToken": "p"}}
@@ -162,6 +166,7 @@ def test_a_client_that_takes_no_events_gets_one_reply(http: httpx.Client, new_ag
     assert (last["id"], last["result"]["structuredContent"]["reply"]) == (1, "Hello.")
 
 
+@pytest.mark.deployed
 def test_a_run_that_lasts_longer_is_waited_for_again_or_cancelled(newest: McpClient, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     with holding(said):
@@ -300,6 +305,7 @@ def test_a_restricted_key_sees_its_agents_and_no_other(parts: Parts) -> None:
 
 
 @pytest.mark.manifest("mcp_endpoint.permissions")
+@pytest.mark.deployed
 def test_another_tenants_agents_do_not_exist(parts: Parts) -> None:
     mcp = parts.with_key(scope="admin")
     theirs = McpClient(parts.keyed.url, parts.keyed.key("neighbour"))
@@ -335,6 +341,7 @@ def test_a_token_for_pages_has_the_rights_of_its_policy(parts: Parts) -> None:
     assert "restricted to some agents" in writes.refusal("send_message", agent_id=parts.other, message="Hi")
 
 
+@pytest.mark.deployed
 def test_without_a_key_and_from_a_foreign_page_nothing_is_served(parts: Parts) -> None:
     url, body = f"{parts.keyed.url}/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert httpx.post(url, json=body).status_code == 401

@@ -70,6 +70,7 @@ ASKED = ["connection_attempt", "oauth_required", "authorization_url", "waiting_f
 
 
 @pytest.mark.manifest("mcp.connect", "mcp.oauth")
+@pytest.mark.deployed
 def test_a_server_is_authorized_by_its_user_and_its_tools_are_called(
     http: httpx.Client, client: Letta, double: OAuthDouble, server: str, new_agent: Make, said: Said, served: Served
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_page_of_another_site_begins_no_authorization(
 
 
 @pytest.mark.parametrize("confidential", [False, True])
+@pytest.mark.deployed
 def test_no_log_line_and_no_row_has_a_secret_of_the_flow(
     http: httpx.Client,
     client: Letta,
@@ -151,6 +153,7 @@ def grants(served: Served) -> list[Any]:
 
 
 @pytest.mark.manifest("mcp.by_name.connect")
+@pytest.mark.deployed
 def test_a_server_that_is_not_stored_is_authorized_for_when_it_is(http: httpx.Client, client: Letta, double: OAuthDouble) -> None:
     body = {"server_name": "later", "type": "streamable_http", "server_url": double.url}
     found = list[dict[str, Any]]()
@@ -211,6 +214,7 @@ def test_what_goes_wrong_is_told_and_leaves_nothing(
     assert names(connect(http, server)[0])[-1] == "success"
 
 
+@pytest.mark.deployed
 def test_an_answer_counts_once_and_for_its_own_tenant(
     http: httpx.Client, double: OAuthDouble, server: str, served: Served
 ) -> None:

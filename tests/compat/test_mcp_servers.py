@@ -53,6 +53,7 @@ def names(client: Letta, server: Any) -> list[str | None]:
 
 
 @pytest.mark.manifest("mcp.create", "mcp.tools.list", "mcp.tools.retrieve", "mcp.tools.run", "mcp.calls")
+@pytest.mark.deployed
 def test_an_agent_calls_the_tool_of_a_server_that_a_client_added(
     client: Letta, birds: McpService, add: Any, new_agent: Make, said: Said
 ) -> None:
@@ -73,6 +74,7 @@ def test_an_agent_calls_the_tool_of_a_server_that_a_client_added(
 
 
 @pytest.mark.manifest("mcp.retrieve", "mcp.list", "mcp.update", "mcp.delete", "mcp.secrets")
+@pytest.mark.deployed
 def test_a_server_is_changed_listed_and_deleted_and_shows_no_secret(
     client: Letta, served: Served, birds: McpService, add: Any
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_refresh_keeps_what_agents_have(client: Letta, birds: McpService, add:
 
 
 @pytest.mark.manifest("mcp.create.unreachable")
+@pytest.mark.deployed
 def test_a_server_that_does_not_answer_is_added_and_says_why(client: Letta, birds: McpService, add: Any) -> None:
     birds.refuses = 401
     server = add("closed")
@@ -158,6 +161,7 @@ BY_NAME = "/v1/tools/mcp/servers"
     "mcp.by_name.run",
     "mcp.by_name.add_tool",
 )
+@pytest.mark.deployed
 def test_the_older_routes_name_servers(http: httpx.Client, birds: McpService) -> None:
     flat = {"server_name": "old", "type": "streamable_http", "server_url": birds.url, "auth_token": TOKEN}
     tried = http.post(f"{BY_NAME}/test", json=flat).json()

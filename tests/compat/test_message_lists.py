@@ -105,6 +105,7 @@ def test_a_limit_is_a_number_that_can_be_counted_to(http: httpx.Client, new_agen
 
 
 @pytest.mark.manifest("messages.all")
+@pytest.mark.deployed
 def test_the_messages_of_all_agents_are_one_list(client: Letta, new_agent: Make) -> None:
     agents = [new_agent(), new_agent()]
     start = client.messages.list(limit=1)[-1].id
@@ -133,6 +134,7 @@ def test_one_row_is_the_list_of_what_it_shows(client: Letta, new_agent: Make, sa
         client.messages.retrieve(UNKNOWN)
 
 
+@pytest.mark.deployed
 def test_an_agent_at_rest_is_read_as_before_and_answers_its_next_message(client: Letta, new_agent: Make, served: Served) -> None:
     agent = new_agent()
     talk(client, agent.id, 3)

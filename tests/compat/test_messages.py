@@ -26,6 +26,7 @@ def types(messages: Any) -> list[str]:
 
 
 @pytest.mark.manifest("messages.send", "messages.send.no_echo")
+@pytest.mark.deployed
 def test_a_message_is_answered(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next({"content": "Good morning."})
@@ -46,6 +47,7 @@ def test_the_demo_model_edits_memory_without_a_key(client: Letta) -> None:
 
 
 @pytest.mark.manifest("messages.send")
+@pytest.mark.deployed
 def test_the_asynchronous_sdk_is_answered_too(served: Served, new_agent: Make) -> None:
     agent = new_agent()
 
@@ -57,6 +59,7 @@ def test_the_asynchronous_sdk_is_answered_too(served: Served, new_agent: Make) -
 
 
 @pytest.mark.manifest("messages.send.curl")
+@pytest.mark.deployed
 def test_a_plain_client_needs_no_sdk(http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     answer = http.post(f"/v1/agents/{agent.id}/messages", json={"messages": [{"role": "user", "content": "Hello"}]})
@@ -193,6 +196,7 @@ def test_only_who_turns_parallel_calls_off_loses_them(
         (("send_rocket", {}), "send_rocket"),
     ],
 )
+@pytest.mark.deployed
 def test_a_call_that_fails_is_told_to_the_model(
     client: Letta, new_agent: Make, said: Said, call: tuple[str, dict[str, Any]], says: str
 ) -> None:
@@ -268,6 +272,7 @@ def test_an_approval_with_nothing_pending_is_refused(client: Letta, new_agent: M
 
 
 @pytest.mark.manifest("messages.send.input_kept")
+@pytest.mark.deployed
 def test_a_providers_failure_loses_nothing(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next({"status": 429, "body": {"error": {"message": "slow down"}}, "headers": {"retry-after": "0"}})
@@ -280,6 +285,7 @@ def test_a_providers_failure_loses_nothing(client: Letta, new_agent: Make, said:
 
 
 @pytest.mark.manifest("messages.send.queue")
+@pytest.mark.deployed
 def test_messages_sent_at_once_are_answered_one_after_the_other(served: Served, client: Letta, new_agent: Make) -> None:
     agent = new_agent()
 
@@ -294,6 +300,7 @@ def test_messages_sent_at_once_are_answered_one_after_the_other(served: Served, 
 
 @pytest.mark.manifest("messages.send.resend")
 @pytest.mark.parametrize("mark", ["retry", "otid"])
+@pytest.mark.deployed
 def test_a_request_that_is_sent_again_attaches(client: Letta, new_agent: Make, mark: str) -> None:
     agent = new_agent()
     message: Any = {"role": "user", "content": "Once"} | ({"otid": str(uuid4())} if mark == "otid" else {})
@@ -311,6 +318,7 @@ def test_a_count_of_tries_that_is_none_counts_as_the_first(http: httpx.Client, n
 
 
 @pytest.mark.manifest("messages.async")
+@pytest.mark.deployed
 def test_an_asynchronous_message_answers_with_its_run(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     run = client.agents.messages.create_async(agent.id, input="Hello", callback_url="http://127.0.0.1:9/told")
@@ -322,6 +330,7 @@ def test_an_asynchronous_message_answers_with_its_run(client: Letta, http: httpx
 
 
 @pytest.mark.manifest("messages.cancel", "messages.cancel.none")
+@pytest.mark.deployed
 def test_a_cancel_says_what_became_of_each_run(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     none = http.post(f"/v1/agents/{agent.id}/messages/cancel")
@@ -338,6 +347,7 @@ def test_a_cancel_says_what_became_of_each_run(client: Letta, http: httpx.Client
 
 
 @pytest.mark.manifest("messages.cancel.newest")
+@pytest.mark.deployed
 def test_a_cancel_ends_what_is_open_among_the_newest_runs_and_in_its_own_conversation(
     client: Letta, new_agent: Make, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from tests.support.provider_servers import ScriptedOpenAI
 
 
 @pytest.mark.manifest("models.list")
+@pytest.mark.deployed
 def test_all_models_are_listed_with_the_default_first(client: Letta) -> None:
     models = client.models.list()
     assert models[0].handle == "hibernaut/demo"

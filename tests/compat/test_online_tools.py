@@ -59,6 +59,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 @pytest.mark.manifest("tools.fetch_webpage")
+@pytest.mark.deployed
 def test_an_agent_reads_a_page_as_markdown(client: Letta, said: Said) -> None:
     agent = client.agents.create(model=HANDLE, include_base_tools=False, tools=["fetch_webpage"])
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:

@@ -79,6 +79,7 @@ def test_what_is_no_passage_is_refused(client: Letta, http: httpx.Client, new_ag
 
 
 @pytest.mark.manifest("passages.create", "passages.create.archive", "passages.delete")
+@pytest.mark.deployed
 def test_an_agents_first_passage_makes_its_archive(client: Letta, new_agent: Make) -> None:
     agent = new_agent(name="Keeper")
     (first,) = client.agents.passages.create(agent.id, text="one", tags=["a"], created_at=datetime(2019, 1, 1, tzinfo=UTC))
@@ -97,6 +98,7 @@ def test_an_agents_first_passage_makes_its_archive(client: Letta, new_agent: Mak
 
 
 @pytest.mark.manifest("passages.create.archive")
+@pytest.mark.deployed
 def test_passages_go_into_the_first_archive_that_was_attached(client: Letta, new_agent: Make) -> None:
     agent = new_agent()
     one, two = (client.archives.create(name=name).id for name in ("first", "second"))
@@ -198,6 +200,7 @@ def test_the_prompt_of_the_next_run_tells_of_what_was_put_away_and_taken_out(cli
 
 
 @pytest.mark.manifest("passages.tools.insert", "passages.tools.search")
+@pytest.mark.deployed
 def test_an_agent_puts_away_and_finds_with_its_tools(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent(tools=["archival_memory_insert", "archival_memory_search"], timezone="Europe/Oslo")
     said.next(

@@ -20,6 +20,7 @@ NO_CREDIT = {"status": 402, "body": {"error": {"message": "Pay."}}}
 
 @pytest.mark.manifest("messages.cancel.in_flight")
 @pytest.mark.parametrize("tokens", [True, False])
+@pytest.mark.deployed
 def test_a_cancel_closes_the_model_call_in_flight(client: Letta, new_agent: Make, said: Said, tokens: bool) -> None:
     agent = new_agent()
     said.server.gone.clear()
@@ -55,6 +56,7 @@ def test_a_provider_that_was_overloaded_is_asked_again(client: Letta, new_agent:
 
 
 @pytest.mark.manifest("messages.provider.broken_stream")
+@pytest.mark.deployed
 def test_a_reply_that_breaks_off_ends_its_run_with_one_error(client: Letta, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next({"content": LONG, "cut": True}, {"content": "not this one"})

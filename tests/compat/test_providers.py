@@ -53,6 +53,7 @@ def authorization(server: ScriptedOpenAI) -> list[str]:
 
 
 @pytest.mark.manifest("providers.create", "providers.retrieve")
+@pytest.mark.deployed
 def test_a_provider_is_added_and_its_key_is_in_no_reply(client: Letta, own: ScriptedOpenAI, add: Add) -> None:
     made = add("mine", region="", api_version="2026-01-01")
     assert (made["name"], made["provider_type"], made["provider_category"]) == ("mine", "openai", "byok")
@@ -110,6 +111,7 @@ def test_providers_are_listed_by_page_name_and_type(client: Letta, add: Add) -> 
 
 
 @pytest.mark.manifest("providers.models")
+@pytest.mark.deployed
 def test_an_agent_answers_by_the_model_and_the_key_of_its_own_provider(
     client: Letta, own: ScriptedOpenAI, add: Add, new_agent: Make
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_deleted_provider_is_named_by_the_failure_of_its_agents(
 
 
 @pytest.mark.manifest("providers.check", "providers.check_one")
+@pytest.mark.deployed
 def test_a_key_is_tried_before_and_after_it_is_stored(client: Letta, own: ScriptedOpenAI, add: Add) -> None:
     body = {"provider_type": "openai", "api_key": KEY, "base_url": own.url}
     valid = {"message": "Valid api key for provider_type=openai"}
@@ -241,6 +244,7 @@ def test_a_refresh_lists_the_models_anew(client: Letta, own: ScriptedOpenAI, add
 
 
 @pytest.mark.manifest("providers.embeddings")
+@pytest.mark.deployed
 def test_memory_is_embedded_by_a_model_of_an_own_provider(client: Letta, add: Add, fed: Served) -> None:
     with ScriptedOpenAI(models=[{"id": "text-embedding-3-small"}]) as embeds:
         add("embedding-lab", base_url=embeds.url)

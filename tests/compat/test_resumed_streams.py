@@ -16,7 +16,7 @@ from tests.compat.conftest import HANDLE, calls
 from tests.support.provider_servers import ScriptedOpenAI
 
 # The SDK calls its own stream() deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
+pytestmark = [pytest.mark.deployed, pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")]
 SURE = 4
 """So many events of a run's stream come before its last model call ends: the ping, a piece of text, a piece of a call, its return."""
 LONGEST_HOLD = 20.0

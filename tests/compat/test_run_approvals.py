@@ -14,6 +14,7 @@ from tests.compat.test_approvals import INSERT, LAMP, REPLACE, answer, says
 
 
 @pytest.mark.manifest("approvals.of_run")
+@pytest.mark.deployed
 def test_a_run_says_what_it_asked_for_until_when_and_who_answered(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_run_says_what_it_asked_for_until_when_and_who_answered(
 
 
 @pytest.mark.manifest("approvals.waiting")
+@pytest.mark.deployed
 def test_all_that_waits_is_listed_until_it_is_answered_whatever_ran_later(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said
 ) -> None:

@@ -56,6 +56,7 @@ def test_runs_that_are_none(client: Letta) -> None:
 
 
 @pytest.mark.manifest("runs.list", "runs.list.filters", "runs.active")
+@pytest.mark.deployed
 def test_runs_are_found_by_what_they_are(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent, other = new_agent(), new_agent()
     well = talk(client, agent.id, 2)
@@ -80,6 +81,7 @@ def test_runs_are_found_by_what_they_are(client: Letta, http: httpx.Client, new_
 
 
 @pytest.mark.manifest("runs.list.filters")
+@pytest.mark.deployed
 def test_runs_of_a_conversation(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = new_agent()
     talk(client, agent.id)
@@ -97,6 +99,7 @@ def test_runs_of_a_conversation(client: Letta, http: httpx.Client, new_agent: Ma
 
 @pytest.mark.manifest("runs.list.cursors", "runs.list.limit")
 @pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.deployed
 def test_the_sdk_pages_through_every_run_once(client: Letta, new_agent: Make, order: Any) -> None:
     agent = new_agent()
     made = talk(client, agent.id, 4)
@@ -133,6 +136,7 @@ def test_what_belongs_to_a_run(client: Letta, http: httpx.Client, new_agent: Mak
 
 
 @pytest.mark.manifest("runs.trace")
+@pytest.mark.deployed
 def test_a_trace_tells_what_took_how_long(client: Letta, new_agent: Make, said: Said) -> None:
     said.next(calls(INSERT), {"content": "Noted."})
     answer = client.agents.messages.create(new_agent().id, input="I like tea")
@@ -187,6 +191,7 @@ def test_a_stream_of_tokens_tells_when_its_first_words_came(client: Letta, new_a
 
 
 @pytest.mark.manifest("runs.delete")
+@pytest.mark.deployed
 def test_a_deleted_run_is_gone_and_what_it_said_stays(client: Letta, http: httpx.Client, new_agent: Make, said: Said) -> None:
     agent = new_agent()
     said.next(calls(INSERT), {"content": "Noted."})
@@ -280,6 +285,7 @@ def test_a_cursor_need_not_pass_the_filter(client: Letta, new_agent: Make, said:
         ("/v1/jobs/active", {}, 0),
     ],
 )
+@pytest.mark.deployed
 def test_a_rare_run_is_found_however_many_others_there_are(
     client: Letta,
     http: httpx.Client,

@@ -21,6 +21,7 @@ def read_settings() -> str:
 @pytest.mark.manifest(
     "sandbox.local.default", "sandbox.list", "sandbox.local.create", "sandbox.local.venv", "sandbox.create", "sandbox.update"
 )
+@pytest.mark.deployed
 def test_a_tenant_has_one_configuration(http: httpx.Client) -> None:
     made = http.post("/v1/sandbox-config/local/default").json()
     assert (made["type"], made["config"]["use_venv"], made["config"]["pip_requirements"]) == ("local", False, [])
@@ -45,6 +46,7 @@ def test_a_tenant_has_one_configuration(http: httpx.Client) -> None:
     "sandbox.variables.precedence",
     "sandbox.delete",
 )
+@pytest.mark.deployed
 def test_variables_reach_all_tools_under_those_of_the_agent(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     config = http.post("/v1/sandbox-config/local/default").json()["id"]
     path = f"/v1/sandbox-config/{config}/environment-variable"

@@ -16,6 +16,8 @@ from letta_client import Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import Make, Served
 
+pytestmark = pytest.mark.deployed
+
 PAGE = Path(__file__).parents[2] / "docs" / "schedules.md"
 WAKE: list[Any] = [{"role": "user", "content": "wake up"}]
 NIGHTLY: Any = {"type": "recurring", "cron_expression": "0 3 * * *"}

@@ -39,6 +39,7 @@ def keeper(client: Letta, new_agent: Make, indexed: Indexed) -> Any:
 
 
 @pytest.mark.manifest("passages.search_agent", "passages.search_agent.filters", "archives.several")
+@pytest.mark.deployed
 def test_an_agents_archives_are_searched_together(client: Letta, keeper: Any) -> None:
     def found(query: str, **asked: Any) -> list[str]:
         answer = client.agents.passages.search(keeper.id, query=query, **asked)
@@ -62,6 +63,7 @@ def test_an_agents_archives_are_searched_together(client: Letta, keeper: Any) ->
 
 
 @pytest.mark.manifest("passages.search_agent")
+@pytest.mark.deployed
 def test_what_cannot_be_searched_for_is_refused(client: Letta, http: httpx.Client, keeper: Any) -> None:
     route = f"/v1/agents/{keeper.id}/archival-memory/search"
     for asked, status in (
@@ -111,6 +113,7 @@ def test_passages_are_searched_in_an_agent_in_an_archive_and_everywhere(client: 
 
 
 @pytest.mark.manifest("passages.search", "messages.search")
+@pytest.mark.deployed
 def test_what_was_just_written_is_found_and_goes_on_being_found(
     client: Letta, new_agent: Make, said: Said, indexed: Indexed
 ) -> None:
@@ -192,6 +195,7 @@ def test_messages_are_searched_in_all_conversations(client: Letta, http: httpx.C
 
 
 @pytest.mark.manifest("messages.search")
+@pytest.mark.deployed
 def test_a_search_of_messages_that_makes_no_sense_is_refused(client: Letta, http: httpx.Client) -> None:
     for body, status in (
         ({}, 422),
@@ -207,6 +211,7 @@ def test_a_search_of_messages_that_makes_no_sense_is_refused(client: Letta, http
 
 
 @pytest.mark.manifest("messages.search.agents")
+@pytest.mark.deployed
 def test_the_rows_themselves_are_found_by_role_and_project(http: httpx.Client, talker: tuple[Any, str]) -> None:
     agent, _ = talker
     asked = {"query": "parrot", "agent_id": agent.id, "project_id": "proj-search"}
@@ -247,6 +252,7 @@ def test_an_agent_searches_what_was_said_by_words_roles_and_dates(client: Letta,
 
 
 @pytest.mark.manifest("search.standing")
+@pytest.mark.deployed
 def test_a_search_says_what_it_could_not_do(http: httpx.Client, profile: str, keeper: Any) -> None:
     for found in (
         http.get(f"/v1/agents/{keeper.id}/archival-memory/search", params={"query": "Bergen"}),

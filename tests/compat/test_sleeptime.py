@@ -66,6 +66,7 @@ def test_a_pair_is_made_shares_blocks_and_is_parted(client: Letta, http: httpx.C
 
 
 @pytest.mark.manifest("sleeptime.turns", "sleeptime.run_ids", "sleeptime.counted", "sleeptime.transcript")
+@pytest.mark.deployed
 def test_the_sleeper_reads_what_was_said_and_writes_into_the_shared_block(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said
 ) -> None:

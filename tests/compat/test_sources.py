@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("fed")
 @pytest.mark.manifest(
     "sources.create", "sources.retrieve", "sources.update", "sources.count", "sources.by_name", "sources.list", "sources.delete"
 )
+@pytest.mark.deployed
 def test_a_source_is_a_folder(http: httpx.Client) -> None:
     before = http.get("/v1/sources/count").json()
     made = http.post("/v1/sources/", json={"name": "old birds", "description": "of all kinds"}).json()
@@ -35,6 +36,7 @@ def test_a_source_is_a_folder(http: httpx.Client) -> None:
 
 
 @pytest.mark.manifest("sources.shape")
+@pytest.mark.deployed
 def test_a_source_names_its_vector_database_and_a_folder_does_not(http: httpx.Client, new_agent: Make) -> None:
     made = http.post("/v1/sources/", json={"name": "wild birds"}).json()
     path = f"/v1/sources/{made['id']}"
@@ -64,6 +66,7 @@ def test_metadata_is_no_source(http: httpx.Client) -> None:
     "sources.attach",
     "sources.detach",
 )
+@pytest.mark.deployed
 def test_a_file_of_a_source_is_polled_until_it_is_read(http: httpx.Client, new_agent: Make) -> None:
     source = http.post("/v1/sources/", json={"name": "old uploads"}).json()["id"]
     path = f"/v1/sources/{source}"

@@ -63,6 +63,7 @@ def test_each_call_of_a_step_has_its_time(client: Letta, http: httpx.Client, new
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.deployed
 def test_the_sdk_pages_through_every_step_once(client: Letta, new_agent: Make, order: Any) -> None:
     agent = new_agent()
     made = [talk(client, agent.id) for _ in range(5)]
@@ -75,6 +76,7 @@ def test_the_sdk_pages_through_every_step_once(client: Letta, new_agent: Make, o
 
 
 @pytest.mark.manifest("steps.list.filters", "steps.feedback")
+@pytest.mark.deployed
 def test_steps_are_found_by_what_they_are_and_what_was_said_of_them(client: Letta, new_agent: Make) -> None:
     agent = new_agent()
     good, bad, plain = (talk(client, agent.id) for _ in range(3))
@@ -162,6 +164,7 @@ def test_what_makes_no_sense_is_refused(client: Letta, http: httpx.Client, new_a
 
 @pytest.mark.manifest("steps.trace", "steps.telemetry")
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.deployed
 def test_a_trace_shows_what_was_sent_and_received(
     client: Letta, http: httpx.Client, new_agent: Make, said: Said, streamed: bool
 ) -> None:
@@ -216,6 +219,7 @@ def test_what_an_unlisted_server_answers_has_an_unknown_cost(client: Letta, new_
 
 
 @pytest.mark.manifest("usage.report")
+@pytest.mark.deployed
 def test_usage_is_added_up_by_day_agent_and_model(
     client: Letta, http: httpx.Client, new_agent: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from tests.compat.conftest import CURL, Make, Said, calls
 
 STABLE = {"x-stainless-package-version": "1.12.1"}
 # The SDK calls its own stream() deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
+pytestmark = [pytest.mark.deployed, pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")]
 INSERT = ("memory_insert", {"label": "human", "new_string": "Likes tea."})
 
 

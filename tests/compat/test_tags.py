@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from letta_client import Letta
 
+pytestmark = pytest.mark.deployed
+
 
 @pytest.mark.manifest("tags.list")
 def test_tags_are_listed_in_alphabetical_order(client: Letta, new_agent: Callable[..., Any]) -> None:

@@ -23,6 +23,7 @@ def values(client: Letta, agent_id: str) -> dict[str, str]:
 
 
 @pytest.mark.manifest("templates.create", "templates.agents", "templates.delete")
+@pytest.mark.deployed
 def test_agents_are_made_from_a_template(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = source(new_agent)
     client.agents.messages.create(agent.id, input="hi")
@@ -61,6 +62,7 @@ def test_agents_are_made_from_a_template(client: Letta, http: httpx.Client, new_
 
 
 @pytest.mark.manifest("templates.save", "templates.update", "templates.rollback")
+@pytest.mark.deployed
 def test_versions_are_saved_and_rolled_back(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     files = [http.get(f"/v1/agents/{source(new_agent, system=system).id}/export").json() for system in ("One.", "Two.", "Three.")]
     made = client.templates.create(type="agent_file", agent_file=files[0], name="versions")
@@ -90,6 +92,7 @@ def test_versions_are_saved_and_rolled_back(client: Letta, http: httpx.Client, n
 
 
 @pytest.mark.manifest("templates.migrate")
+@pytest.mark.deployed
 def test_agents_are_migrated_to_a_saved_version(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     client.templates.create(type="agent", agent_id=source(new_agent).id, name="moving")
     (agent_id,) = client.templates.agents.create("moving", memory_variables={"name": "Ann"}, tool_variables={"K": "v"}).agent_ids
@@ -113,6 +116,7 @@ def test_agents_are_migrated_to_a_saved_version(client: Letta, http: httpx.Clien
 
 
 @pytest.mark.manifest("templates.list", "templates.retrieve")
+@pytest.mark.deployed
 def test_templates_are_listed_and_say_what_they_ask_for(client: Letta, http: httpx.Client, new_agent: Make) -> None:
     agent = source(new_agent)
     names = ["listed-a", "listed-b", "listed-c"]

@@ -9,6 +9,8 @@ from letta_client import Letta
 
 from tests.compat.conftest import Make, Said, calls
 
+pytestmark = pytest.mark.deployed
+
 SOURCE = '''
 def ask(other: str) -> dict:
     """Ask the server everything.

@@ -26,6 +26,7 @@ def written(source: str) -> dict[str, object]:
 
 
 @pytest.mark.manifest("tools.generate")
+@pytest.mark.deployed
 def test_a_model_writes_a_tool_which_is_checked_and_not_stored(http: httpx.Client, said: Said) -> None:
     said.next(written("def roll(:"), written(SOURCE))
     answer = http.post("/v1/tools/generate-tool", json={**WISH, "starter_code": "def roll(): ..."})

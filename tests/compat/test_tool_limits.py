@@ -13,6 +13,8 @@ from letta_client import BadRequestError, Letta
 from tests.compat.conftest import HANDLE, Said, calls
 from tests.compat.replies import every_return, returns
 
+pytestmark = pytest.mark.deployed
+
 ENDLESS = '''
 def wait() -> str:
     """Wait."""

@@ -38,6 +38,7 @@ def pins(tool: Any) -> dict[str, str]:
 
 
 @pytest.mark.manifest("tools.pip_requirements")
+@pytest.mark.deployed
 def test_a_tool_runs_with_the_versions_that_were_chosen_when_it_was_saved(
     client: Letta, new_agent: Make, said: Said, index: PackageIndexServer
 ) -> None:

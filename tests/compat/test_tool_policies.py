@@ -124,6 +124,7 @@ def test_a_call_above_the_rate_is_told_when_to_try_again(
 
 
 @pytest.mark.manifest("tool_policies.administration")
+@pytest.mark.deployed
 def test_policies_are_listed_shown_changed_ordered_and_deleted(http: httpx.Client, ids: dict[str, str]) -> None:
     nowhere = {"name": "of a test", "action": "deny", "tools": ["no_such_tool"]}
     made = http.post("/v1/tool-policies", json={**nowhere, "position": 0}).json()
@@ -164,6 +165,7 @@ def test_a_policy_that_cannot_be_is_refused_by_name(http: httpx.Client, fields: 
 
 
 @pytest.mark.manifest("tool_policies.test")
+@pytest.mark.deployed
 def test_a_call_can_be_tested_before_it_is_made(http: httpx.Client, new_agent: Make, ids: dict[str, str]) -> None:
     agent = new_agent(tags=["open"])
     tested = http.post(

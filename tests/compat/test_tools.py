@@ -58,6 +58,7 @@ def source(name: str, text: str = "Roll a die.") -> str:
 
 
 @pytest.mark.manifest("tools.create", "tools.upsert", "tools.retrieve", "tools.source_type")
+@pytest.mark.deployed
 def test_a_tool_is_made_from_its_source_and_made_again_under_its_name(client: Letta) -> None:
     tool = client.tools.create(source_code=source("roll"), tags=["dice"], return_char_limit=99)
     assert (tool.name, tool.tool_type, tool.source_type, tool.description) == ("roll", "custom", "json", "Roll a die.")
@@ -140,6 +141,7 @@ def test_tools_are_listed_by_what_they_are(client: Letta, http: httpx.Client) ->
 
 
 @pytest.mark.manifest("tools.delete", "tools.delete.detaches")
+@pytest.mark.deployed
 def test_a_deleted_tool_leaves_its_agents(client: Letta, new_agent: Callable[..., Any]) -> None:
     tool = client.tools.create(source_code=source("going"))
     agent = new_agent(tool_ids=[tool.id])
@@ -150,6 +152,7 @@ def test_a_deleted_tool_leaves_its_agents(client: Letta, new_agent: Callable[...
 
 
 @pytest.mark.manifest("tools.builtin", "tools.add_base")
+@pytest.mark.deployed
 def test_built_in_tools_are_there_and_stay(client: Letta, http: httpx.Client) -> None:
     tool = client.tools.list(name="memory_insert").items[0]
     assert client.tools.retrieve(tool.id).json_schema is not None
@@ -233,6 +236,7 @@ def test_an_agent_tells_another_one_something(client: Letta, said: Said) -> None
 
 
 @pytest.mark.manifest("tools.agents.reply")
+@pytest.mark.deployed
 def test_the_reply_of_another_agent_is_the_return_in_one_run(client: Letta, said: Said) -> None:
     lead, other = lead_and_other(client)
     asks = calls((AND_WAIT, {"message": "Which book?", "other_agent_id": other.id}))
@@ -278,6 +282,7 @@ def test_a_run_that_waits_for_a_reply_is_running(client: Letta, said: Said) -> N
 
 
 @pytest.mark.manifest("tools.agents.tags")
+@pytest.mark.deployed
 def test_agents_with_a_tag_answer(client: Letta, said: Said) -> None:
     lead, other = lead_and_other(client, tags=("whales",))
     asks = calls((BY_TAGS, {"message": "Which book?", "match_all": ["whales"], "match_some": []}))

@@ -42,6 +42,7 @@ SCHEMA = {
 
 
 @pytest.mark.manifest("tools.typescript")
+@pytest.mark.deployed
 def test_a_tool_in_typescript_is_made_from_its_source_and_called(client: Letta, said: Said) -> None:
     tool = client.tools.create(source_code=GREET, source_type="typescript")
     assert (tool.name, tool.source_type, tool.json_schema) == ("greet", "typescript", SCHEMA)
@@ -82,6 +83,7 @@ def test_a_source_in_typescript_that_cannot_be_used_is_refused(client: Letta) ->
 
 
 @pytest.mark.manifest("tools.typescript", "tools.run", "tools.generate_schema")
+@pytest.mark.deployed
 def test_a_source_in_typescript_is_described_and_run_once(http: httpx.Client) -> None:
     source = {"source_type": "typescript", "source_code": GREET}
     described = http.post("/v1/tools/generate-schema", json={"source_type": "typescript", "code": GREET})

@@ -11,6 +11,8 @@ from letta_client import InternalServerError, Letta
 from hibernaut.rest.unserved_routes import unserved
 from tests.compat.v1_routes import v1_routes
 
+pytestmark = pytest.mark.deployed
+
 AGENT = "agent-00000000-0000-4000-8000-000000000000"
 BARE = ({"detail": "Not Found"}, {"detail": "Method Not Allowed"})
 IDS = {"agent_id": AGENT, "endpoint:path": "a/b", "path:path": "a/b"}

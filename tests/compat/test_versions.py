@@ -15,6 +15,7 @@ OSLO = ("memory_insert", {"label": "human", "new_string": "Lives in Oslo."})
 
 
 @pytest.mark.manifest("versions.blocks", "versions.runs")
+@pytest.mark.deployed
 def test_what_an_agent_and_a_client_changed_is_told_apart(
     client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]
 ) -> None:
@@ -60,6 +61,7 @@ def test_an_edit_that_began_with_another_version_changes_nothing(client: Letta, 
 
 
 @pytest.mark.manifest("versions.rollback")
+@pytest.mark.deployed
 def test_a_block_is_rolled_back_from_the_version_that_the_caller_has_seen(client: Letta, http: httpx.Client) -> None:
     block = client.blocks.create(label="notes", value="one")
     client.blocks.update(block.id, value="two")
@@ -77,6 +79,7 @@ def test_a_block_is_rolled_back_from_the_version_that_the_caller_has_seen(client
 
 
 @pytest.mark.manifest("agents.pause")
+@pytest.mark.deployed
 def test_a_paused_agent_refuses_messages(client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]) -> None:
     agent = new_agent()
     paused = http.post(f"/v1/agents/{agent.id}/pause", json={"reason": "under review"}).json()
@@ -91,6 +94,7 @@ def test_a_paused_agent_refuses_messages(client: Letta, http: httpx.Client, said
 
 
 @pytest.mark.manifest("agents.past")
+@pytest.mark.deployed
 def test_an_agent_is_seen_and_forked_as_it_was(
     client: Letta, http: httpx.Client, said: Said, new_agent: Callable[..., Any]
 ) -> None:
@@ -117,6 +121,7 @@ def test_an_agent_is_seen_and_forked_as_it_was(
 
 
 @pytest.mark.manifest("versions.passages")
+@pytest.mark.deployed
 def test_a_deleted_passage_is_brought_back(client: Letta, http: httpx.Client, new_agent: Callable[..., Any]) -> None:
     (passage,) = client.agents.passages.create(new_agent().id, text="The key hangs behind the clock.")
     place = f"/v1/archives/{passage.archive_id}/passages/{passage.id}"
@@ -128,6 +133,7 @@ def test_a_deleted_passage_is_brought_back(client: Letta, http: httpx.Client, ne
 
 
 @pytest.mark.manifest("versions.passages")
+@pytest.mark.deployed
 def test_what_is_brought_back_is_found_again(
     client: Letta, http: httpx.Client, new_agent: Callable[..., Any], indexed: Indexed
 ) -> None:
@@ -145,6 +151,7 @@ def test_what_is_brought_back_is_found_again(
 
 
 @pytest.mark.manifest("versions.blocks")
+@pytest.mark.deployed
 def test_an_administrator_checks_all_chains_page_by_page(keyed: Keyed) -> None:
     tenant = "audited"
     signed = {"authorization": f"Bearer {keyed.key(tenant)}"}

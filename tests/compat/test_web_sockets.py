@@ -17,6 +17,8 @@ from hibernaut.schemas.access.budget import SetBudget
 from tests.compat.conftest import HANDLE, Keyed, Said, calls
 from tests.support.web_sockets import LONGEST, Conversing, conversing, events, text_of
 
+pytestmark = pytest.mark.deployed
+
 KNOCK = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
 
 

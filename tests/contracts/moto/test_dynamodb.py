@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -35,6 +37,13 @@ def added(count: int) -> dict[str, Any]:
     names = {"#n": "n"}
     values = {":v": {"N": str(count)}}
     return {"TableName": "records", "Key": KEY, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+
+
+def beginning(dynamodb: Any, streams: Any) -> str:
+    """The iterator for the beginning of the table's change stream."""
+    arn = dynamodb.describe_table(TableName="records")["Table"]["LatestStreamArn"]
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    return str(streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"])
 
 
 def test_the_fixes_are_written_for_the_version_that_is_installed() -> None:
@@ -101,11 +110,9 @@ def test_a_batch_is_told_by_the_stream_item_by_item(dynamodb: Any) -> None:
     puts = [{"PutRequest": {"Item": {**KEY, "sk": {"S": str(number)}}}} for number in range(3)]
     dynamodb.batch_write_item(RequestItems={"records": puts})
     dynamodb.batch_write_item(RequestItems={"records": puts[:1]})
-    arn = dynamodb.describe_table(TableName="records")["Table"]["LatestStreamArn"]
     # An account's id in the credentials moves the endpoint, but for the setting that `install` makes.
     streams = boto3.client("dynamodbstreams", aws_account_id="123456789012")
-    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
-    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+    iterator = beginning(dynamodb, streams)
     assert [record["eventName"] for record in streams.get_records(ShardIterator=iterator)["Records"]] == ["INSERT"] * 3
     streams.close()
 
@@ -129,10 +136,8 @@ def test_nobody_reads_in_the_middle_of_a_write(dynamodb: Any, monkeypatch: pytes
 
 
 def test_nobody_reads_the_stream_in_the_middle_of_a_write(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    arn = dynamodb.describe_table(TableName="records")["Table"]["LatestStreamArn"]
     streams = boto3.client("dynamodbstreams")
-    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
-    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+    iterator = beginning(dynamodb, streams)
     put, seen, waited = Table.put_item, list[Any](), list[threading.Thread]()
 
     def put_while_somebody_reads(table: Any, *args: Any, **kwargs: Any) -> Any:
@@ -163,9 +168,13 @@ def test_every_kind_of_value_comes_back_as_it_was_put(dynamodb: Any) -> None:
     }
     dynamodb.put_item(TableName="records", Item={**KEY, **values})
     asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": KEY["pk"]}}
+    with closing(boto3.client("dynamodbstreams")) as streams:
+        change = streams.get_records(ShardIterator=beginning(dynamodb, streams))["Records"][0]["dynamodb"]
+    assert (change["Keys"], abs(datetime.now(UTC) - change["ApproximateCreationDateTime"]) < timedelta(minutes=1)) == (KEY, True)
     for found in (
         dynamodb.get_item(TableName="records", Key=KEY)["Item"],
         dynamodb.query(TableName="records", **asked)["Items"][0],
+        change["NewImage"],
     ):
         assert {
             name: {kind: sorted(value) if kind in ("SS", "NS", "BS") else value for kind, value in found[name].items()}

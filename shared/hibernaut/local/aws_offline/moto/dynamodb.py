@@ -9,7 +9,8 @@ Without these fixes
   without effect. A reader during a write sees these records, under sequence numbers that other records get later;
 - a repeated ClientRequestToken executes its transaction again;
 - a condition that compares values of different types fails with an error (text and number), or treats True as 1;
-- moto's generic serializer takes most of the time of a query or a scan, and before that it sorts the whole table for each query;
+- moto's generic serializer takes most of the time of a query, of a scan, and of reading the stream, and before a query it sorts the whole
+  table;
 - every request looks through all methods of its service.
 """
 
@@ -22,9 +23,11 @@ import hashlib
 import inspect
 import json
 import threading
+from calendar import timegm
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from hibernaut.local.aws_offline.moto.capacity import transacting, wrote
@@ -46,6 +49,7 @@ def install() -> None:
     from moto.dynamodb.models.table import Table
     from moto.dynamodb.responses import DynamoHandler, DynamoResult
     from moto.dynamodbstreams.models import DynamoDBStreamsBackend
+    from moto.dynamodbstreams.responses import DynamoDBStreamsHandler
 
     turn = threading.RLock()
     for name in _READS:
@@ -61,6 +65,7 @@ def install() -> None:
         replace(comparison, "expr", _of_one_kind if sign != "<>" else _or_of_two_kinds)
     replace(DynamoHandler, "transact_write_items", lambda original: _once_per_token(transacting(original)))
     replace(DynamoResult, "execute_result", _quick_serializer)
+    replace(DynamoDBStreamsHandler, "get_records", _quickly_serialized)
     replace(core_responses, "method_names_from_class", functools.cache)
 
 
@@ -329,12 +334,31 @@ def _quick_serializer(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any
     def execute_result(result: Any, context: Any) -> Any:
         if context.operation_model.name not in ("Query", "Scan", "GetItem", "BatchGetItem"):
             return original(result, context)
-        return 200, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(result.result, default=_as_text)
+        return _plain_json(result.result)
 
     return execute_result
 
 
-def _as_text(value: object) -> str:
+def _quickly_serialized(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Records of the stream are already plain JSON, except for bytes and the time of the change."""
+
+    @functools.wraps(original)
+    def get_records(handler: Any) -> Any:
+        answer = original(handler)
+        put(answer, "execute_result", lambda _context: _plain_json(answer.result))
+        return answer
+
+    return get_records
+
+
+def _plain_json(result: object) -> tuple[int, dict[str, str], str]:
+    return 200, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(result, default=_on_the_wire)
+
+
+def _on_the_wire(value: object) -> str | int:
+    """Bytes in base64, a time in whole seconds since 1970 (moto's times are of UTC, without a zone)."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return timegm(value.utctimetuple())
     raise TypeError(f"{type(value).__name__} in an answer")
