@@ -86,7 +86,7 @@ class Server:
         query = list(sent.query)
         return self.http.request(sent.method, sent.path, params=query or None, content=sent.content, headers=headers)
 
-    def told(self) -> list[str]:
+    def new_lines(self) -> list[str]:
         """The lines of the log since the last call."""
         lines = self.lines[:]
         del self.lines[: len(lines)]
@@ -174,4 +174,4 @@ def test_no_request_makes_the_server_fail(server: Server, operation: Operation) 
     if operation.method != "get":
         server.is_whole()
     assert server.http.get("/v1/health").json()["status"] == "ok"
-    assert [line for line in server.told() if MARK in PATH.sub("", line)] == []
+    assert [line for line in server.new_lines() if MARK in PATH.sub("", line)] == []
