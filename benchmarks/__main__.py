@@ -23,6 +23,7 @@ def main() -> None:
         row("memory when it is healthy (MB)", Result(server.resident_mb(), 0, 0, "MB"), "≤ 130", "418")
         row("idle memory (MB)", Result(server.settled_mb(), 0, 0, "MB"), "≤ 130", "418")
         client = Client(server)
+        client.settle()
         row("create an agent", measures.create_agent(client), "≤ 10", "92 / 55")
         plain = measures.one_message(client)
         row("one message without tools", plain, "≤ 15", "366 / 196")

@@ -42,6 +42,13 @@ class Client:
         reply = self.http.post(f"/v1/agents/{agent}/messages", json={"messages": [{"role": "user", "content": text}]})
         reply.raise_for_status()
 
+    def settle(self) -> None:
+        """Wait until the server has loaded what its first messages need: its vocabulary and its embedder."""
+        agent = self.agent()
+        for _ in range(WARM_UP):
+            self.send(agent, "hello")
+        self.server.settle()
+
     def reset(self, agent: str) -> None:
         """Restore the state of a new agent: the first value of its block, and an empty context."""
         self.http.patch(f"/v1/agents/{agent}/core-memory/blocks/human", json={"value": "Fact 0."}).raise_for_status()

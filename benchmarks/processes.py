@@ -8,10 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 
@@ -37,6 +38,13 @@ class Server:
                 return int(line.split()[1]) / 1024
         return 0.0
 
+    def settle(self) -> None:
+        """Wait until the process has used less than 2 % of a core for a second."""
+        before, now = 0.0, self.cpu_ms()
+        while now - before > 20:
+            time.sleep(1)
+            before, now = now, self.cpu_ms()
+
     def settled_mb(self) -> float:
         """Resident size after two seconds without requests: a server loads its vocabulary after it reports that it is healthy."""
         before, now = 0.0, self.resident_mb()
@@ -60,14 +68,27 @@ def scripted_model(latency: float = 0.0) -> Iterator[str]:
 
 
 @contextmanager
-def running_server(model_url: str | None, prepare: Callable[[Path], None] = lambda _: None) -> Iterator[Server]:
-    """`hibernaut dev` on a new data folder, which `prepare` may fill. The server is healthy, and stops at the end."""
+def running_server(
+    model_url: str | None,
+    prepare: Callable[[Path], None] = lambda _: None,
+    *,
+    checkout: Path | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Server]:
+    """`hibernaut dev` on a new data folder, which `prepare` may fill. The server is healthy, and stops at the end.
+
+    `checkout`: the folder of another version of the project, which runs with the packages of this one. `variables`: further settings.
+    """
     with tempfile.TemporaryDirectory() as data, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
         prepare(Path(data))
-        environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": model_url} if model_url else dict(os.environ)
+        environment = {**os.environ, **variables}
+        if model_url:
+            environment |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": model_url}
+        if checkout is not None:
+            environment["PYTHONPATH"] = os.pathsep.join([str(checkout), str(checkout / "shared")])
         command = [str(Path(sys.executable).with_name("hibernaut")), "dev", "--port", str(port), "--data-dir", data]
         began = time.perf_counter()
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -158,6 +158,9 @@ class SqliteConnections:
                     closing.append(self._idle.popleft()[0])
             else:
                 closing.append(connection)
+            if not closing:
+                self._free.notify()
+                return
         for each in closing:
             each.close()
         self._forget(len(closing))

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any, get_origin
 
 from fastapi import Response
-from starlette.routing import compile_path
+from starlette.routing import Match, compile_path
 from starlette.types import Receive, Scope, Send
 
 from hibernaut.rest.access import permissions
@@ -75,7 +75,16 @@ class LazyRoute(JsonRoute):
         self.endpoint = endpoint
         self.methods = set(methods)
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._beginning = path.partition("{")[0]
+        self._slashes = None if ":path}" in path else path.count("/")
         self._options = {**options, "methods": methods}
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As Starlette's. The beginning of the path and its length are compared first, because a request meets every route before its own."""
+        path: str = scope["path"]
+        if not scope.get("root_path") and not (path.startswith(self._beginning) and self._slashes in (None, path.count("/"))):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the permissions of the request's API key, then serve the request."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hibernaut.adapters.model import image_refusals
 from hibernaut.adapters.model.image_refusals import NOT_SHOWN, ImageRefusals, ImageTolerantModel
 from hibernaut.ports.model import Delta
 from hibernaut.schemas.content import Base64Image, ImageContent, TextContent, UrlImage
@@ -133,6 +134,14 @@ def test_a_reply_that_began_is_not_asked_for_again(openai: Spoken) -> None:
 
 def test_the_oldest_refusals_are_forgotten() -> None:
     refusals = ImageRefusals(most=2)
-    for name in ("a", "b", "c"):
-        refusals.add("m", frozenset({name}))
-    assert refusals.of("m", [frozenset({"a", "b", "c"})]) == {"b", "c"}
+    log = Rows()
+    rows = [log.user([image(png(width, 4))]) for width in (4, 5, 6)]
+    for row in rows:
+        refusals.add("m", images_of(row))
+    assert refusals.of("m", rows) == images_of(rows[1]) | images_of(rows[2])
+
+
+def images_of(row: Message) -> frozenset[str]:
+    """The images of a row, as the refusals name them."""
+    (images,) = image_refusals.pictured([row])
+    return images

@@ -97,7 +97,7 @@ def _keeps(turn: AssistantTurn, *, last: bool) -> bool:
         turn.calls = [*{call.id: call for call in turn.calls if call.id in turn.returns}.values()]
     if turn.calls:
         return True
-    return not (had_calls and last) and any(row.content for row in turn.rows)
+    return not (had_calls and last) and any([row.content for row in turn.rows])
 
 
 @lru_cache(maxsize=10_000)

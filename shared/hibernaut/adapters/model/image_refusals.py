@@ -11,7 +11,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hibernaut.adapters.model.learned import Listener
@@ -42,10 +42,13 @@ class ImageRefusals:
         self._refused: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, model: str, pictured: Sequence[Images]) -> Images:
-        """The images that this model has refused before."""
+    def of(self, model: str, rows: Iterable[Message]) -> Images:
+        """The images in these rows that this model has refused before. Reads no row while nothing was refused."""
+        if not self._refused:
+            return frozenset()
+        images = frozenset[str]().union(*pictured(rows))
         with self._lock:
-            return frozenset(image for images in pictured for image in images if (model, image) in self._refused)
+            return frozenset(image for image in images if (model, image) in self._refused)
 
     def add(self, model: str, images: Images) -> None:
         """Remember a refusal."""
@@ -67,15 +70,14 @@ class ImageTolerantModel:
     ) -> ModelReply:
         """As the port says."""
         listener = Listener(on_delta) if on_delta is not None else None
-        pictured = [found for row in request.messages if (found := frozenset(map(_digest, _images(row))))]
-        refused_images = self._refusals.of(request.config.model, pictured)
+        refused_images = self._refusals.of(request.config.model, request.messages)
         try:
             return self._model.complete(_without(request, refused_images), listener, on_open)
         except ModelError as error:
             if not _may_mean_images(error, listener):
                 raise
             refusal = error
-        for omitted in _steps(pictured, refused_images):
+        for omitted in _steps(pictured(request.messages), refused_images):
             try:
                 reply = self._model.complete(_without(request, refused_images | omitted), listener, on_open)
             except ModelError as error:
@@ -89,8 +91,7 @@ class ImageTolerantModel:
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
-        pictured = [frozenset(map(_digest, _images(row))) for row in request.messages]
-        return self._model.payload(_without(request, self._refusals.of(request.config.model, pictured)))
+        return self._model.payload(_without(request, self._refusals.of(request.config.model, request.messages)))
 
     def models(self) -> list[ModelDescription]:
         """As the port says."""
@@ -108,13 +109,18 @@ def _may_mean_images(error: ModelError, listener: Listener | None) -> bool:
     return isinstance(error, ModelBadRequest) or re.search(_NAMES_IMAGES, error.detail, re.IGNORECASE) is not None
 
 
-def _steps(pictured: Sequence[Images], refused_images: Images) -> Iterator[Images]:
+def _steps(images_of_rows: Sequence[Images], refused_images: Images) -> Iterator[Images]:
     """The images to omit: those of the newest row with images that were not refused before, then those of all rows."""
-    rows = [new for images in pictured if (new := images - refused_images)]
+    rows = [new for images in images_of_rows if (new := images - refused_images)]
     if rows:
         yield rows[-1]
     if len(rows) > 1:
         yield frozenset[str]().union(*rows)
+
+
+def pictured(rows: Iterable[Message]) -> list[Images]:
+    """The images of each row that has any."""
+    return [images for row in rows if (images := frozenset(map(_digest, _images(row))))]
 
 
 def _images(row: Message) -> Iterator[ImageContent]:

@@ -121,8 +121,8 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
     if document.vector is None or before is None:
         return document
     mixed = [own + OF_WHAT_STANDS_BEFORE * other for own, other in zip(document.vector, before, strict=True)]
-    length = math.sqrt(sum(number * number for number in mixed))
-    return document.model_copy(update={"vector": tuple(number / length for number in mixed)})
+    length = math.hypot(*mixed)
+    return document.model_copy(update={"vector": tuple([number / length for number in mixed])})
 
 
 def gone(tenant: str, container: str, ids: Collection[str], lives: Mapping[str, int]) -> list[Tombstone]:

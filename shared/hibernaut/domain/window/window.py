@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hibernaut.domain.models.token_factors import factors_of, kind_of
+from hibernaut.domain.models.token_factors import LIKE_O200K, factors_of, kind_of
 from hibernaut.domain.models.tokens import count
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.messages.message import Message
@@ -73,6 +73,8 @@ def correction_for(head: Head, model: str, messages: Sequence[Message], fixed_to
     if head.measured_with == model and _is_credible(head.counted, head.reported):
         return correction(head.counted, head.reported)
     factors = factors_of(model)
+    if factors is LIKE_O200K:
+        return 1.0
     size = sum(factors[kind_of(_row_text(row))] * tokens_of(row) for row in messages)
     whole = tokens(messages) + fixed_tokens
     return (size + factors["json"] * fixed_tokens) / whole if whole else 1.0

@@ -43,8 +43,8 @@ def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = Non
 
 
 def progressed(work: StepWork, stepped: Stepped, now: datetime) -> StoredRun:
-    """The run after the step."""
-    run = work.state.run.model_copy(deep=True)
+    """The run after the step. It shares with the run before it what the step leaves as it is."""
+    run = work.state.run.model_copy()
     model_called = stepped.stamp is not None and not stepped.resolved
     run.speaks_by_tool = work.turn.actor.spec.heartbeats
     run.sleeptime_group = triggered_by(work.agent)

@@ -151,14 +151,21 @@ class ToolStore:
 
 def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
     """A built-in tool with its overridden fields. Its version is 0 until a field is overridden."""
-    own = {name: getattr(tool, name) for name in Tool.model_fields}
+    original = _original(tool.id)
     if record is None:
-        return StoredTool.model_construct(**{**own, "version": 0})
-    overridden = StoredTool.model_construct(
-        **{**own, **{name: getattr(record, name) for name in OVERRIDABLE}, "version": record.version}
-    )
+        return original.model_copy()
+    overrides = {name: getattr(record, name) for name in OVERRIDABLE}
+    overridden = original.model_copy(update={**overrides, "version": record.version})
     overridden.read_from(record.blob)
     return overridden
+
+
+@functools.cache
+def _original(tool_id: str) -> StoredTool:
+    """A built-in tool without overridden fields, which is copied for each step: a copy takes a tenth of the time. Raises: KeyError."""
+    if (tool := builtin_by_id(tool_id)) is None:
+        raise KeyError(tool_id)
+    return StoredTool.model_construct(**{name: getattr(tool, name) for name in Tool.model_fields}, version=0)
 
 
 @functools.cache

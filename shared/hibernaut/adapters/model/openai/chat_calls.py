@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hibernaut.schemas.base import Json, JsonObject
@@ -39,9 +40,9 @@ class ChatCall:
 
 @dataclass(slots=True)
 class ChatCalls:
-    """The calls in order. `seed` tells replies apart, for the ids of calls that have none."""
+    """The calls in order. `seed` returns a text that tells replies apart, for the ids of calls that have none."""
 
-    seed: str
+    seed: Callable[[], str]
     calls: list[ChatCall] = field(default_factory=list)
     _numbered: dict[int, int] = field(default_factory=dict)
 
@@ -79,7 +80,7 @@ class ChatCalls:
         ids = {call.id for call in self.calls}
         if server_id and server_id not in ids:
             return server_id
-        seed = f"{self.seed}/{len(self.calls)}"
+        seed = f"{self.seed()}/{len(self.calls)}"
         return f"call_{hashlib.sha256(seed.encode(errors='replace')).hexdigest()[:24]}"
 
 

@@ -46,7 +46,6 @@ class ChatSent:
     dialect: Dialect
     sent: JsonObject
 
-    @property
     def seed(self) -> str:
         """A text that differs between any two requests of a conversation."""
         return hashlib.sha256(json.dumps(self.sent.get("messages"), sort_keys=True).encode(errors="replace")).hexdigest()

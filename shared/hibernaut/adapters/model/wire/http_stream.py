@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from hibernaut.adapters.model.wire.time_limits import TimeLimits
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelTimeout
 
@@ -27,6 +27,7 @@ LONGEST_STREAM = 256 * 1024 * 1024
 """Bytes of a stream, whose events repeat their frames with each token."""
 END_SECONDS = 0.25
 """Seconds to wait for the end of a stream after its last event, because a connection is reusable only after that end."""
+_ends = TimeLimits()
 
 
 def limits(seconds: float) -> Timeout:
@@ -113,13 +114,9 @@ class HttpAnswer:
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError
 
-        patience = threading.Timer(END_SECONDS, self.hang_up)
-        patience.daemon = True
-        patience.start()
-        with suppress(TransportError, DecodingError):
+        with _ends.limit(END_SECONDS, self.hang_up), suppress(TransportError, DecodingError):
             for _ in self._incoming or ():
                 pass
-        patience.cancel()
 
     def _data(self) -> Iterator[tuple[str, bool]]:
         """The data of each event, and whether an empty line ended it."""
