@@ -73,9 +73,9 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
         f"DELETE {HOOK}": "tests/functions/test_events.py",
         f"POST {HOOK}/test": "tests/functions/test_events.py",
         f"POST {HOOK}/deliveries/{{event_id}}/replay": "tests/functions/test_events.py",
-        f"PATCH {HOOK}": "on embedded alone: test_webhooks.py",
-        f"POST {HOOK}/rotate": "on embedded alone: test_webhooks.py",
-        f"POST {HOOK}/replay": "on embedded alone: test_webhooks.py",
+        f"PATCH {HOOK}": "tests/functions/test_events.py",
+        f"POST {HOOK}/rotate": "tests/functions/test_events.py",
+        f"POST {HOOK}/replay": "tests/functions/test_events.py",
     }
 )
 """Endpoints without a story on aws-offline here, and where they are tested."""

@@ -132,3 +132,30 @@ def test_a_dead_event_fires_its_alarm(aws: OfflineAws) -> None:
         assert metrics.sum("WebhookCalls", env="dev", outcome="dead") == 1
         assert asked.ask("GET", f"/v1/webhooks/{hook['id']}")["disabled_reason"] == "gone"
         asked.ask("DELETE", f"/v1/webhooks/{hook['id']}")
+
+
+def test_a_webhook_that_was_gone_comes_back_with_a_new_secret_and_hears_what_it_missed(aws: OfflineAws) -> None:
+    asked = Memory(aws)
+    with HookServer() as receiver:
+        hook = asked.ask("POST", "/v1/webhooks", {"url": receiver.url, "types": ["run.finished"]})
+        path = f"/v1/webhooks/{hook['id']}"
+        asked.ask("POST", f"/v1/agents/{asked.agent()}/messages", {"input": "hello"})
+        receiver.answers = 410
+        aws.wait_for_all()
+        aws.pump()
+        assert asked.ask("GET", path)["disabled_reason"] == "gone"
+
+        receiver.answers = 204
+        assert asked.ask("PATCH", path, {"enabled": True})["disabled_reason"] is None
+        secret = asked.ask("POST", f"{path}/rotate", {"overlap_seconds": 0})["secret"]
+        assert secret != hook["secret"]
+        assert asked.ask("POST", f"{path}/replay") == {"replayed": 1, "more": False}
+        aws.pump()
+        (missed, (headers, body)) = receiver.heard
+        assert body == missed[1]
+        receiver.verify(secret, headers, body)
+        with pytest.raises(AssertionError):
+            receiver.verify(hook["secret"], headers, body)
+        (delivery,) = asked.ask("GET", f"{path}/deliveries")
+        assert delivery["state"] == "delivered"
+        asked.ask("DELETE", path)
