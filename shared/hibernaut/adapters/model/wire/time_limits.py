@@ -32,10 +32,10 @@ class TimeLimits:
         """Call `abort` from the thread if the block takes longer than `seconds`. It may be called at the moment at which the block ends."""
         limit = object()
         with self._lock:
-            self._aborts[limit] = (time.monotonic() + seconds, abort)
             if not self._watched:
-                self._watched = True
                 threading.Thread(target=self._watch, name="time-limits", daemon=True).start()
+                self._watched = True
+            self._aborts[limit] = (time.monotonic() + seconds, abort)
         try:
             yield
         finally:
