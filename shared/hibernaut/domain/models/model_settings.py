@@ -55,6 +55,11 @@ _OPENAI_REASONING = re.compile(r"^(o\d|gpt-(?:[5-9]|1\d)(?=$|[.-])(?!.*-chat))")
 _GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
 _GEMINI_FORCED = re.compile(r"gemini-(2\.5-pro|[3-9])")
 
+_SWITCHED = frozenset({"zai", "openrouter", "baseten", "deepseek", "moonshot", "moonshot_coding", "minimax"})
+"""Providers whose models reason by default and whose reasoning `enable_reasoner` switches off. V1 has the first three only, but it sends
+nothing to the others, whose models therefore reason there too.
+"""
+
 _PLAIN = {
     kind.model_fields["provider_type"].default: kind
     for kind in (
@@ -248,7 +253,7 @@ def _has_reasoning(config: LLMConfig) -> bool:
         case "google_ai" | "google_vertex":
             return bool(_GEMINI_REASONING.search(config.model))
         case kind:
-            return kind in ("zai", "openrouter", "baseten")
+            return kind in _SWITCHED
 
 
 def _openai_effort(model: str) -> Literal["none", "minimal", "low", "medium"]:

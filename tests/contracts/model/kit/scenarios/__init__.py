@@ -35,6 +35,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     failures.change_of_model,
     settings.sampling,
     settings.reasoning_off,
+    settings.reasoning_by_default,
     settings.answer_in_a_form,
     settings.formed_replies,
     settings.log_probabilities,

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tests.contracts.model.kit.plays import TALE, Think, ToolUse, reply, ring
+from tests.contracts.model.kit.server import at
 from tests.contracts.model.kit.stage import Stage
 
 WARM = 0.85
@@ -56,6 +57,16 @@ def reasoning_off(stage: Stage) -> None:
     stage.ends_well(stage.send("Go."), "Rung.")
     if stage.server.stops_thinking:
         assert not [part for row in stage.engine.log() for part in row.content if part.type == "reasoning"]
+
+
+def reasoning_by_default(stage: Stage) -> None:
+    """A new agent, of whose model nobody has said that it must not reason: no request says so."""
+    stage.agent()
+    stage.plays(reply(Think("I ring."), ring()), reply(Think("It rang."), "Rung."))
+    stage.ends_well(stage.send("Ring."), "Rung.")
+    bodies = [request.body for request in stage.server.requests]
+    assert {at(body, "thinking", "type") for body in bodies}.isdisjoint({"disabled"})
+    assert {at(body, "reasoning", "enabled") for body in bodies}.isdisjoint({False})
 
 
 def answer_in_a_form(stage: Stage) -> None:
