@@ -148,7 +148,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Keyed:
-    """A server whose requests need a key; `access` creates keys past the API, as the command does."""
+    """A server whose requests need a key; `access` creates keys without the API, as the command does."""
 
     url: str
     access: Access

@@ -19,7 +19,7 @@ WORDS = "words"
 
 
 class IndexAsleep(Exception):
-    """The index cannot be reached, or is not ready: nothing was done, or nobody knows. The table still knows everything."""
+    """The index cannot be reached, or is not ready: the write may or may not have been applied. The table has everything."""
 
 
 class MemoryIndex(Protocol):
@@ -36,7 +36,7 @@ class MemoryIndex(Protocol):
         nothing was done."""
 
     def remove(self, space: str, tombstones: Sequence[Tombstone]) -> None:
-        """Take away what a search finds of them; what was never there is fine. With `visible_after` 0, a document of a lower or the same
+        """Delete the documents from searches; unknown ids are ignored. With `visible_after` 0, a document of a lower or the same
         version cannot come back for an hour."""
 
     def discard(self, space: str, copies: Sequence[str]) -> None:

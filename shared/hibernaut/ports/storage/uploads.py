@@ -1,4 +1,4 @@
-"""Direct uploads: the client sends the bytes of a large file straight to the blob store, past the API.
+"""Direct uploads: the client sends the bytes of a large file straight to the blob store, without the API.
 
 Only a store that clients can reach offers them (S3).
 """

@@ -24,7 +24,7 @@ from hibernaut.services.search.search_sources import EmbeddingSpace
 EMBEDDED_TAIL = 16
 """The number of pending documents that a search embeds in one space, however long they are."""
 EMBEDDED_CHARACTERS = 8_000
-"""More are embedded up to so many characters of all together, if one call of the model takes them. MiniLM needs 0.35 seconds for 68 short texts of so many and 0.65 for 16 long
+"""More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs 0.35 seconds for 68 short texts of so many and 0.65 for 16 long
 ones, once: the vectors are cached. A hybrid search finds the other documents by words only; a vector search reports that it may miss
 them."""
 OF_EACH = 60

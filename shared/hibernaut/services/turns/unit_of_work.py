@@ -226,7 +226,7 @@ class UnitWriter:
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
     def tell(self, run: StoredRun) -> None:
-        """Tell who waits for the end of the run: its `callback_url`, or the run that called it. If that fails here, the sweep does it."""
+        """Notify the receivers of the run's end: its `callback_url`, or the run that called it. If that fails here, the sweep does it."""
         with suppress(HibernautError, TableError, OSError):
             if run.callback_url:
                 self._callbacks.send(run.id)

@@ -19,7 +19,7 @@ def _counted(memory: Memories) -> int:
 
 
 def _dies_at(memory: Memories, call: int) -> bool:
-    """Whether the worker dies: it does before or after its so manyth writing to the table or the index."""
+    """Whether the worker dies, which it does before or after one of its writes to the table or the index."""
     calls = 0
 
     def hook(name: str) -> None:
