@@ -37,18 +37,18 @@ rules: st.SearchStrategy[ToolRule] = st.one_of(
 )
 
 
-@given(st.lists(rules, max_size=4), st.lists(names, max_size=5), st.sampled_from(AgentType))
+@given(st.lists(rules, max_size=4), st.lists(names, max_size=5), st.sampled_from(AgentType), st.sampled_from([None, "conv-1"]))
 def test_tools_never_change_and_allowed_says_which_may_be_called(
-    wanted: list[ToolRule], history: list[str], kind: AgentType
+    wanted: list[ToolRule], history: list[str], kind: AgentType, conversation: str | None
 ) -> None:
     tools = tuple(Tool(id=f"tool-{name}", name=name, json_schema={"name": name}) for name in NAMES)
-    actor = Actor("agent-1", None, "run-1", spec_of(kind), CONFIG, tuple(wanted), tools, frozenset(), "UTC")
+    actor = Actor("agent-1", conversation, "run-1", spec_of(kind), CONFIG, tuple(wanted), tools, frozenset(), "UTC")
     offered, choice, parallel = plan(actor, history, None)
     request = model_request(actor, [], "system", offered, choice=choice, parallel=parallel, timeout=1.0)
     assert [tool.name for tool in request.tools] == list(NAMES)
     assert {tool.name for tool in request.callable_tools} == set(offered)
     assert request.allowed is None or set(request.allowed) == set(offered) != set(NAMES)
-    assert request.cache_key == "agent-1"
+    assert request.cache_key == (conversation or "agent-1")
 
 
 def test_a_tools_schema_is_read_once_for_all_requests_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:

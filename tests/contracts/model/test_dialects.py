@@ -169,6 +169,7 @@ def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -
     assert body.keys() - OWN_MEMBERS - {"reasoning_effort"} <= dialect.takes
     assert ("reasoning_effort" in body) is (dialect.effort == "any")
     assert body.get("reasoning_effort") in (None, *dialect.efforts)
+    assert body.get("prompt_cache_key") == ("c" if "prompt_cache_key" in dialect.takes else None)
     assert (dialect.limit_name in body) is True
     assert ("strict" in body["tools"][0]["function"]) is ("strict" in dialect.takes)
     assert ("tool_choice" in body) is ("required" in dialect.choices)

@@ -14,7 +14,19 @@ from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock
 from tests.support.api_description import api_description
 
 DOCUMENT = api_description()
-STORED = ("agents", "archives", "blocks", "conversations", "folders", "groups", "identities", "passages", "sources", "tools")
+STORED = (
+    "agents",
+    "archives",
+    "blocks",
+    "conversations",
+    "folders",
+    "groups",
+    "identities",
+    "passages",
+    "sources",
+    "steps",
+    "tools",
+)
 """Resources whose records a caller writes."""
 NOT_OF_A_RECORD = {
     "AgentMessageSearch": "a search",

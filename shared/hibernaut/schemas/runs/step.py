@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
+from hibernaut.schemas.limits import Names
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.turn import FailedCall
 from hibernaut.schemas.stop import StopReason
@@ -126,4 +127,4 @@ class ModifyFeedback(Schema):
     """The body of PATCH /v1/steps/{id}/feedback; null removes the feedback, an absent key changes nothing."""
 
     feedback: Literal["positive", "negative"] | None = None
-    tags: list[str] | None = None
+    tags: Names | None = None
