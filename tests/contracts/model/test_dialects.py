@@ -175,6 +175,11 @@ def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -
     assert ("tool_choice" in body) is ("required" in dialect.choices)
 
 
+def test_where_responses_are_not_called_nobody_is_told_to_ask_for_them() -> None:
+    with pytest.raises(ModelBadRequest, match=r"not called at this address: choose another model$"):
+        sent(AZURE, model="gpt-6-astra", tools=(MEMORY_INSERT,))
+
+
 @pytest.mark.parametrize("dialect", EVERY, ids=lambda each: each.title)
 @pytest.mark.parametrize("mode", ["auto", "none", "required", "named"])
 def test_a_tool_choice_is_one_that_the_server_takes(dialect: Dialect, mode: Any) -> None:

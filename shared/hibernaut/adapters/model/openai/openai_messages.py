@@ -55,9 +55,11 @@ def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonO
     effort = options.effort(config.effort or config.reasoning_effort)
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
+            advice = (
+                "set OPENAI_WIRE=responses, or choose" if provider == "openai" else "which is not called at this address: choose"
+            )
             raise ModelBadRequest(
-                f"{provider}: {config.model} takes tools only through the Responses API; set OPENAI_WIRE=responses, "
-                "or choose another model"
+                f"{provider}: {config.model} takes tools only through the Responses API, {advice} another model"
             )
         effort = "none"
     verbosity = config.verbosity if options.verbosity else None
