@@ -62,24 +62,6 @@ def test_a_call_that_needs_an_approval_is_asked_for_and_ends_the_run(client: Let
     assert client.agents.blocks.retrieve("human", agent_id=agent_id).value == ""
 
 
-@pytest.mark.manifest("approvals.request")
-def test_a_tool_whose_approval_was_switched_off_meanwhile_is_called_as_any_other(
-    client: Letta, asking: tuple[str, Any], said: Said
-) -> None:
-    agent_id, _ = asking
-    client.agents.tools.update_approval("memory_insert", agent_id=agent_id, body_requires_approval=False)
-    assert types(answer(client, agent_id, says("call_1", approve=True)).messages) == ["tool_return_message", "assistant_message"]
-    said.next(calls(INSERT), {"content": "Noted."})
-    called = ["tool_call_message", "tool_return_message", "assistant_message"]
-    assert types(client.agents.messages.create(agent_id, input="And tea again").messages) == called
-    listed = client.agents.messages.list(agent_id, limit=100, order="asc").items
-    begin = next(place for place, one in enumerate(listed) if one.message_type == "approval_request_message")
-    assert types(listed[begin:]) == [
-        *("approval_request_message", "approval_response_message", "tool_return_message", "assistant_message"),
-        *("user_message", *called),
-    ]
-
-
 @pytest.mark.manifest("approvals.pending")
 def test_what_waits_is_shown_with_the_agent(client: Letta, asking: tuple[str, Any]) -> None:
     agent_id, reply = asking

@@ -241,16 +241,6 @@ def test_an_older_agent_speaks_by_a_tool(client: Letta, new_agent: Make, said: S
     assert types(client.agents.messages.list(agent.id, limit=2).items) == ["reasoning_message", "assistant_message"]
 
 
-@pytest.mark.manifest("messages.send.legacy_calls")
-def test_clients_find_the_heartbeat_of_an_older_agent_by_its_words(client: Letta, new_agent: Make, said: Said) -> None:
-    agent = new_agent(agent_type="memgpt_v2_agent", include_base_tool_rules=False)
-    wants_another_step = calls(("conversation_search", {"query": "Oslo", "request_heartbeat": True}))
-    said.next(wants_another_step, calls(("send_message", {"message": "Done.", "request_heartbeat": False})))
-    client.agents.messages.create(agent.id, input="Hello")
-    heartbeats = [one.content for one in client.agents.messages.list(agent.id).items if one.message_type == "user_message"]
-    assert sum("request_heartbeat=true" in str(content) for content in heartbeats) == 1
-
-
 @pytest.mark.manifest("messages.send.override_model")
 def test_another_model_answers_one_request(client: Letta, new_agent: Make) -> None:
     agent = new_agent(model="hibernaut/demo")
