@@ -25,7 +25,8 @@ def _without_thoughts(asked: Recorded, memory: ServerMemory) -> int | None:
     for number, message in tool_turns(asked):
         issued = issued_with(message["tool_calls"][0]["id"], memory)
         thoughts = message.get("reasoning_content")
-        if not isinstance(thoughts, str) or not thoughts or (issued and thoughts != issued.get("reasoning_content", "")):
+        own = (issued or {}).get("reasoning_content")  # none before a call that was made while the model did not reason
+        if not isinstance(thoughts, str) or not thoughts or (own and thoughts != own):
             return number
     return None
 

@@ -51,12 +51,15 @@ def sampling(stage: Stage) -> None:
 
 
 def reasoning_off(stage: Stage) -> None:
-    """An agent whose user switched reasoning off, and that must call a tool first."""
+    """An agent whose user switched reasoning off, and that must call a tool first; then the user switches it on."""
     stage.agent(enable_reasoner=False, tool_rules=[{"type": "run_first", "tool_name": "ring"}])
     stage.plays(reply(Think("I must not think."), ring()), reply(Think("Really not."), "Rung."))
     stage.ends_well(stage.send("Go."), "Rung.")
     if stage.server.stops_thinking:
         assert not [part for row in stage.engine.log() for part in row.content if part.type == "reasoning"]
+    stage.engine.change_agent(reasoning=True)
+    stage.goes_on()
+    assert at(stage.server.requests[-1].body, "thinking", "type") != "disabled"
 
 
 def reasoning_by_default(stage: Stage) -> None:
