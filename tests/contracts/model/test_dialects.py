@@ -29,7 +29,9 @@ from hibernaut.adapters.model.dialects import (
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
+from hibernaut.domain.models.model_settings import reasoning_defaults
 from hibernaut.ports.model import ModelRequest, ToolChoice
+from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import ModelBadRequest, NotFound
 from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
 from hibernaut.wiring.settings import PROVIDER_NAMES
@@ -173,6 +175,14 @@ def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -
     assert (dialect.limit_name in body) is True
     assert ("strict" in body["tools"][0]["function"]) is ("strict" in dialect.takes)
     assert ("tool_choice" in body) is ("required" in dialect.choices)
+
+
+@pytest.mark.parametrize("dialect", [each for each in EVERY if each.switch], ids=lambda each: each.title)
+def test_reasoning_that_can_be_switched_off_is_on_until_somebody_does(dialect: Dialect) -> None:
+    config = LLMConfig(model="m", model_endpoint_type=dialect.kind, context_window=8_000)
+    assert reasoning_defaults(config, AgentType.LETTA_V1).enable_reasoner
+    off = config.model_copy(update={"enable_reasoner": False})
+    assert not reasoning_defaults(off, AgentType.LETTA_V1).enable_reasoner
 
 
 def test_where_responses_are_not_called_nobody_is_told_to_ask_for_them() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from hibernaut.adapters.model.wire.time_limits import TimeLimits
+from hibernaut.adapters.model.wire.watchdog import Watchdog
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import InvalidModelResponse, ModelConnection, ModelTimeout
 
@@ -27,7 +27,7 @@ LONGEST_STREAM = 256 * 1024 * 1024
 """Bytes of a stream, whose events repeat their frames with each token."""
 END_SECONDS = 0.25
 """Seconds to wait for the end of a stream after its last event, because a connection is reusable only after that end."""
-_ends = TimeLimits()
+_watchdog = Watchdog()
 
 
 def limits(seconds: float) -> Timeout:
@@ -114,7 +114,7 @@ class HttpAnswer:
     def _read_on(self) -> None:
         from httpx2 import DecodingError, TransportError
 
-        with _ends.limit(END_SECONDS, self.hang_up), suppress(TransportError, DecodingError):
+        with _watchdog.limit(END_SECONDS, self.hang_up), suppress(TransportError, DecodingError):
             for _ in self._incoming or ():
                 pass
 

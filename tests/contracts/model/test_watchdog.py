@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import threading
 
-from hibernaut.adapters.model.wire.time_limits import TimeLimits
+from hibernaut.adapters.model.wire.watchdog import Watchdog
 from tests.support.provider_http import PATIENCE
 
 LOOK = 0.001
 
 
 def watchers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "time-limits"]
+    return [thread for thread in threading.enumerate() if thread.name == "watchdog"]
 
 
 def test_work_that_takes_too_long_is_aborted_while_other_work_goes_on() -> None:
-    limits, first, second = TimeLimits(LOOK), threading.Event(), threading.Event()
+    limits, first, second = Watchdog(LOOK), threading.Event(), threading.Event()
     with limits.limit(PATIENCE * 1000, second.set), limits.limit(0.0, first.set):
         assert first.wait(PATIENCE)
     assert not second.is_set()
 
 
 def test_an_abort_that_fails_leaves_the_other_limits_in_force() -> None:
-    limits, called, aborted = TimeLimits(LOOK), threading.Event(), threading.Event()
+    limits, called, aborted = Watchdog(LOOK), threading.Event(), threading.Event()
 
     def fail() -> None:
         called.set()
@@ -35,7 +35,7 @@ def test_an_abort_that_fails_leaves_the_other_limits_in_force() -> None:
 
 
 def test_work_that_ended_in_time_is_never_aborted() -> None:
-    limits, aborted, looked = TimeLimits(LOOK), threading.Event(), threading.Event()
+    limits, aborted, looked = Watchdog(LOOK), threading.Event(), threading.Event()
     with limits.limit(0.0005, aborted.set):
         pass
     was_aborted = aborted.is_set()  # at the moment at which it ended
@@ -46,7 +46,7 @@ def test_work_that_ended_in_time_is_never_aborted() -> None:
 
 def test_all_limits_share_one_thread_which_ends_when_nothing_has_a_limit_any_more() -> None:
     before = {*watchers()}
-    limits, ended = TimeLimits(LOOK, idle=0.0), threading.Event()
+    limits, ended = Watchdog(LOOK, idle=0.0), threading.Event()
     with limits.limit(PATIENCE * 1000, ended.set), limits.limit(PATIENCE * 1000, ended.set):
         (thread,) = {*watchers()} - before
     thread.join(PATIENCE)

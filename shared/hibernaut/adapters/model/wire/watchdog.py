@@ -17,7 +17,7 @@ IDLE = 10.0
 logger = logging.getLogger(__name__)
 
 
-class TimeLimits:
+class Watchdog:
     """Aborts work that takes too long, from a daemon thread. Thread-safe."""
 
     def __init__(self, look: float = LOOK, idle: float = IDLE) -> None:
@@ -33,7 +33,7 @@ class TimeLimits:
         limit = object()
         with self._lock:
             if not self._watched:
-                threading.Thread(target=self._watch, name="time-limits", daemon=True).start()
+                threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
                 self._watched = True
             self._aborts[limit] = (time.monotonic() + seconds, abort)
         try:
