@@ -108,7 +108,7 @@ def test_the_versions_of_a_stack_are_audited(here: Deployment) -> None:
     key = Key(f"default#BLOCK#{reports['block'].subject}", "BLOCK")
     item = table.get(key)
     assert item is not None
-    table.write(Put({**item, "body": str(item["body"]).replace("900", "400")}))
+    table.write(Put({**item, "body": str(item["body"]).replace("is 900", "is 400")}))
     found = {report.kind: report.fault for report in audit.check(agent_id=agent)}
     assert found == {"agent": None, "block": "version 1: the record is not what it left"}
 

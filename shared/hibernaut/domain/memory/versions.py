@@ -151,6 +151,11 @@ class ChainCheck:
         return None if digest(current) == last.stored.get("after") else f"version {last.number}: the record is not what it left"
 
 
+def bears_another(number: int, record_id: str) -> str:
+    """The fault of a record whose own id is not the one it is stored under. The digests leave the id out."""
+    return f"version {number}: the record bears the id {record_id!r}"
+
+
 def _own_fault(subject: str, link: ChainLink) -> str | None:
     return (
         None if link_hash(subject, link.stored, link.before) == link.stored.get("hash") else "its hash does not fit what it says"

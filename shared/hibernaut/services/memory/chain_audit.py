@@ -5,10 +5,13 @@ Knows where the versions of agents and blocks are; must not know which records a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from hibernaut.domain.memory.versions import ChainCheck
+from hibernaut.domain.memory.versions import ChainCheck, bears_another
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.immutable import immutable
+from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.memory.version import ChainReport, NotedHead
 from hibernaut.store.agents.agents import state_of as state_of_agent
 from hibernaut.store.memory.blocks import state_of as state_of_block
@@ -24,11 +27,12 @@ PAGE = 100
 
 @immutable
 class AuditedRecord:
-    """A record to check; `state` None: it is deleted."""
+    """A record to check; `state` None: it is deleted. `named`: the id in the record itself, which the digests leave out."""
 
     kind: str
     place: VersionPlace
     state: RecordState | None
+    named: str = ""
 
 
 class ChainPart(NamedTuple):
@@ -58,18 +62,22 @@ class ChainAudit:
     def record(self, kind: str, subject: str) -> AuditedRecord:
         """A record as it is now. `kind`: `agent` or `block`."""
         if kind == "agent":
-            agent = self._stores.agents.get(subject)
-            return AuditedRecord(kind, self._stores.agents.history(subject), state_of_agent(agent) if agent else None)
-        block = self._stores.blocks.get(subject)
-        return AuditedRecord(kind, self._stores.blocks.history(subject), state_of_block(block) if block else None)
+            return self._audited(kind, subject, self._stores.agents.get(subject))
+        return self._audited(kind, subject, self._stores.blocks.get(subject))
 
     def records(self, kind: str, ids: list[str]) -> list[AuditedRecord]:
-        """Those of the records that are there, as they are now."""
-        if kind == "agent":
-            agents = self._stores.agents.get_many(ids)
-            return [AuditedRecord(kind, self._stores.agents.history(one.id), state_of_agent(one)) for one in agents.values()]
-        blocks = self._stores.blocks.get_many(ids)
-        return [AuditedRecord(kind, self._stores.blocks.history(one.id), state_of_block(one)) for one in blocks.values()]
+        """Those of the records that are there, as they are now. A record that bears another id than its key is among them."""
+        found: Mapping[str, StoredAgent | StoredBlock]
+        found = self._stores.agents.get_many(ids) if kind == "agent" else self._stores.blocks.get_many(ids)
+        audited = [self._audited(kind, each, found[each]) if each in found else self.record(kind, each) for each in ids]
+        return [each for each in audited if each.state is not None]
+
+    def _audited(self, kind: str, subject: str, record: StoredAgent | StoredBlock | None) -> AuditedRecord:
+        place = self._stores.agents.history(subject) if kind == "agent" else self._stores.blocks.history(subject)
+        if record is None:
+            return AuditedRecord(kind, place, None)
+        state = state_of_agent(record) if isinstance(record, StoredAgent) else state_of_block(record)
+        return AuditedRecord(kind, place, state, record.id)
 
     def settled(self, record: AuditedRecord, noted: NotedHead | None = None, part: ChainPart = WHOLE) -> CheckedChain:
         """The check of a record. A record that changes while it is checked is checked again. `noted`: a head that must be in the chain."""
@@ -110,6 +118,8 @@ class ChainAudit:
         """The reason why the chain does not end with the record."""
         if record.state is None:
             return chain.end((0, ""), 0, None) if chain.count else None
+        if record.named != record.place.subject:
+            return bears_another(record.state.number, record.named)
         head = read_chain(record.state.chain)
         expired = not chain.count and self._stores.versions.is_expired(head)
         return None if expired else chain.end((head.number, head.hash), record.state.number, record.state.content)

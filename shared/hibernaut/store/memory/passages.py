@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from hibernaut.domain.memory.versions import ChainCheck, ChainLink
+from hibernaut.domain.memory.versions import ChainCheck, ChainLink, bears_another
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.immutable import immutable
@@ -285,9 +285,11 @@ class PassageStore:
         version = made_in(item)
         if version is None:
             return None
-        chain, content = ChainCheck(passage_id), content_of(self._codec.record(Passage, item))
-        fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or chain.end(
-            (version.version, version.hash), version.version, content
+        chain, passage = ChainCheck(passage_id), self._codec.record(Passage, item)
+        fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or (
+            bears_another(version.version, passage.id)
+            if passage.id != passage_id
+            else chain.end((version.version, version.hash), version.version, content_of(passage))
         )
         return _report(archive_id, chain, fault)
 

@@ -100,6 +100,26 @@ def test_the_first_broken_link_is_named(
     assert fault.startswith(told)
 
 
+def test_a_record_that_bears_another_id_is_named(house: House) -> None:
+    agent = house.agent(memory_blocks=[{"label": "human", "value": "Ada"}])
+    (block_id,) = agent.block_ids
+    (passage,) = house.services.passages.create_for(agent.id, CreatePassage(text="Tea at five."))
+    places = {
+        agent.id: Key(f"default#AGENT#{agent.id}", "AGENT"),
+        block_id: Key(f"default#BLOCK#{block_id}", "BLOCK"),
+        passage.id: Key(f"default#ARCH#{passage.archive_id}", f"PASSAGE#{passage.id}"),
+    }
+    for subject, key in places.items():
+        item = house.table.get(key)
+        assert item is not None
+        house.table.write(Put(dict(item) | {"body": str(item["body"]).replace(subject, "another-0")}))
+    audit = MemoryAudit(house.stores)
+    faults = dict.fromkeys(places, "version 1: the record bears the id 'another-0'")
+    assert {report.subject: report.fault for report in audit.check()} == faults
+    of_agent = {report.subject: report.fault for report in audit.check(agent_id=agent.id)}
+    assert of_agent == {agent.id: faults[agent.id], block_id: faults[block_id]}
+
+
 def test_an_end_that_was_cut_off_with_its_record_shows_only_against_noted_heads(kept: Histories) -> None:
     block = kept.block("one", "two", "three")
     then = kept.table.get(kept.key(block.id))
