@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.adapters.clock import TimeOrderedIds
@@ -267,11 +268,12 @@ class World:
         digest: str = "",
         otids: Sequence[str] = (),
         traceparent: str | None = None,
+        role: Literal["user", "system"] = "user",
         **options: object,
     ) -> AcceptedRequest:
         """Accept a request. Its run is not started."""
         given = [*otids, *([None] * len(texts))]
-        messages = [MessageCreate(role="user", content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
+        messages = [MessageCreate(role=role, content=text, otid=otid) for text, otid in zip(texts, given, strict=False)]
         body = LettaRequest(messages=messages, **options)  # type: ignore[arg-type]
         request = SendRequest(agent_id, body, "send_message", digest or self.ids.token(), retry=retry, traceparent=traceparent)
         accepted = self.sending.accept(request)

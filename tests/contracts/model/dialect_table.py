@@ -11,6 +11,15 @@ HEADINGS = (
 LISTS = {"models": "`/models`", "tags": "`/api/tags`", "none": "none: name the deployment"}
 
 
+def efforts(dialect: Dialect) -> str:
+    some = " (some models)" if dialect.effort_models else ""
+    return {
+        "openai": "OpenAI's models",
+        "any": ", ".join(f"`{each}`" for each in dialect.efforts) + some,
+        "never": "no",
+    }[dialect.effort]
+
+
 def row(dialect: Dialect) -> tuple[str, ...]:
     forced = [name for name in ("required", "named") if name in dialect.choices]
     formats = [name for name in ("json_object", "json_schema") if name in dialect.takes]
@@ -21,7 +30,7 @@ def row(dialect: Dialect) -> tuple[str, ...]:
         f"`{dialect.address}`" + (f": `{dialect.url}`" if dialect.url else ""),
         " and ".join(forced) or "no",
         "as it came" if dialect.thoughts == ANY_THOUGHTS else ", ".join(f"`{name}`" for name in sorted(dialect.thoughts)) or "no",
-        {"openai": "OpenAI's models", "any": ", ".join(f"`{each}`" for each in dialect.efforts), "never": "no"}[dialect.effort],
+        efforts(dialect),
         ", ".join(f"`{name}`" for name in formats) or "no",
         "yes" if "logprobs" in dialect.takes else "no",
         "yes" if "strict" in dialect.takes else "no",

@@ -22,6 +22,7 @@ from hibernaut.adapters.model.dialects import (
     OPENAI,
     OPENROUTER,
     VLLM,
+    XAI,
     ZAI,
     Dialect,
     dialect_at,
@@ -162,6 +163,37 @@ def test_an_effort_becomes_the_strongest_that_the_server_takes(dialect: Dialect,
 
 
 @pytest.mark.parametrize("dialect", EVERY, ids=lambda each: each.title)
+def test_a_later_system_message_is_one_only_where_it_may_stand_anywhere(dialect: Dialect) -> None:
+    rows = Rows()
+    body = sent(dialect, rows.user("Hi."), rows.row("system", "The lights went out."))
+    last = body["messages"][-1]
+    as_system = {"role": "system", "content": "The lights went out."}
+    as_user = {"role": "user", "content": "<system_alert>\nThe lights went out.\n</system_alert>"}
+    assert last == (as_system if dialect in (OPENAI, AZURE) else as_user)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "model", "taken"),
+    [
+        (XAI, "grok-3-mini", True),
+        (XAI, "grok-4.3", True),
+        (XAI, "grok-4.6-fast", True),
+        (XAI, "grok-4.20-multi-agent-0309", True),
+        (XAI, "grok-4", False),
+        (XAI, "grok-4-1-fast-reasoning", False),
+        (XAI, "grok-4.20-0309-reasoning", False),
+        (XAI, "grok-build-0.1", False),
+        (GROQ, "openai/gpt-oss-120b", True),
+        (GROQ, "qwen/qwen3-32b", False),
+        (GROQ, "llama-3.3-70b-versatile", False),
+    ],
+)
+def test_an_effort_is_sent_only_to_models_that_take_one(dialect: Dialect, model: str, taken: bool) -> None:
+    body = sent(dialect, model=model, config={"reasoning_effort": "low"})
+    assert body.get("reasoning_effort") == ("low" if taken else None)
+
+
+@pytest.mark.parametrize("dialect", EVERY, ids=lambda each: each.title)
 def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -> None:
     config = {"temperature": 0.5, "frequency_penalty": 0.5, "max_tokens": 9, "reasoning_effort": "low"}
     strict = tool("strict", required=("a",), strict=True, a=TEXT)
@@ -169,7 +201,7 @@ def test_a_request_has_nothing_that_its_server_does_not_take(dialect: Dialect) -
         dialect, config=config, tools=(strict,), choice=ToolChoice("required"), parallel_tool_calls=True, user="u", cache_key="c"
     )
     assert body.keys() - OWN_MEMBERS - {"reasoning_effort"} <= dialect.takes
-    assert ("reasoning_effort" in body) is (dialect.effort == "any")
+    assert ("reasoning_effort" in body) is (dialect.effort == "any" and not dialect.effort_models)
     assert body.get("reasoning_effort") in (None, *dialect.efforts)
     assert body.get("prompt_cache_key") == ("c" if "prompt_cache_key" in dialect.takes else None)
     assert (dialect.limit_name in body) is True

@@ -179,7 +179,6 @@ REFUSALS = [
     "Unsupported value: 'stream' does not support true with this model.",
     "Your organization must be verified to stream this model.",
     "Streaming is not supported.",
-    "Unrecognized request argument supplied: stream_options",
 ]
 
 

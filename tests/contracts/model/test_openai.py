@@ -40,7 +40,7 @@ def test_the_request_in_full(openai: Spoken) -> None:
                 ],
             },
             {"role": "tool", "tool_call_id": "c", "content": gave("c").func_response},
-            {"role": "system", "content": "Careful."},
+            {"role": "user", "content": "<system_alert>\nCareful.\n</system_alert>"},
             {"role": "user", "content": "Before: nothing."},
         ],
         "tools": [

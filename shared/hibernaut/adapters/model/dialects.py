@@ -46,9 +46,11 @@ class Dialect:
 
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
     every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
-    OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
+    OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first, and `effort_models` a pattern of the names
+    of those that take one ("": all). `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
-    between a tool's and a user's. `think_tags`: a text may begin with `<think>`. `key_path`: the route
+    between a tool's and a user's. `system_anywhere` False: a system message stands first, and a later one is sent as a user's.
+    `think_tags`: a text may begin with `<think>`. `key_path`: the route
     that checks the key, if the list of models is public. `local`: a server of the user's own, without a key.
     `embeds`: it has embedding models by a documented route (`adapters/embedder`), which are listed at `embedding_list`.
     `fills`: the member that is added to another model's calls, because the server refuses calls without its own reasoning.
@@ -70,10 +72,12 @@ class Dialect:
     fills: Literal["reasoning_content", "signature"] | None = None
     effort: Literal["openai", "any", "never"] = "any"
     efforts: tuple[str, ...] = ("low", "medium", "high")
+    effort_models: str = ""
     switch: Literal["thinking", "reasoning"] | None = None
     most_tools: int | None = None
     call_id_length: int | None = None
     user_after_tool: bool = True
+    system_anywhere: bool = False  # Qwen3.5 to 3.8 refuse it on every server (vllm#41114, llama.cpp#27367, ollama#17774)
     think_tags: bool = True
     key_path: str | None = None
     local: bool = False
@@ -97,6 +101,7 @@ OPENAI = Dialect(
     thoughts=NO_THOUGHTS,  # chat_completion_assistant_message_param.py has no member for reasoning
     effort="openai",
     most_tools=128,  # platform.openai.com/docs/api-reference/chat/create, `tools`
+    system_anywhere=True,  # there, `messages`
     think_tags=False,
     embeds=True,
 )  # fmt: skip
@@ -106,6 +111,7 @@ AZURE = Dialect(
     listing="none",  # the list names base models, a request names a deployment
     takes=COMMON | {"prompt_cache_key", "logprobs"}, limit_name="max_completion_tokens", thoughts=NO_THOUGHTS, effort="openai",
     most_tools=128,  # learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
+    system_anywhere=True,
     think_tags=False,
     embeds=True,
 )  # fmt: skip
@@ -123,6 +129,7 @@ GROQ = Dialect(
     takes=COMMON - {"strict"},  # console.groq.com/docs/api-reference#chat-create
     limit_name="max_completion_tokens",  # there: `max_tokens` is deprecated
     thoughts=NO_THOUGHTS,  # janhq/jan#8136, NousResearch/hermes-agent#11089: reasoning_content "is unsupported"
+    effort_models="openai/gpt-oss",  # earendil-works/pi#1745: Qwen's have other values, Llama none (iamsrikanthnani/pluely#242)
     most_tools=128,  # console.groq.com/docs/api-reference#chat-create, `tools`
 )  # fmt: skip
 TOGETHER = Dialect(
@@ -133,8 +140,10 @@ TOGETHER = Dialect(
 )  # fmt: skip
 XAI = Dialect(
     "xai", "xAI", "xai", "XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1",
-    # docs.x.ai/docs/models: reasoning models refuse penalties; docs.x.ai/docs/guides/reasoning: only some models take an effort
+    # docs.x.ai/docs/models: reasoning models refuse penalties
     takes=COMMON - {"frequency_penalty", "strict"}, thoughts=NO_THOUGHTS,
+    # NousResearch/hermes-agent#23435, earendil-works/pi#8381: the others refuse an effort
+    effort_models=r"grok-(?:3-mini|4\.20-multi-agent|4\.[3-9](?!\d)|[5-9])",
 )  # fmt: skip
 DEEPSEEK = Dialect(
     "deepseek", "DeepSeek", "deepseek", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1",
@@ -150,7 +159,9 @@ DEEPSEEK = Dialect(
 MISTRAL = Dialect(
     "mistral", "Mistral", "mistral", "MISTRAL_API_KEY", "MISTRAL_BASE_URL", "https://api.mistral.ai/v1",
     # docs.mistral.ai/api and mistralai/platform-docs-public#7, editor-code-assistant/eca#231: others are `extra_forbidden`
-    takes=frozenset({"parallel_tool_calls", "strict", "json_object", "json_schema", "temperature", "frequency_penalty"}),
+    takes=frozenset(
+        {"parallel_tool_calls", "strict", "json_object", "json_schema", "temperature", "frequency_penalty", "prompt_cache_key"}
+    ),
     thoughts=NO_THOUGHTS,  # charmbracelet/crush#1590
     call_id_length=9,  # nearai/ironclaw#1241: "must be a-z, A-Z, 0-9, with a length of 9"
     user_after_tool=False,  # avante-corp/avante.nvim#2695: "Unexpected role 'user' after role 'tool'"

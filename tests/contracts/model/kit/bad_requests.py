@@ -78,7 +78,7 @@ def _of_chat(provider: Provider) -> Case:
     function = {"name": "ring", "parameters": parameters, "strict": True}
     messages = [{"role": "user", "content": "Ring."}, message, {"role": "tool", "tool_call_id": "abcde0001", "content": "rung"}]
     body: Wire = {"model": provider.model, "messages": messages, "tools": [{"type": "function", "function": function}]}
-    if provider is openai_chat.OPENAI:
+    if provider in openai_chat.PROVIDERS:
         body["reasoning_effort"] = "none"
     asked = Recorded("POST", "/v1/chat/completions", {}, body)
     return Case(asked, ServerMemory([Issued(asked, (deepcopy(message),))]))
@@ -190,7 +190,18 @@ _COMPATIBLE: tuple[tuple[Provider, str, Change], ...] = (
     (compatible.MISTRAL, "mistral_order_of_roles", messages({"role": "user", "content": "And?"})),
     (compatible.MISTRAL, "mistral_order_of_roles", messages({"role": "assistant", "content": "Rung."})),
     (compatible.GEMINI, "gemini_signatures_come_back", lambda case: case.messages[1]["tool_calls"][0].pop("extra_content")),
+    (compatible.GROQ, "groq_knows_all_members", member(prompt_cache_key="c")),
+    (compatible.GROQ, "groq_efforts_of_the_model", member(reasoning_effort="xhigh")),
+    (compatible.GROQ, "groq_efforts_of_the_model", member(model="qwen/qwen3-32b", reasoning_effort="high")),
+    (compatible.GROQ, "groq_efforts_of_the_model", member(model="llama-3.3-70b-versatile", reasoning_effort="low")),
     (compatible.GROQ, "groq_knows_no_reasoning_content", lambda case: case.messages[1].update(reasoning_content="Hm.")),
+    (compatible.XAI, "xai_effort_of_some_models", member(reasoning_effort="high")),
+    (compatible.XAI, "xai_takes_no_penalties", member(frequency_penalty=0.5)),
+    (compatible.ZAI, "zai_choice_is_auto", member(tool_choice="required")),
+    (compatible.ZAI, "zai_wants_a_user", lambda case: case.messages.pop(0)),
+    (compatible.MINIMAX, "minimax_one_system_message", messages({"role": "system", "content": "Careful."})),
+    (compatible.MINIMAX, "minimax_thinking_types", member(thinking={"type": "enabled"})),
+    (compatible.VLLM, "qwen_system_stands_first", messages({"role": "system", "content": "Careful."})),
     (compatible.OPENROUTER, "openrouter_details_come_back", lambda case: case.messages[1].pop("reasoning_details")),
 )  # fmt: skip
 BAD_REQUESTS = (*_CLAUDE, *_OPENAI, *_COMPATIBLE)

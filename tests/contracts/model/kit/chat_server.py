@@ -26,8 +26,9 @@ class Traits:
     `thoughts`: the member that holds the model's thoughts, `<think>` in the text, or None where there are none. `index`: the number of
     the first streamed call (pipecat-ai/pipecat#4987: 1 behind LiteLLM), None where there are no numbers (sgl-project/sglang#5661);
     `counts` False: all have the same (ollama/ollama#15457). `ids`: whether calls have an id, an empty one or none
-    (continuedev/continue#13225). `calls_whole`: a call comes in one piece. `usage`: where it stands. `errors`: the form of an error's
-    body. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
+    (continuedev/continue#13225). `calls_whole`: a call comes in one piece. `usage`: where it stands; `tells_usage`: also if it is
+    not asked for. `errors`: the form of an error's
+    body. `no_credit`, `wrong_key_status`: how an empty account and a wrong key are told. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
     """
 
     thoughts: Literal["reasoning_content", "reasoning", "reasoning_details", "<think>", "<reasoning>"] | None = None
@@ -36,13 +37,17 @@ class Traits:
     ids: Literal["given", "empty", "none"] = "given"
     calls_whole: bool = False
     usage: Literal["last", "x_groq", "choice", "top"] = "last"
-    errors: Literal["object", "array", "raw", "mistral", "plain"] = "object"
+    tells_usage: bool = False
+    errors: Literal["object", "array", "raw", "mistral", "plain", "text"] = "object"
     call_id: Callable[[int], str] = lambda number: f"call_{number:024d}"
     signs: bool = False
     too_long: str = "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072 tokens."
     too_long_status: int = 400
     limit: str = "Rate limit reached for this model. Please try again in 7s."
     limit_status: int = 429
+    no_credit: str = "Insufficient Balance"
+    no_credit_status: int = 402
+    wrong_key_status: int = 401
     keep_alive: bytes = b""
     most_tools: int | None = None
 
@@ -142,9 +147,9 @@ class ChatServer(KitServer, ScriptedOpenAI):
         yield b"data: [DONE]\n\n"
 
     def _tells_usage(self) -> bool:
-        """Only if it is asked for (openai/types/chat/chat_completion_stream_options_param.py); Mistral always."""
+        """Whether it is asked for (openai/types/chat/chat_completion_stream_options_param.py), or told always."""
         wanted = self.requests[-1].body.get("stream_options") or {}
-        return bool(wanted.get("include_usage")) or self.traits.errors == "mistral"
+        return bool(wanted.get("include_usage")) or self.traits.tells_usage
 
     def _call_deltas(self, number: int, call: Wire) -> Iterator[bytes]:
         begin, counts = self.traits.index, self.traits.counts
@@ -174,9 +179,9 @@ class ChatServer(KitServer, ScriptedOpenAI):
                 said = self.error(traits.limit, traits.limit_status, code="rate_limit_exceeded")
                 return ErrorResponse(said.status, said.body, {"retry-after": "7"})
             case "wrong_key":
-                return self.error("Incorrect API key provided.", 401, code="invalid_api_key")
+                return self.error("Incorrect API key provided.", traits.wrong_key_status, code="invalid_api_key")
             case "no_credit":
-                return self.error("Insufficient Balance", 402)
+                return self.error(traits.no_credit, traits.no_credit_status)
             case "image":  # ollama/ollama#17301
                 return self.error("this model does not support image input", 400)
             case "gone":
@@ -202,6 +207,8 @@ class ChatServer(KitServer, ScriptedOpenAI):
                 return ErrorResponse(
                     status, {"object": "error", "message": message, "type": "BadRequestError", "param": None, "code": status}
                 )
+            case "text":
+                return ErrorResponse(status, {"code": "Client specified an invalid argument", "error": message})
             case _:
                 return refusal(message, status, code=code)
 

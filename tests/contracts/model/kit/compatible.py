@@ -15,8 +15,12 @@ from tests.contracts.model.kit.compatible_rules import (
     GEMINI_RULES,
     GROQ_RULES,
     KIMI_RULES,
+    MINIMAX_RULES,
     MISTRAL_RULES,
     OPENROUTER_RULES,
+    QWEN_RULES,
+    XAI_RULES,
+    ZAI_RULES,
 )
 from tests.contracts.model.kit.gemini_native import LIMIT
 from tests.contracts.model.kit.ollama import OllamaServer
@@ -81,6 +85,7 @@ MISTRAL = _provider(
     "mistral-large-2512",
     Traits(
         errors="mistral",
+        tells_usage=True,  # docs.mistral.ai/api: it has no stream_options
         call_id=lambda number: f"abcde{number:04d}",
         too_long="Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
     ),
@@ -127,23 +132,51 @@ OPENROUTER = _provider(
     ),
     OPENROUTER_RULES,
 )
-OLLAMA = _provider("ollama", dialects.OLLAMA, "qwen3:32b", OllamaServer.traits, server=OllamaServer)
+XAI = _provider(
+    "xai",
+    dialects.XAI,
+    "grok-4.20-0309-reasoning",
+    Traits(
+        errors="text",
+        wrong_key_status=400,
+        calls_whole=True,
+        too_long="This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    ),
+    XAI_RULES,
+)
+ZAI = _provider(
+    "zai",
+    dialects.ZAI,
+    "glm-5.1",
+    Traits(
+        thoughts="reasoning_content",
+        no_credit="Insufficient balance or no resource package. Please recharge.",  # vercel/ai#9290
+        no_credit_status=429,
+        tells_usage=True,  # docs.z.ai/guides/capabilities/streaming: the last chunk
+        too_long="Prompt exceeds max length",
+    ),
+    ZAI_RULES,
+    prefix="/api/paas/v4",
+)
+MINIMAX = _provider("minimax", dialects.MINIMAX, "MiniMax-M3", Traits(thoughts="<think>", errors="plain"), MINIMAX_RULES)
+OLLAMA = _provider("ollama", dialects.OLLAMA, "qwen3.8:27b", OllamaServer.traits, QWEN_RULES, server=OllamaServer)
 VLLM = _provider(
     "vllm",
     dialects.VLLM,
-    "Qwen/Qwen3-32B",
+    "Qwen/Qwen3.8-27B",
     Traits(
         thoughts="<think>",
         errors="plain",
         calls_whole=True,
         too_long="Input length (40000) exceeds the model's maximum context length (32768).",
     ),
+    QWEN_RULES,
     lists=[{"id": "meta-llama/Llama-3.3-70B-Instruct", "max_model_len": 32768}],
 )
 SGLANG = _provider(
     "sglang",
     dialects.SGLANG,
-    "Qwen/Qwen3-8B",
+    "Qwen/Qwen3.5-9B",
     Traits(
         thoughts="reasoning_content",
         errors="plain",
@@ -152,9 +185,14 @@ SGLANG = _provider(
         usage="top",
         too_long="The input (40000 tokens) is longer than the model's context length (32768 tokens).",
     ),
+    QWEN_RULES,
 )
 LM_STUDIO = _provider(
-    "lmstudio", dialects.LM_STUDIO, "qwen3-8b", Traits(thoughts="<think>", ids="empty", calls_whole=True, errors="plain")
+    "lmstudio",
+    dialects.LM_STUDIO,
+    "qwen3.5-9b",
+    Traits(thoughts="<think>", ids="empty", calls_whole=True, errors="plain"),
+    QWEN_RULES,
 )
 LLAMA_CPP = _provider(
     "llama.cpp",
@@ -168,4 +206,20 @@ LLAMA_CPP = _provider(
         too_long="the request exceeds the available context size, try increasing it",
     ),
 )
-PROVIDERS = (DEEPSEEK, KIMI, MISTRAL, GEMINI, GROQ, TOGETHER, OPENROUTER, OLLAMA, VLLM, SGLANG, LM_STUDIO, LLAMA_CPP)
+PROVIDERS = (
+    DEEPSEEK,
+    KIMI,
+    MISTRAL,
+    GEMINI,
+    GROQ,
+    TOGETHER,
+    OPENROUTER,
+    XAI,
+    ZAI,
+    MINIMAX,
+    OLLAMA,
+    VLLM,
+    SGLANG,
+    LM_STUDIO,
+    LLAMA_CPP,
+)

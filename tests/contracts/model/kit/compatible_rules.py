@@ -165,6 +165,62 @@ def gemini_signatures_come_back(asked: Recorded, memory: ServerMemory) -> ErrorR
 # Groq
 
 
+_GROQ_BODY = frozenset(
+    [
+        "messages",
+        "model",
+        "citation_options",
+        "compound_custom",
+        "disable_tool_validation",
+        "documents",
+        "exclude_domains",
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "include_domains",
+        "include_reasoning",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "metadata",
+        "n",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "reasoning_effort",
+        "reasoning_format",
+        "response_format",
+        "search_settings",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+    ]
+)
+
+
+def groq_knows_all_members(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    unknown = sorted(asked.body.keys() - _GROQ_BODY)
+    return refusal(f"property '{unknown[0]}' is unsupported") if unknown else None
+
+
+def groq_efforts_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    effort, model = asked.body.get("reasoning_effort"), asked.body["model"]
+    if effort is None or ("gpt-oss" in model and effort in ("low", "medium", "high")):
+        return None
+    if "qwen3" in model:
+        return None if effort in ("none", "default") else refusal("`reasoning_effort` must be one of `none` or `default`")
+    return refusal("`reasoning_effort` is not supported with this model")
+
+
 def groq_knows_no_reasoning_content(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     for number, message in assistants(asked):
         for name in ("reasoning_content", "reasoning_details", "extra_content"):
@@ -197,6 +253,94 @@ def openrouter_details_come_back(asked: Recorded, memory: ServerMemory) -> Error
     return None
 
 
+# xAI
+
+_TAKES_EFFORT = re.compile(r"grok-(?:3-mini|4\.3|4\.5|4\.6|4\.20-multi-agent)")
+"""NousResearch/hermes-agent#23435, measured on 2026-05-10; earendil-works/pi#8381 for 4.5 and 4.6."""
+
+
+def _xai(asked: Recorded, name: str) -> ErrorResponse:
+    text = f"Model {asked.body['model']} does not support parameter {name}."
+    return ErrorResponse(400, {"code": "Client specified an invalid argument", "error": text})
+
+
+def xai_effort_of_some_models(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    taken = "reasoning_effort" not in asked.body or _TAKES_EFFORT.match(asked.body["model"])
+    return None if taken else _xai(asked, "reasoningEffort")
+
+
+def xai_takes_no_penalties(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    names = {"presence_penalty": "presencePenalty", "frequency_penalty": "frequencyPenalty", "stop": "stop"}
+    return next((_xai(asked, told) for name, told in names.items() if name in asked.body), None)
+
+
+# Z.ai
+
+
+def _zai(code: str, text: str) -> ErrorResponse:
+    return ErrorResponse(400, {"error": {"code": code, "message": text}})
+
+
+def zai_choice_is_auto(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    taken = asked.body.get("tool_choice", "auto") == "auto"
+    return None if taken else _zai("1210", "Invalid API parameter, please check the documentation.")
+
+
+def zai_wants_a_user(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    if any(message["role"] == "user" for message in asked.body["messages"]):
+        return None
+    return _zai("1214", "The messages parameter is illegal. Please check the documentation.")
+
+
+# MiniMax
+
+
+def _minimax(text: str) -> ErrorResponse:
+    return refusal(f"invalid params, {text} (2013)", code=None)
+
+
+def system_places(asked: Recorded) -> list[int]:
+    """Where system messages stand."""
+    return [number for number, message in enumerate(asked.body["messages"]) if message["role"] in ("system", "developer")]
+
+
+def minimax_one_system_message(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    return None if system_places(asked) in ([], [0]) else _minimax("invalid chat setting")
+
+
+def minimax_thinking_types(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    kind = at(asked.body, "thinking", "type")
+    taken = kind in (None, "adaptive", "disabled")
+    return None if taken else _minimax(f'invalid thinking.type: "{kind}" (allowed: adaptive, disabled)')
+
+
+# Qwen3.5 to 3.8, by their chat template
+
+
+def qwen_system_stands_first(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    if system_places(asked) in ([], [0]):
+        return None
+    return refusal("Chat template error: System message must be at the beginning.")
+
+
+XAI_RULES = (
+    Rule("xai_effort_of_some_models", "NousResearch/hermes-agent#23435; earendil-works/pi#8381; chenyme/grok2api#814 (the form)",
+         xai_effort_of_some_models),
+    Rule("xai_takes_no_penalties", "docs.x.ai/docs/models (reasoning models)", xai_takes_no_penalties),
+)  # fmt: skip
+ZAI_RULES = (
+    Rule("zai_choice_is_auto", "docs.z.ai/api-reference/llm/chat-completion (tool_choice); cline/cline#9939 (1210)", zai_choice_is_auto),
+    Rule("zai_wants_a_user", "anomalyco/opencode#2557; continuedev/continue#13259 (1214)", zai_wants_a_user),
+)  # fmt: skip
+MINIMAX_RULES = (
+    Rule("minimax_one_system_message", "can1357/oh-my-pi#954; openclaw/openclaw#19386; MiniMax-AI/MiniMax-M2#27",
+         minimax_one_system_message),
+    Rule("minimax_thinking_types", "CherryHQ/cherry-studio#16431; HenriGrimm/Minnow#364", minimax_thinking_types),
+)  # fmt: skip
+QWEN_RULES = (
+    Rule("qwen_system_stands_first", "vllm-project/vllm#41114; QwenLM/Qwen3.8#244; ggml-org/llama.cpp#27367; ollama/ollama#17774",
+         qwen_system_stands_first),
+)  # fmt: skip
 DEEPSEEK_RULES = (
     Rule("deepseek_thoughts_come_back", "api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722; NousResearch/hermes-agent#17341 (an empty text)",
          deepseek_thoughts_come_back),
@@ -218,6 +362,8 @@ GEMINI_RULES = (
          gemini_signatures_come_back),
 )  # fmt: skip
 GROQ_RULES = (
+    Rule("groq_knows_all_members", "console.groq.com/docs/api-reference#chat-create; janhq/jan#8136 (the words)", groq_knows_all_members),
+    Rule("groq_efforts_of_the_model", "earendil-works/pi#1745, #3764; iamsrikanthnani/pluely#242", groq_efforts_of_the_model),
     Rule("groq_knows_no_reasoning_content", "janhq/jan#8136; tashfeenahmed/freellmapi#1070; NousResearch/hermes-agent#11089",
          groq_knows_no_reasoning_content),
 )  # fmt: skip

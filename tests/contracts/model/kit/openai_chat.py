@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming
 
 from tests.contracts.model.kit.chat_rules import CHAT_RULES
-from tests.contracts.model.kit.chat_server import Traits, refusal, served
+from tests.contracts.model.kit.chat_server import ChatServer, Traits, refusal, served
 from tests.contracts.model.kit.rules import Check, ErrorResponse, Rule, ServerMemory
 from tests.contracts.model.kit.server import Provider
 from tests.contracts.model.kit.typed import complaints
@@ -190,4 +190,37 @@ OPENAI = Provider(
     thinks=False,
     lists=[{"id": each} for each in MODELS],
 )
-PROVIDERS = (OPENAI,)
+
+
+def _of_deployment(rule: Rule) -> Rule:
+    """The rule as the model behind a deployment has it: the request names the deployment."""
+
+    def check(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
+        return rule.check(replace(asked, body=asked.body | {"model": OPENAI.model}), memory)
+
+    return replace(rule, check=check)
+
+
+class AzureServer(ChatServer):
+    """Azure's v1 route. Its list names base models, so that a deployment is not in it (learn.microsoft.com/azure/ai-foundry/openai/latest)."""
+
+    traits = Traits(most_tools=MOST_TOOLS)
+    prefix = "/openai/v1"
+    most_tools = MOST_TOOLS
+
+    @property
+    def chat_models(self) -> list[str]:
+        return []
+
+
+AZURE = Provider(
+    "azure",
+    "azure/our-chat",
+    AzureServer,
+    tuple(_of_deployment(rule) for rule in RULES),
+    lambda address: {"AZURE_API_KEY": "sk-kit", "AZURE_BASE_URL": address},
+    thinks=False,
+    learned=frozenset({"tools_without_reasoning", "no_sampling_while_reasoning"}),
+)
+"""A deployment with a name of its own."""
+PROVIDERS = (OPENAI, AZURE)

@@ -30,7 +30,8 @@ class Provider:
     """A provider with one of its models, as a scenario meets it.
 
     `name` names the scenario's parameter, `handle` the model for an agent. `variables` configures the provider at an address as a user
-    would, by environment variables. `thinks`: its model shows thoughts. `lists`: the model list's further rows.
+    would, by environment variables. `thinks`: its model shows thoughts. `lists`: the model list's further rows. `learned`: rules of which
+    only a refusal tells that the model has them; a process may break each of them once.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Provider:
     variables: Callable[[str], Mapping[str, str]]
     thinks: bool = True
     lists: Sequence[Wire] = ()
+    learned: frozenset[str] = frozenset()
 
     @property
     def model(self) -> str:
@@ -48,7 +50,8 @@ class Provider:
 
 
 class KitServer(ScriptedServer):
-    """What the wires' servers share. `broken` are the rules that requests broke.
+    """What the wires' servers share. `broken` are the rules that requests broke. `taught`: the rules that only a refusal tells and that one has
+    told; they are `learned` once a reply proved that the request without that part is taken. `refused`: the requests that told them.
 
     `shares`: how much of each prompt was cached; `regrown`: the numbers of the prompts that do not begin with the whole prompt before.
     `ignores_streams`: it answers as a whole whatever it is asked for.
@@ -66,6 +69,9 @@ class KitServer(ScriptedServer):
         self.provider = provider
         self.memory = ServerMemory()
         self.broken: list[BrokenRule] = []
+        self.taught: set[str] = set()
+        self.learned: set[str] = set()
+        self.refused: list[Recorded] = []
         self.shares: list[float] = []
         self.regrown: list[int] = []
         self.ignores_streams = False
@@ -87,13 +93,22 @@ class KitServer(ScriptedServer):
         """How many plays were not asked for."""
         return len(self._plays)
 
+    @property
+    def taken(self) -> list[Recorded]:
+        """The requests, without those that told a rule."""
+        return [asked for asked in self.requests if not any(asked is each for each in self.refused)]
+
     def forget(self) -> None:
         """Leave out what was not asked for."""
         self._plays.clear()
 
     def answer(self, asked: Recorded) -> Wire:
         if broken := first_broken(self.provider.rules, asked, self.memory):
-            self.broken.append(broken)
+            if broken.rule.name in self.provider.learned - self.learned:
+                self.taught.add(broken.rule.name)
+                self.refused.append(asked)
+            else:
+                self.broken.append(broken)
             return broken.refusal.wire()
         play = self._plays.popleft() if self._plays else FULL
         if isinstance(play, Fault):
@@ -101,6 +116,8 @@ class KitServer(ScriptedServer):
         cached, whole = self._cached(asked)
         items = tuple(self.items(play, asked))
         self.memory.issued.append(Issued(asked, items))
+        if play.cut is None:
+            self.learned |= self.taught
         said = {"items": items, "usage": self.used(whole, cached, play)} | self.ending(play, items)
         return said if play.cut is None else said | {"cut_at": int(play.cut * len(b"".join(self.events(said))))}
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
 from hibernaut.adapters.model.learned import LearnedTraits, Say
-from hibernaut.adapters.model.openai import openai_messages, openai_replies
+from hibernaut.adapters.model.openai import chat_refusals, openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatSent
 from hibernaut.adapters.model.prices.context_windows import ContextWindows, Limits, ProviderPlace
 from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.adapters.model.wire.provider_client import Headers, ProviderCall, ProviderClient, dial_any, fixed
-from hibernaut.adapters.model.wire.provider_errors import refuses_streams
 from hibernaut.domain.models.embedding_models import description, known
 from hibernaut.domain.redaction import bare_address
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import ModelBadRequest, ModelError, NotImplementedHere
+from hibernaut.schemas.errors import ModelError, NotImplementedHere
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 
 if TYPE_CHECKING:
     from httpx2 import Client
+
+logger = logging.getLogger(__name__)
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 LIST_SECONDS = 5.0
@@ -68,25 +70,39 @@ class OpenAIModel:
         headers = headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"})
         self._client = ProviderClient(name, url, headers, dial)
         self._root = ProviderClient(name, url.removesuffix(self._dialect.path), headers, dial)
-        self._streams = LearnedTraits(lambda _: True, _without_streams)
+        self._omitted = LearnedTraits(lambda _: chat_refusals.NOTHING, self._after)
         self._warned = False
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """As the port says. After the server has refused to stream a model, whole replies are requested for that model."""
+        """As the port says. After the server has refused a part of a request for a model, later requests to the model omit it."""
 
-        def ask(streams: bool, say: Say | None) -> ModelReply:
-            return self._complete(request, say if streams else None, on_open)
+        def ask(omitted: chat_refusals.Omitted, say: Say | None) -> ModelReply:
+            return self._complete(request, omitted, None if "stream" in omitted else say, on_open)
 
-        return self._streams.complete(request.config.model, on_delta, ask)
+        return self._omitted.complete(request.config.model, on_delta, ask)
 
-    def _complete(self, request: ModelRequest, on_delta: Callable[[Delta], None] | None, on_open: OnOpen | None) -> ModelReply:
-        body = self.payload(request)
+    def _after(self, omitted: chat_refusals.Omitted, refusal: ModelError, *, streams: bool) -> chat_refusals.Omitted:
+        weaker = chat_refusals.after(omitted, refusal, streams=streams)
+        if weaker != omitted:
+            refused = ", ".join(sorted(weaker - omitted))
+            logger.info("a part of a request was refused", extra={"provider": self._place.name, "part": refused})
+        return weaker
+
+    def _complete(
+        self,
+        request: ModelRequest,
+        omitted: chat_refusals.Omitted,
+        on_delta: Callable[[Delta], None] | None,
+        on_open: OnOpen | None,
+    ) -> ModelReply:
+        body = openai_messages.payload(request, self._dialect, self._place.name)
         if on_delta is not None:
             body["stream"] = True
             if "stream_options" in self._dialect.takes:
                 body["stream_options"] = {"include_usage": True}
+        body = chat_refusals.without(body, omitted)
         with self._client.call() as call:
             if on_open is not None:
                 on_open(call.hang_up)
@@ -103,7 +119,9 @@ class OpenAIModel:
             return openai_replies.streamed(sent_request, answer.events(), on_delta, request_id)
 
     def payload(self, request: ModelRequest) -> JsonObject:
-        return openai_messages.payload(request, self._dialect, self._place.name)
+        """As the port says."""
+        body = openai_messages.payload(request, self._dialect, self._place.name)
+        return chat_refusals.without(body, self._omitted.of(request.config.model))
 
     def models(self) -> list[ModelDescription]:
         """The chat models that the server lists; limits that it reports (vLLM, Groq, OpenRouter, LM Studio) take precedence."""
@@ -180,7 +198,3 @@ class OpenAIModel:
 def _named(row: JsonObject) -> JsonObject:
     """The row by the name that requests use: Gemini's list puts `models/` before it (ai.google.dev/gemini-api/docs/openai)."""
     return row | {"id": row["id"].removeprefix("models/")}
-
-
-def _without_streams(traits: bool, refusal: ModelError, *, streams: bool) -> bool:
-    return traits and not (streams and isinstance(refusal, ModelBadRequest) and refuses_streams(refusal))

@@ -70,7 +70,8 @@ def _sampling(config: LLMConfig, dialect: Dialect) -> JsonObject:
     body: JsonObject = {}
     if config.temperature is not None and "temperature" in dialect.takes:
         body["temperature"] = config.temperature
-    if dialect.effort == "any" and (effort := ModelOptions(dialect.efforts).effort(config.effort or config.reasoning_effort)):
+    takes_effort = dialect.effort == "any" and re.match(dialect.effort_models, config.model) is not None
+    if takes_effort and (effort := ModelOptions(dialect.efforts).effort(config.effort or config.reasoning_effort)):
         body["reasoning_effort"] = effort
     if not config.enable_reasoner and dialect.switch:
         body[dialect.switch] = {"type": "disabled"} if dialect.switch == "thinking" else {"enabled": False}
@@ -115,9 +116,18 @@ def messages(request: ModelRequest, dialect: Dialect, provider: str) -> list[Jso
         if isinstance(each, AssistantTurn):
             items = each.native("chat", provider, request.config.model) if dialect.thoughts else None
             sent += _spoken(each, dialect) if items is None else [*items, *_returned(each, str)]
+        elif each.role == "system":
+            sent.append(_alert(each, dialect))
         else:
-            sent.append({"role": "system" if each.role == "system" else "user", "content": _content(each)})
+            sent.append({"role": "user", "content": _content(each)})
     return sent if dialect.user_after_tool else _bridged(sent)
+
+
+def _alert(row: Message, dialect: Dialect) -> JsonObject:
+    """A system message behind the first, such as a message of another agent."""
+    if dialect.system_anywhere:
+        return {"role": "system", "content": _content(row)}
+    return {"role": "user", "content": f"<system_alert>\n{row.text()}\n</system_alert>"}
 
 
 def _bridged(sent: Sequence[JsonObject]) -> list[JsonObject]:

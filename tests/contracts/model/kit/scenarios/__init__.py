@@ -23,6 +23,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     conversations.forced_tool,
     conversations.compaction,
     conversations.approval,
+    conversations.system_message,
     conversations.image_in_a_return,
     conversations.long_life,
     failures.refusal,

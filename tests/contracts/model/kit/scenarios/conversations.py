@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hibernaut.domain.models.retries import TRIES
 from tests.contracts.model.kit.plays import Fault, Think, ToolUse, reply, ring
 from tests.contracts.model.kit.stage import Stage
@@ -108,6 +110,18 @@ def approval(stage: Stage) -> None:
         assert stage.send("Ring.").stop_reason == "requires_approval"
         stage.ends_well(stage.answers(approve=approves), f"Approved: {approves}.")
     stage.goes_on()
+
+
+def system_message(stage: Stage) -> None:
+    """A system message between others, as another agent or a client sends it, alone and behind a tool's return."""
+    stage.agent()
+    stage.says("Hello Ann.")
+    for number in range(2):
+        stage.plays(reply(Think("The lights."), "I ring.", ring(number)), reply(Think("Rung."), f"Rung {number}."))
+        stage.ends_well(stage.send("The lights went out.", role="system"), f"Rung {number}.")
+    assert "The lights went out." in json.dumps(stage.server.requests[-1].body)
+    stage.goes_on()
+    stage.stays_warm()
 
 
 def image_in_a_return(stage: Stage) -> None:

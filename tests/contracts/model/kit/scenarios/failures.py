@@ -38,7 +38,7 @@ def image_refused(stage: Stage) -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": IMAGE}}
     stage.ends_well(stage.answers(type="tool", tool_return=[image], status="success"), "I see nothing.")
     stage.goes_on()
-    assert [IMAGE in json.dumps(asked.body) for asked in stage.server.requests] == [False, True, False, False]
+    assert [IMAGE in json.dumps(asked.body) for asked in stage.server.taken] == [False, True, False, False]
 
 
 def broken_off(stage: Stage) -> None:

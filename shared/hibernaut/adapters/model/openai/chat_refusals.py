@@ -1,0 +1,72 @@
+"""What servers that speak Chat Completions refuse by its name, and the request without it. Pure; knows no connection.
+
+The dialect of a server says what all of its models take. Some of its models take less, and a deployment of Azure has a name that does not
+tell its model.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hibernaut.adapters.model.wire.provider_errors import refuses_streams
+from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import ModelBadRequest, ModelError
+
+Omitted = frozenset[str]
+"""Names of `_NAMES`, and `stream`."""
+NOTHING: Omitted = frozenset()
+
+_REFUSED = (
+    r"(?:not|n't|isn't) (?:be )?(?:support|permit|allow|accept|recogni[sz]|one of|implement)"
+    r"|un(?:support|known|recogni[sz]|expect)|extra (?:inputs|fields|parameters)|incompatible|must be one of|only the default"
+)
+_NAMES = {
+    # "Function tools with reasoning_effort are not supported for … in /v1/chat/completions." (litellm#34569)
+    "reasoning": r"tools with reasoning[ _.]?effort",
+    # "Model … does not support parameter reasoningEffort." (earendil-works/pi#8381); "`reasoning_effort` must be one of `none` or
+    # `default`" (earendil-works/pi#1745); "`reasoning_effort` is not supported with this model" (iamsrikanthnani/pluely#242)
+    "reasoning_effort": r"reasoning[ _.]?effort",
+    # "'temperature' does not support 0.1 with this model. Only the default (1) value is supported." (microsoft/vscode#274315)
+    "temperature": r"temperature",
+    "frequency_penalty": r"frequency[ _]?penalty",
+    # "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead." (microsoft/vscode-copilot-release#8054)
+    "max_tokens": r"\bmax_tokens\b.*\bmax_completion_tokens\b",
+    "parallel_tool_calls": r"parallel[ _]?tool[ _]?calls",
+    # "tool_choice 'specified' is incompatible with thinking enabled" (can1357/oh-my-pi#827). The turn machine checks the calls of a reply.
+    "tool_choice": r"\btool_choice\b",
+    "prompt_cache_key": r"prompt_cache_key",
+    "stream_options": r"stream_options",
+    "strict": r"\bstrict\b",
+    # "Extra inputs are not permitted (body.user)"; "Unrecognized request argument supplied: user"
+    "user": r"(?:body\.|supplied: ?|(?:parameter|argument|field|property|properties):? ?)['\"`]?user\b",
+}
+"""How a refusal names each part. Without it the request is sent at once, because none of it is worth a failed turn."""
+
+
+def after(omitted: Omitted, refusal: ModelError, *, streams: bool) -> Omitted:
+    """What to omit after a refusal; the same if it names nothing that a request can do without."""
+    if not isinstance(refusal, ModelBadRequest):
+        return omitted
+    if re.search(_REFUSED, refusal.detail, re.IGNORECASE):
+        for name, words in _NAMES.items():
+            if name not in omitted and re.search(words, refusal.detail, re.IGNORECASE):
+                return omitted | {name}
+    return omitted | {"stream"} if streams and refuses_streams(refusal) else omitted
+
+
+def without(body: JsonObject, omitted: Omitted) -> JsonObject:
+    """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in requests with tools."""
+    if not omitted:
+        return body
+    rest = {name: value for name, value in body.items() if name not in omitted}
+    if "max_tokens" in omitted and "max_tokens" in body:
+        rest["max_completion_tokens"] = body["max_tokens"]
+    if "strict" in omitted and "tools" in body:
+        rest["tools"] = [_loose(tool) for tool in body["tools"]]
+    if "reasoning" in omitted and "tools" in body and "reasoning_effort" not in omitted:
+        rest["reasoning_effort"] = "none"
+    return rest
+
+
+def _loose(tool: JsonObject) -> JsonObject:
+    return tool | {"function": {name: value for name, value in tool["function"].items() if name != "strict"}}
