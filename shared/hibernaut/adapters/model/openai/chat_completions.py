@@ -83,10 +83,10 @@ class OpenAIModel:
 
         return self._omitted.complete(request.config.model, on_delta, ask)
 
-    def _after(self, omitted: chat_refusals.Omitted, refusal: ModelError, *, streams: bool) -> chat_refusals.Omitted:
-        weaker = chat_refusals.after(omitted, refusal, streams=streams)
-        if weaker != omitted:
-            refused = ", ".join(sorted(weaker - omitted))
+    def _after(self, traits: chat_refusals.Omitted, refusal: ModelError, *, streams: bool) -> chat_refusals.Omitted:
+        weaker = chat_refusals.after(traits, refusal, streams=streams)
+        if weaker != traits:
+            refused = ", ".join(sorted(weaker - traits))
             logger.info("a part of a request was refused", extra={"provider": self._place.name, "part": refused})
         return weaker
 
