@@ -33,7 +33,7 @@ def group_messages_of(world: World) -> GroupMessages:
     lists = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages
     )
-    windows = AgentWindows(records, prompts=prompts)
+    windows = AgentWindows(records, models=world.models, prompts=prompts)
     return GroupMessages(records, groups_of(world), prompts=prompts, messages=lists, windows=windows)
 
 

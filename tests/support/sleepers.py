@@ -33,7 +33,7 @@ class Pair:
 def agents_of(world: World) -> Agents:
     """The use cases of agents, composed as in the composition root."""
     records, prompts = records_of(world), world.chain.prompts
-    windows = AgentWindows(records, prompts=prompts)
+    windows = AgentWindows(records, models=world.models, prompts=prompts)
     creation = AgentCreation(records, models=world.models, prompts=prompts)
     return Agents(
         records,

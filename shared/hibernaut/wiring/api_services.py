@@ -96,7 +96,7 @@ def services_over(
     `uploads` issues addresses to which clients upload large files directly; None: all files go through the API.
     """
     records, models = records_over(stores, host.clock, host.ids), chain.models
-    windows = AgentWindows(records, prompts=chain.prompts, prices=_price_list)
+    windows = AgentWindows(records, models=models, prompts=chain.prompts, prices=_price_list)
     tool_runs = AdhocToolRuns(stores, host, records, loader=chain.loader, calls=chain.calls, runner=chain.runner)
     messages = MessageLists(
         agents=stores.agents, conversations=stores.conversations, agent_logs=stores.agent_logs, log=stores.messages

@@ -247,7 +247,7 @@ class RunEngine:
 
         stores, host = self._stores, self._host
         records, views = records_over(stores, host.clock, host.ids), FileViews(stores)
-        windows = AgentWindows(records, prompts=self.prompts)
+        windows = AgentWindows(records, models=self.models, prompts=self.prompts)
         creation = AgentCreation(records, models=self.models, prompts=self.prompts)
         updates = AgentUpdates(records, models=self.models, windows=windows, creation=creation)
         agents = Agents(records, views, creation=creation, updates=updates, windows=windows, termination=self.termination)

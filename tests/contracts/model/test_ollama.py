@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -14,39 +13,10 @@ from hibernaut.adapters.model.dialects import OLLAMA
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
-from tests.support.provider_http import Recorded, Wire
-from tests.support.provider_servers import ScriptedOpenAI
+from tests.support.ollama_server import ScriptedOllama
+from tests.support.provider_http import Wire
 
 LOGGER = "hibernaut.adapters.model.openai.ollama_list"
-
-
-class ScriptedOllama(ScriptedOpenAI):
-    """Ollama's own routes. `shows` are the facts of each model, `loaded` the windows of those in memory (docs.ollama.com/api)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shows: dict[str, Wire] = {}
-        self.loaded: dict[str, int] = {}
-        self.old = False
-
-    def serves(self, path: str) -> bool:
-        return super().serves(path) or path == "/api/show"
-
-    def answer(self, asked: Recorded) -> Wire:
-        if asked.path != "/api/show":
-            return super().answer(asked)
-        shown = self.shows[asked.body["model"]]
-        return {"status": 500, "body": {"error": "broken"}} if shown.get("broken") else {"raw": json.dumps(shown).encode()}
-
-    def listed(self, asked: Recorded) -> Wire:
-        match asked.path:
-            case "/api/tags":
-                return {"raw": json.dumps({"models": [{"name": name, "model": name} for name in self.shows]}).encode()}
-            case "/api/ps" if not self.old:
-                rows = [{"name": name, "model": name, "context_length": window} for name, window in self.loaded.items()]
-                return {"raw": json.dumps({"models": rows}).encode()}
-            case _:
-                return {"status": 404, "body": {}}
 
 
 @pytest.fixture

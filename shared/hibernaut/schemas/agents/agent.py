@@ -250,10 +250,12 @@ class PromptPrice(Schema):
 class ContextWindowOverview(Schema):
     """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens.
 
-    `price`, an extension of Hibernaut, is null if the price of the agent's model is unknown.
+    Extensions of Hibernaut: `price`, null if the price of the agent's model is unknown, and `context_window_note`, which says what limits the window
+    if the model's server cuts longer prompts without an error.
     """
 
     price: PromptPrice | None = None
+    context_window_note: str | None = None
 
     context_window_size_max: int
     context_window_size_current: int

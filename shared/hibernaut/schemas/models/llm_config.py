@@ -81,12 +81,17 @@ class EmbeddingConfig(Schema):
 
 
 class ModelDescription(LLMConfig):
-    """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13)."""
+    """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13).
+
+    `trained_context_window`, an extension of Hibernaut: the tokens that the model was trained for, if its server tells them; the server may
+    read fewer.
+    """
 
     name: str
     provider_type: str
     model_type: Literal["llm"] = "llm"
     max_context_window: int
+    trained_context_window: int | None = None
 
 
 class EmbeddingModelDescription(EmbeddingConfig):

@@ -16,6 +16,7 @@ from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
+from hibernaut.services.models.served_windows import within_server
 
 _OF_THE_DEPLOYMENT = (
     "model",
@@ -58,12 +59,17 @@ class ImportModels:
 
     def _merged(self, served: LLMConfig, settings: JsonObject, place: str) -> LLMConfig:
         try:
-            return LLMConfig.model_validate({**served.model_dump(), **settings})
+            config = LLMConfig.model_validate({**served.model_dump(), **settings})
         except ValidationError:
             self.notes.add(
                 "repaired", "llm_config", place, "Settings of models that are not valid were replaced by the model's own."
             )
             return served
+        within = within_server(config, self.models)
+        if within.context_window < config.context_window:
+            text = f"The window of {config.context_window} tokens is more than the model's server reads; the agent has {within.context_window}."
+            self.notes.add("repaired", "llm_config", place, text)
+        return within
 
     def _served_config(self, handle: str | None) -> LLMConfig | None:
         try:

@@ -17,6 +17,7 @@ from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
 from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
+from hibernaut.services.models.served_windows import within_server
 
 
 @immutable
@@ -37,7 +38,7 @@ def chosen_model(request: CreateAgentRequest, models: Models) -> ModelChoice:
     changes: JsonObject = {} if reasoning is None else {"enable_reasoner": reasoning}
     if request.max_reasoning_tokens is not None:
         changes["max_reasoning_tokens"] = request.max_reasoning_tokens
-    return _folded(base.model_copy(update=changes), request, request.agent_type)
+    return _within(_folded(base.model_copy(update=changes), request, request.agent_type), models)
 
 
 def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> ModelChoice:
@@ -52,7 +53,11 @@ def changed_model(agent: StoredAgent, request: UpdateAgent, models: Models) -> M
         base = base.model_copy(update={"enable_reasoner": request.reasoning})
     if base is agent.llm_config and not _folds(request):
         return ModelChoice(base, agent.explicit_model_settings)
-    return _folded(base, request, agent.agent_type)
+    return _within(_folded(base, request, agent.agent_type), models)
+
+
+def _within(choice: ModelChoice, models: Models) -> ModelChoice:
+    return ModelChoice(within_server(choice.config, models), choice.settings)
 
 
 def checked_fallbacks(fallbacks: Sequence[ModelFallback] | None, models: Models) -> list[ModelFallback]:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from hibernaut.domain.agents.agent_types import spec_of
 from hibernaut.domain.agents.first_messages import boot_sequence
 from hibernaut.domain.models.prices import PriceList
+from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import ContextWindowOverview, StoredAgent
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
 from hibernaut.schemas.ids import is_id
 from hibernaut.services.agents.agent_parts import opening_of
+from hibernaut.services.models.served_windows import window_note
 from hibernaut.services.prompt.recompilation import PromptSubject, Recompilation
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.prompt.window_overviews import WindowOverviews, prompt_price
@@ -27,9 +29,12 @@ from hibernaut.store.conversations.conversations import LoadedConversation, expl
 class AgentWindows:
     """Resets, replaces and measures an agent's window."""
 
-    def __init__(self, records: Records, *, prompts: SystemMessages, prices: Callable[[], PriceList] | None = None) -> None:
+    def __init__(
+        self, records: Records, *, models: Models, prompts: SystemMessages, prices: Callable[[], PriceList] | None = None
+    ) -> None:
         """`prices` returns the list that an overview shows prices by; None: it shows none."""
         self._records = records
+        self._models = models
         self._prompts = prompts
         self._prices = prices
 
@@ -104,6 +109,7 @@ class AgentWindows:
         """The sizes of the parts of the context window, in tokens. Raises: NotFound."""
         agent, conversation = self._records.agent(agent_id), self._loaded(agent_id)
         overview = WindowOverviews(self._records, self._prompts).of(agent, conversation)
+        overview.context_window_note = window_note(agent.llm_config, self._models)
         if self._prices is not None:
             now = self._records.clock.now()
             overview.price = prompt_price(self._prices(), agent.llm_config, overview.context_window_size_current, now)

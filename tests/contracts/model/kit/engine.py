@@ -68,6 +68,11 @@ class Engine:
     def change_agent(self, **fields: Any) -> None:
         self.services.agents.updates.update(self.agent, UpdateAgent.model_validate(fields))
 
+    @property
+    def window(self) -> int:
+        """The tokens of the agent's window."""
+        return self.world.stores.agents.get(self.agent).llm_config.context_window
+
     def edit_memory(self, label: str, value: str) -> None:
         """As a client edits a block, outside any run."""
         block = self.world.block(self.agent, label)

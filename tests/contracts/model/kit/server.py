@@ -64,6 +64,9 @@ class KitServer(ScriptedServer):
     window = 10_000_000
     """Tokens of a prompt that the server reads; a longer one is cut without an error."""
 
+    cut = 0
+    """How many prompts were cut."""
+
     def __init__(self, provider: Provider) -> None:
         super().__init__(models=[{"id": provider.model}, *provider.lists])
         self.provider = provider

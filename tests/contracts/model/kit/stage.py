@@ -69,6 +69,7 @@ class Stage:
     def check_rules(self) -> None:
         broken = "\n".join(str(each) for each in (*self.server.broken, *self.other.broken))
         assert not broken, broken
+        assert self.server.cut == 0, "a prompt lost its beginning"
 
     def spoken(self) -> list[str]:
         """What the agent said, of all its rows."""

@@ -42,7 +42,10 @@ class Past(Histories):
         self.creation = AgentCreation(self.records, models=models, prompts=prompts)
         self.forks = AgentForks(self.records, self.agents, creation=self.creation, prompts=prompts)
         self.updates = AgentUpdates(
-            self.records, models=models, windows=AgentWindows(self.records, prompts=prompts), creation=self.creation
+            self.records,
+            models=models,
+            windows=AgentWindows(self.records, models=models, prompts=prompts),
+            creation=self.creation,
         )
 
     def agent(self, **fields: object) -> str:

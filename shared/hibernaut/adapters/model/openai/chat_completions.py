@@ -155,6 +155,7 @@ class OpenAIModel:
         limits = self._windows.of(row["id"])
         window = next((row[name] for name in _REPORTED_WINDOW if isinstance(row.get(name), int) and row[name] > 0), limits.window)
         found = self._place.model(row["id"], Limits(window, limits.output))
+        found = found.model_copy(update={"trained_context_window": row.get("trained")})
         return (
             found if self._dialect.name == found.provider_type else found.model_copy(update={"provider_type": self._place.name})
         )

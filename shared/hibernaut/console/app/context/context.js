@@ -52,6 +52,7 @@ export function Context({ agent }) {
       ${parts.map((part, place) => html`<span class=${`part p${place % 8}`} style=${{ flexGrow: part.tokens }}></span>`)}
     </div>
     <div class="meter small muted"><progress max=${size} value=${Math.min(used, size)} aria-label="Used of the window"></progress><span>${count(used)} of ${count(size)} tokens</span></div>
+    ${value.context_window_note && html`<p class="small">${value.context_window_note}</p>`}
     <${Priced} price=${price} tokens=${used} />
     <div class="scroll" tabindex="0" role="region" aria-label="Parts of the window"><table class="parts">
       <thead><tr><th scope="col">Part</th><th scope="col">Tokens</th><th scope="col">Of the window</th><th scope="col">Of what is sent</th><th scope="col">Price</th><th scope="col">Text</th></tr></thead>

@@ -9,6 +9,7 @@ from tests.contracts.model.kit.plays import TALE, Think, ToolUse, reply, ring
 from tests.contracts.model.kit.server import at
 from tests.contracts.model.kit.stage import Stage
 
+TOO_WIDE = 9_999_999
 WARM = 0.85
 """The share of a request that is cached though memory was edited before it."""
 LOOSE_SCHEMAS: dict[str, Any] = {
@@ -153,6 +154,16 @@ def window(stage: Stage) -> None:
     """An agent's window is no larger than what the server reads of a prompt."""
     config = stage.engine.models.config(stage.provider.handle)
     assert config.context_window <= stage.server.window
+    stage.agent(context_window_limit=TOO_WIDE)
+    assert stage.engine.window <= stage.server.window
+    stage.engine.change_agent(context_window_limit=4096)
+    stage.engine.change_agent(context_window_limit=TOO_WIDE)
+    assert stage.engine.window == min(TOO_WIDE, stage.server.window)
+    for number in range(12):
+        stage.plays(reply(f"Heard {number}."), reply("A summary of what was said."))
+        stage.send(TALE)
+        stage.check_rules()
+        stage.server.forget()
 
 
 def usage(stage: Stage) -> None:
