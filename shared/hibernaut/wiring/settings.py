@@ -86,7 +86,12 @@ from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 
 PROVIDER_NAMES = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
-    *(name for dialect in DIALECTS for name in (dialect.key, dialect.address)),
+    *(
+        name
+        for dialect in DIALECTS
+        for name in (dialect.key, dialect.address, dialect.older_address, dialect.handle_base)
+        if name
+    ),
     *SEARCH_NAMES,
 )
 """The variables that configure providers and search engines: the key and the address of each, and the API that `openai/…` models use."""

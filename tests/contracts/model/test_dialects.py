@@ -21,6 +21,7 @@ from hibernaut.adapters.model.dialects import (
     OLLAMA,
     OPENAI,
     OPENROUTER,
+    SGLANG,
     VLLM,
     XAI,
     ZAI,
@@ -127,6 +128,24 @@ def test_a_key_without_an_address_configures_no_server_of_ones_own(dialect: Dial
 )
 def test_an_address_without_a_path_is_completed(dialect: Dialect, address: str, url: str) -> None:
     assert dialect.at(address) == url
+
+
+@pytest.mark.parametrize("dialect", [VLLM, SGLANG, OPENROUTER], ids=lambda each: each.name)
+def test_v1s_variable_for_the_first_part_of_handles_is_read(dialect: Dialect) -> None:
+    with ScriptedOpenAI(models=[{"id": "some/model"}]) as server:
+        variables = {dialect.address: server.url, dialect.key: "k", dialect.handle_base: "mine/", "GROQ_API_KEY": "k"}
+        catalogue = Catalogue(EnvironmentSecrets(variables))
+        assert catalogue.config("mine/some/model").handle == f"{dialect.name}/some/model"
+        assert catalogue.config(f"{dialect.name}/some/model").handle == f"{dialect.name}/some/model"
+        other = Catalogue(EnvironmentSecrets(variables | {dialect.handle_base: "groq"}))
+        assert other.config("groq/llama").provider_name == "groq", "it takes no provider's own name"
+
+
+def test_v1s_older_name_of_openais_address_counts_if_the_newer_one_is_not_set() -> None:
+    older = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": "http://127.0.0.1:9/older"}
+    assert Catalogue(EnvironmentSecrets(older)).providers()["openai"] == "http://127.0.0.1:9/older"
+    both = older | {"OPENAI_BASE_URL": "http://127.0.0.1:9/newer"}
+    assert Catalogue(EnvironmentSecrets(both)).providers()["openai"] == "http://127.0.0.1:9/newer"
 
 
 def test_v1s_handle_of_a_proxy_is_found() -> None:

@@ -20,7 +20,7 @@ from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
 from hibernaut.adapters.model.dialects import AZURE, DIALECTS, OPENAI
-from hibernaut.adapters.model.provider_settings import ProviderSettings
+from hibernaut.adapters.model.provider_settings import ProviderSettings, provider_aliases
 from hibernaut.domain.models.embedding_models import (
     BEDROCK,
     BEDROCK_MODELS,
@@ -46,7 +46,6 @@ OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pi
 NONE = "none"
 """The value of the setting for no embedding."""
 MOST_EMBEDDERS = 64
-_ALIASES = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
 logger = logging.getLogger(__name__)
 
 
@@ -127,6 +126,10 @@ class EmbedderCatalogue:
         return embedding_providers(self._secrets)
 
     @cached_property
+    def _aliases(self) -> Mapping[str, str]:
+        return provider_aliases(self._secrets)
+
+    @cached_property
     def _default(self) -> EmbeddingModelDescription | None:
         return self._default_row(self._default_model)
 
@@ -165,7 +168,7 @@ class EmbedderCatalogue:
         """
         name = provider_of(config) or ("" if endpoint else kind)
         by_http = {each.name: each for each in self._providers.values() if each.kind != BEDROCK}
-        if (named := by_http.get(_ALIASES.get(name, name))) is not None:
+        if (named := by_http.get(self._aliases.get(name, name))) is not None:
             return named
         for provider in by_http.values():
             if endpoint and bare_address(endpoint) == provider.address:
@@ -181,7 +184,9 @@ class EmbedderCatalogue:
         provider, _, model = handle.partition("/")
         own = provider == OWN and self._minilm and model == MINILM
         account = provider == BEDROCK and self._on_bedrock(model)
-        settings = None if own or account or provider in (OWN, BEDROCK) else self._providers.get(_ALIASES.get(provider, provider))
+        settings = (
+            None if own or account or provider in (OWN, BEDROCK) else self._providers.get(self._aliases.get(provider, provider))
+        )
         if not own and not account and (settings is None or not model):
             _refused(handle, "no provider here serves it")
             return None

@@ -21,7 +21,14 @@ from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider import CatalogueProvider, capped_config
-from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX, ProviderSettings, configured, redaction_of
+from hibernaut.adapters.model.provider_settings import (
+    ANTHROPIC,
+    VERTEX,
+    ProviderSettings,
+    configured,
+    provider_aliases,
+    redaction_of,
+)
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.embedding_models import offered
 from hibernaut.domain.redaction import bare_address
@@ -74,7 +81,7 @@ class Catalogue:
         self._reading = threading.Lock()
         self._read: tuple[WireFactory, dict[str, CatalogueProvider]] | None = None
         self._addresses: Mapping[str, str] = MappingProxyType({})
-        self._aliases = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
+        self._aliases: Mapping[str, str] = MappingProxyType({})
 
     @property
     def _factory(self) -> WireFactory:
@@ -94,6 +101,7 @@ class Catalogue:
                 found |= {name: CatalogueProvider(name, "in this process", model) for name, model in self._extra.items()}
                 found |= {row.name: factory.provider(row) for row in configured(secrets)}
                 self._read = factory, found
+                self._aliases = MappingProxyType(provider_aliases(secrets))
                 self._addresses = MappingProxyType({name: provider.url for name, provider in found.items()})
             return self._read
 
@@ -152,8 +160,9 @@ class Catalogue:
         name, slash, model = handle.partition("/")
         if not slash or not name or not model:
             raise InvalidArgument("The model handle should be in the format provider/model-name")
-        name = self._aliases.get(name, name)
-        provider = self._providers.get(name)
+        providers = self._providers
+        name = name if name in providers else self._aliases.get(name, name)
+        provider = providers.get(name)
         if provider is not None:
             row = provider.description(name, model, self._factory.windows, self._now)
             if row is not None:

@@ -44,6 +44,8 @@ class Dialect:
     `model_endpoint_type`. `key` and `address` name its settings; `url` is its address unless one is set (None: it must be set), and
     `path` is added to an address without a path.
 
+    `older_address`: V1's deprecated name of `address`. `handle_base`: the variable that gives a further first part of its handles, as in V1.
+
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
     every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
     OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first, and `effort_models` a pattern of the names
@@ -64,6 +66,8 @@ class Dialect:
     url: str | None = None
     path: str = "/v1"
     aliases: tuple[str, ...] = ()
+    older_address: str = ""
+    handle_base: str = ""
     listing: Literal["models", "tags", "none"] = "models"
     takes: frozenset[Member] = COMMON
     choices: frozenset[Choice] = ANY_CHOICE
@@ -95,6 +99,7 @@ class Dialect:
 OPENAI = Dialect(
     "openai", "OpenAI", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1",
     aliases=("openai-proxy",),  # run-time digest 11.1: V1's handles for another address
+    older_address="OPENAI_API_BASE",  # letta/settings.py
     takes=COMMON | {"prompt_cache_key", "logprobs"},  # openai/types/chat/completion_create_params.py, openai 3.54.0
     choices=ANY_CHOICE | {"allowed"},  # openai/types/chat/chat_completion_allowed_tools_param.py
     limit_name="max_completion_tokens",  # completion_create_params.py: `max_tokens` is deprecated
@@ -170,6 +175,7 @@ MISTRAL = Dialect(
 OPENROUTER = Dialect(
     "openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1",
     path="/api/v1", takes=COMMON - {"strict"} | {"logprobs"},  # openrouter.ai/docs/api/reference/parameters
+    handle_base="OPENROUTER_HANDLE_BASE",  # letta/settings.py
     key_path="/key",  # openrouter.ai/docs/api/reference/limits: "To check the rate limit or credits left on an API key"
     thoughts=frozenset({"reasoning_details"}),  # openrouter.ai/docs/guides/best-practices/reasoning-tokens: preserving blocks
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),  # there, `effort`
@@ -211,12 +217,12 @@ OLLAMA = Dialect(
     embeds=True,
 )  # fmt: skip
 VLLM = Dialect(
-    "vllm", "vLLM", "vllm", "VLLM_API_KEY", "VLLM_API_BASE", local=True,  # VLLM_API_BASE: letta/settings.py
+    "vllm", "vLLM", "vllm", "VLLM_API_KEY", "VLLM_API_BASE", local=True, handle_base="VLLM_HANDLE_BASE",  # letta/settings.py
     takes=COMMON - {"strict"} | {"logprobs"},  # docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     embeds=True,
 )  # fmt: skip
 SGLANG = Dialect(
-    "sglang", "SGLang", "sglang", "SGLANG_API_KEY", "SGLANG_API_BASE", local=True,
+    "sglang", "SGLang", "sglang", "SGLANG_API_KEY", "SGLANG_API_BASE", local=True, handle_base="SGLANG_HANDLE_BASE",  # letta/server/server.py
     takes=COMMON - {"strict"} | {"logprobs"},  # docs.sglang.ai/basic_usage/openai_api_completions.html
     embeds=True,
 )  # fmt: skip

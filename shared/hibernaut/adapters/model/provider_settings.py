@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
 VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
 """The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK (googleapis/python-genai)."""
+_NAMES = frozenset({ANTHROPIC, VERTEX, BEDROCK, *(dialect.name for dialect in DIALECTS)})
 _MULTI_REGIONS = ("eu", "us")
 _LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
 
@@ -157,7 +158,7 @@ def configured(secrets: Secrets) -> list[ProviderSettings]:
     """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI. A location that is not one leaves
     Vertex AI out, and is logged.
     """
-    rows = [of_dialect(dialect, secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
+    rows = [of_dialect(dialect, secrets.get(dialect.key), _address_of(dialect, secrets)) for dialect in DIALECTS]
     rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
     allowed = [each.strip() for each in (secrets.get("BEDROCK_MODELS") or "").split(",") if each.strip()]
     rows.append(of_bedrock(secrets.get("BEDROCK_REGION"), url=secrets.get("BEDROCK_BASE_URL"), allowed=allowed))
@@ -169,11 +170,26 @@ def configured(secrets: Secrets) -> list[ProviderSettings]:
     return [row for row in rows if row is not None]
 
 
+def _address_of(dialect: Dialect, secrets: Secrets) -> str | None:
+    return secrets.get(dialect.address) or (secrets.get(dialect.older_address) if dialect.older_address else None)
+
+
+def provider_aliases(secrets: Secrets) -> dict[str, str]:
+    """Further first parts of handles, with the names of their providers: those of V1, and those that the deployment sets. A provider's own name
+    is never one.
+    """
+    found = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
+    for dialect in DIALECTS:
+        if dialect.handle_base and (base := (secrets.get(dialect.handle_base) or "").strip("/")):
+            found[base] = dialect.name
+    return {alias: name for alias, name in found.items() if alias not in _NAMES}
+
+
 def redaction_of(secrets: Secrets, providers: Iterable[ProviderSettings] = ()) -> Redaction:
     """The redaction of texts for clients: every key and password among the secrets, whether or not it configures a provider, and
     the keys of `providers`.
     """
-    found = [(secrets.get(dialect.key), secrets.get(dialect.address)) for dialect in DIALECTS]
+    found = [(secrets.get(dialect.key), _address_of(dialect, secrets)) for dialect in DIALECTS]
     found.append((secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
     found.append((secrets.get("GOOGLE_APPLICATION_CREDENTIALS"), secrets.get("GOOGLE_VERTEX_BASE_URL")))
     found += [(key, provider.url) for provider in providers for key in (provider.key, provider.access_key)]
