@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.ports.model import ModelReply
+from hibernaut.domain.models.retries import TRIES
+from hibernaut.domain.models.usage_rows import usage_rows
+from hibernaut.ports.model import ModelReply, ModelRequest
+from hibernaut.schemas.errors import ModelOverloaded
+from hibernaut.schemas.models.fallback import ModelFallback
 from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.schemas.usage import RunUsage
 from tests.support.scripted_model import USAGE, calls, in_turn, nothing, says
@@ -82,3 +86,28 @@ def test_the_usage_of_a_run_tells_the_cost_of_its_steps_and_of_its_summaries(tmp
     run = world.run(run_id).run
     shown = RunUsage.of(run.usage)
     assert (shown.cost, shown.price_list_date) == (Decimal("0.25"), DAY)
+
+
+def test_a_step_of_a_fallback_costs_what_the_fallback_costs(tmp_path: Path) -> None:
+    """The agent's own model is down in the second step of three: the price of each step is that of the model which answered."""
+    own = in_turn(at(calls(("ring", {"x": "1"})), "0.1"), *[ModelOverloaded("down")] * TRIES, at(says("done"), "0.3"))
+
+    def script(request: ModelRequest, number: int) -> ModelReply:
+        reply = at(calls(("ring", {"x": "2"})), "2") if request.config.handle == "test/other" else own(request, number)
+        assert isinstance(reply, ModelReply)
+        return reply
+
+    world = World(data_in(tmp_path, script))
+    agent_id = world.make_agent(tools=("ring",))
+    agent, token = world.stores.agents.get(agent_id), world.ids.token()
+    assert agent is not None
+    chained = agent.model_copy(update={"fallback_models": [ModelFallback(model="test/other")], "version": agent.version + 1})
+    world.stores.writer.write(*world.stores.agents.change(agent, chained, token), token=token)
+    run_id = world.send(agent_id, "hi")
+    steps = steps_of(world, run_id)
+    priced = [("test/scripted", Decimal("0.1")), ("test/other", Decimal(2)), ("test/scripted", Decimal("0.3"))]
+    assert [(step.model_handle, step.cost) for step in steps] == priced
+    assert [len(step.failed_calls) for step in steps] == [0, TRIES, 0]
+    assert world.response(run_id).usage.cost == Decimal("2.4")
+    rows = {row.model: row.cost for row in usage_rows(steps)}
+    assert rows == {"test/scripted": Decimal("0.4"), "test/other": Decimal(2)}
