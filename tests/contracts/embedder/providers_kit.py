@@ -108,6 +108,12 @@ OPENROUTER = OpenAIRules(
 OLLAMA = OpenAIRules("/v1/embeddings", COMMON | {"dimensions"}, 2048, 300_000, 8192, 768)
 # docs.ollama.com/api/openai-compatibility: input (text or texts), encoding_format, dimensions, user
 LLAMACPP = OpenAIRules("/v1/embeddings", COMMON, 2048, 300_000, 8192, 1024)  # llama.cpp, tools/server/README.md
+VLLM = OpenAIRules("/v1/embeddings", COMMON | {"dimensions"}, 2048, 300_000, 8192, 1024)
+# docs.vllm.ai, serving/openai_compatible_server: `dimensions` is an error for a model without Matryoshka representation; a text beyond
+# max_model_len is an error, unless truncate_prompt_tokens is set
+SGLANG = OpenAIRules("/v1/embeddings", COMMON, 2048, 300_000, 8192, 1024)  # docs.sglang.ai/basic_usage/openai_api_embeddings.html
+LMSTUDIO = OpenAIRules("/v1/embeddings", frozenset({"model", "input"}), 2048, 300_000, 2048, 768)
+# lmstudio.ai/docs/developer/openai-compat/embeddings
 TEI = OpenAIRules("/v1/embeddings", COMMON, 32, 16_384, 512, 384)
 # huggingface/text-embeddings-inference#50 (32 texts), #218 (413 beyond 512 tokens, also with --auto-truncate)
 VOYAGE = OpenAIRules(
@@ -240,6 +246,11 @@ CASES = {
     ),
     "ollama": Case(OLLAMA, {"OLLAMA_API_KEY": KEY, "OLLAMA_BASE_URL": ADDRESS}, "ollama/nomic-embed-text", 768),
     "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": ADDRESS}, "llamacpp/bge-m3", 1024),
+    "vllm": Case(VLLM, {"VLLM_API_KEY": KEY, "VLLM_API_BASE": ADDRESS}, "vllm/BAAI/bge-m3", 1024),
+    "sglang": Case(SGLANG, {"SGLANG_API_KEY": KEY, "SGLANG_API_BASE": ADDRESS}, "sglang/BAAI/bge-m3", 1024),
+    "lmstudio": Case(
+        LMSTUDIO, {"LMSTUDIO_API_KEY": KEY, "LMSTUDIO_BASE_URL": ADDRESS}, "lmstudio_openai/nomic-embed-text", 768
+    ),
     "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048, many=1100),
     "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768, many=250),
     "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536, many=30),
