@@ -15,16 +15,32 @@ from hibernaut.local.model_checks.checks import CHECKS, FORM
 from hibernaut.local.profiles import CannotServe
 from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.wiring.settings import EmbeddedSettings
-from tests.contracts.model.kit import anthropic_messages, compatible, gemini_native, openai_responses
+from tests.contracts.model.kit import (
+    anthropic_messages,
+    bedrock,
+    bedrock_openai,
+    compatible,
+    gemini_native,
+    openai_chat,
+    openai_responses,
+    vertex,
+)
 from tests.contracts.model.kit.plays import Fault, Play, ToolUse, reply
 from tests.contracts.model.kit.server import KitServer, Provider
 
+NOVA = next(each for each in bedrock.PROVIDERS if each.name == "bedrock-nova")
 PROVIDERS = (
     openai_responses.PROVIDERS[1],
     anthropic_messages.PROVIDERS[0],
     gemini_native.GEMINI_NATIVE,
     compatible.DEEPSEEK,
     compatible.OLLAMA,
+    openai_chat.OPENAI,
+    openai_chat.AZURE,
+    bedrock.PROVIDERS[0],
+    NOVA,
+    *bedrock_openai.PROVIDERS,
+    *vertex.PROVIDERS,
 )
 AGREED = CheckOptions(agreed=True)
 
@@ -48,7 +64,11 @@ REPLIES: dict[str, Sequence[Play]] = {
         reply("Saved."),
         reply("Rex."),
     ],
+    "edit between messages": [heat("Oslo"), reply("4 degrees."), reply("Mia.")],
     "tool rule": [heat("Oslo"), reply("Good morning! It is 4 degrees.")],
+    "narrowing rule": [stone(1), heat("Oslo"), reply("Done.")],
+    "system message": [reply("ready"), reply("noted")],
+    "after another model": [heat("Oslo"), reply("4 degrees."), heat("Lima"), reply("4 degrees again.")],
     "approval": [heat("Oslo"), reply("It is 4 degrees.")],
     "image in a return": [reply(ToolUse("take_photo")), reply("Red.")],
     "structured output": [STRUCTURED],
@@ -91,7 +111,7 @@ def outcomes(out: str) -> dict[str, str]:
 
 
 def test_a_model_that_can_do_everything_passes_on_each_wire(server: KitServer, capsys: pytest.CaptureFixture[str]) -> None:
-    lacks = {"structured output"} if server.provider is compatible.DEEPSEEK else set()
+    lacks = {"structured output"} if server.provider in (compatible.DEEPSEEK, NOVA) else set()
     server.plays(*plays(**{name.replace(" ", "_"): () for name in lacks}))
     code, out = checked(server, capsys)
     assert server.broken == []
@@ -106,6 +126,9 @@ def test_a_model_that_can_do_everything_passes_on_each_wire(server: KitServer, c
         ("five tool calls", [stone(1), reply("It is 61.")], "it called the tool 1 times, not 5"),
         ("memory edit", [reply("I have saved it.")], "the fact is not in the memory block"),
         ("approval", [reply("It is 4 degrees.")], "it ended with end_turn"),
+        ("edit between messages", [heat("Oslo"), reply("4 degrees."), reply("Rex?")], "it does not know what was written"),
+        ("narrowing rule", [heat("Oslo"), reply("Done.")], "it called temperature"),
+        ("after another model", [heat("Oslo"), reply("4 degrees."), reply("4 degrees again.")], "it did not call the tool"),
     ],
 )
 def test_what_a_model_cannot_do_is_named_with_its_reason(

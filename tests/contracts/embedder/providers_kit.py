@@ -248,9 +248,7 @@ CASES = {
     "llamacpp": Case(LLAMACPP, {"LLAMACPP_API_KEY": KEY, "LLAMACPP_BASE_URL": ADDRESS}, "llamacpp/bge-m3", 1024),
     "vllm": Case(VLLM, {"VLLM_API_KEY": KEY, "VLLM_API_BASE": ADDRESS}, "vllm/BAAI/bge-m3", 1024),
     "sglang": Case(SGLANG, {"SGLANG_API_KEY": KEY, "SGLANG_API_BASE": ADDRESS}, "sglang/BAAI/bge-m3", 1024),
-    "lmstudio": Case(
-        LMSTUDIO, {"LMSTUDIO_API_KEY": KEY, "LMSTUDIO_BASE_URL": ADDRESS}, "lmstudio_openai/nomic-embed-text", 768
-    ),
+    "lmstudio": Case(LMSTUDIO, {"LMSTUDIO_API_KEY": KEY, "LMSTUDIO_BASE_URL": ADDRESS}, "lmstudio_openai/nomic-embed-text", 768),
     "voyage": Case(VOYAGE, {"VOYAGE_API_KEY": KEY, "VOYAGE_BASE_URL": f"{ADDRESS}/v1"}, "voyage/voyage-4-large", 2048, many=1100),
     "gemini": Case(gemini, {"GEMINI_API_KEY": KEY, "GEMINI_BASE_URL": ADDRESS}, "google_ai/gemini-embedding-001", 768, many=250),
     "vertex": Case(vertex, _vertex_settings, "google_vertex/gemini-embedding-001", 1536, many=30),

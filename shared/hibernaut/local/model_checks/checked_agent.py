@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
 from hibernaut.rest.dependencies import Services
-from hibernaut.schemas.agents.agent import CreateAgentRequest
+from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.immutable import immutable
+from hibernaut.schemas.memory.block import BlockUpdate, StoredBlock
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import DeltaEvent
 from hibernaut.schemas.runs.run import StoredRun
@@ -70,6 +71,7 @@ class CheckedAgent:
         self.handle = handle
         self.id = ""
         self.used: list[StoredRun] = []
+        self._stands_in = False
 
     def make(self, *, sources: Sequence[str] = (), **fields: object) -> None:
         """A new agent, with custom tools of these sources."""
@@ -79,6 +81,7 @@ class CheckedAgent:
             {"label": "persona", "value": "You do exactly what the user asks, in few words."},
         ]
         body: JsonObject = {"model": self.handle, "tools": names, "memory_blocks": blocks, "parallel_tool_calls": True, **fields}
+        self._stands_in = False
         self.id = self._services.agents.creation.create(CreateAgentRequest.model_validate(body)).id
 
     def begin(self, content: object, **options: object) -> str:
@@ -101,7 +104,8 @@ class CheckedAgent:
                 break
             time.sleep(LOOK)
         log = self._stores.conversations.page(self.id)
-        self.used.append(state.run)
+        if not self._stands_in:
+            self.used.append(state.run)
         return CheckedRun(state.run, [row for row in log if row.run_id == run_id])
 
     def deltas(self, run_id: str) -> int:
@@ -128,11 +132,23 @@ class CheckedAgent:
         """Compact the agent's window, as POST …/summarize does."""
         self._services.compactions.on_request(self.id)
 
+    def edit(self, label: str, value: str) -> None:
+        """Change a block of the agent, as a client does between two messages."""
+        self._services.blocks.update(self._stored_block(label).id, BlockUpdate(value=value))
+
+    def change_model(self, handle: str) -> None:
+        """Give the agent another model. What another model than the one under test does is not among `used`."""
+        self._services.agents.updates.update(self.id, UpdateAgent(model=handle))
+        self._stands_in = handle != self.handle
+
     def block(self, label: str) -> str:
         """The value of a block of the agent."""
+        return self._stored_block(label).value
+
+    def _stored_block(self, label: str) -> StoredBlock:
         agent = self._stores.agents.get(self.id)
         found = self._stores.blocks.get_many(agent.block_ids if agent else [])
-        return next((block.value for block in found.values() if block.label == label), "")
+        return next(block for block in found.values() if block.label == label)
 
     def answers(self, run: CheckedRun, answer: Mapping[str, object]) -> CheckedRun:
         """Answer the only call that waits."""

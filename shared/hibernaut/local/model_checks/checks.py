@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 
+from hibernaut.adapters.model.catalogue import DEFAULT_HANDLE
 from hibernaut.local.model_checks.checked_agent import CheckedAgent, CheckFailed
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.immutable import immutable
@@ -105,6 +106,48 @@ def memory_edit(agent: CheckedAgent) -> str:
     return ""
 
 
+def edit_between_messages(agent: CheckedAgent) -> str:
+    """A client edits memory between a message with a call and the next one: reasoning of before goes back, and the edit is seen."""
+    agent.make(sources=[TEMPERATURE])
+    agent.send("Call temperature for Oslo, then tell me the result.").ends()
+    agent.edit("human", "They have a cat called Mia.")
+    run = agent.send("By your memory, what is my cat called?").ends()
+    _require("Mia" in run.text, "it does not know what was written into its memory")
+    return ""
+
+
+def narrowing_rule(agent: CheckedAgent) -> str:
+    """After a call of the first tool only the second may be called."""
+    children = {"type": "constrain_child_tools", "tool_name": "next_stone", "children": ["temperature"]}
+    agent.make(sources=[NEXT_STONE, TEMPERATURE], tool_rules=[children])
+    run = agent.send("Call next_stone with 1. When it has answered, call temperature for Oslo. Then say: done.").ends()
+    called = [name for reply in run.calls for name in reply]
+    _require(called[:2] == ["next_stone", "temperature"], f"it called {', '.join(called) or 'no tool'}")
+    return ""
+
+
+def system_message(agent: CheckedAgent) -> str:
+    """A message of another agent is a system message behind others."""
+    agent.make()
+    agent.send("Reply with the one word: ready").ends()
+    run = agent.send([{"role": "system", "content": "The user has left. Reply with the one word: noted"}]).ends()
+    _require(bool(run.text.strip()), "the reply is empty")
+    return ""
+
+
+def after_another_model(agent: CheckedAgent) -> str:
+    """The agent had another model for a message, with calls before and after."""
+    agent.make(sources=[TEMPERATURE])
+    agent.send("Call temperature for Oslo, then tell me the result.").ends()
+    agent.change_model(DEFAULT_HANDLE)
+    agent.send("Remember that I live in Rome.").ends()
+    agent.change_model(agent.handle)
+    run = agent.send("Call temperature for Lima, then tell me the result.").ends()
+    called = [name for reply in run.calls for name in reply]
+    _require("temperature" in called, "it did not call the tool")
+    return ""
+
+
 def rule(agent: CheckedAgent) -> str:
     agent.make(sources=[TEMPERATURE], tool_rules=[{"type": "run_first", "tool_name": "temperature"}])
     calls = agent.send("Good morning, I am in Oslo.").ends().calls
@@ -180,7 +223,11 @@ CHECKS = (
     ModelCheck("five tool calls", tool_loop, STONES + 1),
     ModelCheck("parallel calls", parallel_calls, 2),
     ModelCheck("memory edit", memory_edit, 3),
+    ModelCheck("edit between messages", edit_between_messages, 3),
     ModelCheck("tool rule", rule, 2),
+    ModelCheck("narrowing rule", narrowing_rule, 3),
+    ModelCheck("system message", system_message, 2),
+    ModelCheck("after another model", after_another_model, 4),
     ModelCheck("approval", approval, 2),
     ModelCheck("image in a return", image_in_a_return, 2, optional=True),
     ModelCheck("structured output", structured_output, 1, optional=True),

@@ -60,12 +60,19 @@ class TraceRecorder:
             # A provider's body may also hold what no JSON text can (a lone surrogate), or be nested too deeply.
             logger.warning("trace not kept", extra={"run_id": run.id, "error": type(error).__qualname__})
 
+    def _payload(self, request: ModelRequest) -> JsonObject:
+        """The request as it would be sent; empty if the adapter refuses it, so that nothing was sent."""
+        try:
+            return self._models.of(request.config).payload(request)
+        except ModelError:
+            return {}
+
     def _bodies(self, request: ModelRequest, outcome: ModelReply | HibernautError) -> tuple[JsonObject, JsonObject]:
         exchange = outcome.exchange if isinstance(outcome, ModelReply | ModelError) else None
         if exchange is not None:
             sent, received = exchange.redact(exchange.sent), exchange.redact(exchange.received)
         else:
-            sent = self._models.of(request.config).payload(request)
+            sent = self._payload(request)
             received = _reply_in_process(outcome) if isinstance(outcome, ModelReply) else {}
         if isinstance(outcome, HibernautError):
             received = {"error": {"type": outcome.code, "message": outcome.detail}, **received}
