@@ -13,6 +13,8 @@ from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelTimeout
 from hibernaut.schemas.models.model_call import Exchange
 from hibernaut.services.host import TraceMode
 from hibernaut.store.runs.steps import StepStore
+from tests.contracts.model.kit.engine import Engine
+from tests.support.provider_servers import ScriptedOpenAI
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
@@ -100,6 +102,21 @@ def test_a_call_without_an_answer_leaves_what_was_sent_too(tmp_path: Path) -> No
     assert trace is not None
     assert "planted-question" in str(trace.request_json)
     assert trace.response_json == {"error": {"type": "llm_timeout", "message": "no answer in time"}}
+
+
+def test_a_request_that_is_refused_before_it_is_sent_leaves_the_error_alone(tmp_path: Path) -> None:
+    with ScriptedOpenAI(models=[{"id": "gpt-6-astra"}]) as server:
+        engine = Engine(tmp_path, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url})
+        engine.make_agent("openai/gpt-6-astra")
+        run = engine.send("planted-question")
+        (step,) = engine.world.stores.steps.of_run(run.id)
+        trace = engine.world.stores.traces.get(run.id, step.id)
+        engine.close()
+    assert server.requests == []
+    assert trace is not None
+    assert trace.request_json == {}
+    assert trace.response_json["error"]["type"] == "llm_bad_request"
+    assert "takes tools only through the Responses API" in trace.response_json["error"]["message"]
 
 
 def test_of_a_failed_call_redaction_leaves_the_form_and_off_leaves_nothing(tmp_path: Path) -> None:
