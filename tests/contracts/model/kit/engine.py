@@ -20,6 +20,7 @@ from hibernaut.schemas.models.generation import GenerateRequest
 from hibernaut.schemas.runs.run import Run
 from hibernaut.schemas.tools.tool import ToolCreate
 from hibernaut.schemas.usage import Usage
+from hibernaut.services.host import TraceMode
 from hibernaut.wiring.api_services import services_over
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
@@ -39,12 +40,14 @@ TOOL = '''def {name}(x: str) -> str:
 class Engine:
     """A process with one agent. Its clock stands still but for back-offs, and its tools return what they are given."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str], *, system_prompt: PromptMode = "frozen") -> None:
+    def __init__(
+        self, folder: Path, variables: Mapping[str, str], *, system_prompt: PromptMode = "frozen", traces: TraceMode = "off"
+    ) -> None:
         self.clock = ManualClock()
         self.models = Catalogue(EnvironmentSecrets(variables))
         table = SqliteTable(folder / "table.db", now=lambda: self.clock.now().timestamp())
         data = Data(table, self.clock, self.models, ScriptedRunner(), MemoryBlobs(self.clock))  # type: ignore[arg-type]
-        self.world = World(data, system_prompt=system_prompt)
+        self.world = World(data, system_prompt=system_prompt, traces=traces)
         self.services = services_over(self.world.stores, self.world.host, self.world.chain)
         self.agent = ""
 

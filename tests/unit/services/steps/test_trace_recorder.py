@@ -106,7 +106,7 @@ def test_a_call_without_an_answer_leaves_what_was_sent_too(tmp_path: Path) -> No
 
 def test_a_request_that_is_refused_before_it_is_sent_leaves_the_error_alone(tmp_path: Path) -> None:
     with ScriptedOpenAI(models=[{"id": "gpt-6-astra"}]) as server:
-        engine = Engine(tmp_path, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url})
+        engine = Engine(tmp_path, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url}, traces="on")
         engine.make_agent("openai/gpt-6-astra")
         run = engine.send("planted-question")
         (step,) = engine.world.stores.steps.of_run(run.id)
