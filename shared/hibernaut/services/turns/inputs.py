@@ -59,8 +59,6 @@ def inputs_of(body: LettaRequest, now: datetime) -> RequestInputs:
     plain = [one for one in remaining if isinstance(one, MessageCreate)]
     if len(plain) < len(remaining):
         raise InvalidArgument(_ONE_ANSWER_FIRST)
-    if answer is not None and len(plain) >= INPUT_PAGE:
-        raise Unprocessable(f"At most {INPUT_PAGE - 1} messages can be sent together with the answer to an approval")
     return RequestInputs(plain, answer)
 
 

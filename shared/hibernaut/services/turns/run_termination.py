@@ -224,14 +224,18 @@ class RunTermination:
         self._units.write(UnitOfWork(head, ended_head, after, writes, edits.changes, before, newcomer=newcomer))
 
     def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input."""
+        """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input.
+
+        Raises: LeaseLost after the first page of a long input, with which the run goes on: it must be read again.
+        """
+        is_long = len(before.run.input) > INPUT_PAGE
         resolution, now, edits = before.run.resolve, self._clock.now(), MemoryEdits([], ())
         rows: list[Message] = []
         events: list[RunEvent] = []
         with suppress(NotFound):
             work = self._loader.load(before)
             head, after.run.sleeptime_group = work.head, triggered_by(work.agent)
-            room = _room(before, newcomer) - len(before.run.input)
+            room = _room(before, newcomer) - min(len(before.run.input), INPUT_PAGE)
             if resolution:
                 results, edits = self._claimed(work, to_run(resolution), room, after.token, step_id=resolution.step_id)
             else:
@@ -246,11 +250,15 @@ class RunTermination:
                 edits.changes.extend(self._policies.records(work, of_interrupted(call_results), resolution.step_id))
             events = events_of(work, rows)
         rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
-        after.run.resolve, after.run.input = None, []
+        if is_long:  # A worker that resolves the calls now may not commit any more.
+            after = replace(before, run=before.run.model_copy(), attempt=before.attempt + 1, lease=0, token=after.token)
+        after.run.resolve, after.run.input = None, before.run.input[INPUT_PAGE:]
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         writes = StepWrites(rows, None, events, facts=edits.facts)
         after.run.memory_versions = merged(after.run.memory_versions, edits.versions)
-        self._units.write(UnitOfWork(head, head, after, writes, edits.changes, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, head, after, writes, edits.changes, before, newcomer=None if is_long else newcomer))
+        if is_long:
+            raise LeaseLost
 
     def _journaled(
         self, state: RunState, after: StoredRun, room: int, token: str

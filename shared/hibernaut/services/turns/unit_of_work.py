@@ -260,7 +260,7 @@ class UnitWriter:
 
     def _changes(self, unit: UnitOfWork, handover: Handover, now: datetime) -> list[Change]:
         if not unit.state.ended:
-            return self._transactions.step(unit.before, unit.after, unit.state, unit.written, now)
+            return self._transactions.step(unit.before, unit.after, unit.state, unit.written, now, outside=unit.outside)
         ending = RunEnding(unit.state, handover, unit.outside, unit.asks)
         return self._transactions.last_step(unit.before, unit.after, ending, unit.written, now)
 

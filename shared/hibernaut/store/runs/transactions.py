@@ -187,10 +187,13 @@ class Transactions:
         state: RunState,
         writes: StepWrites,
         now: datetime,
+        *,
+        outside: RunState | None = None,
     ) -> list[Change]:
         """Commit a step that another step follows: its rows, record and events, and the progress of the run.
 
-        `state`: the run after the step, with the number of the committing attempt.
+        `state`: the run after the step, with the number of the committing attempt. `outside`: the run as somebody else than its worker read it;
+        the condition is that it has not changed since.
         """
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(writes.events))
@@ -199,7 +202,9 @@ class Transactions:
         )  # A step without rows and events would otherwise be counted at each repetition.
         return [
             self._conversations.change_head(before, grown(after, writes.rows, owner=state.run.id), state.token),
-            self._runs.change(state, (*running(state.attempt), first_write), _ms(now) + OPEN_FOR_MS),
+            self._runs.change(
+                state, unchanged(outside) if outside else (*running(state.attempt), first_write), _ms(now) + OPEN_FOR_MS
+            ),
             *self._conversations.put_rows(before, writes.rows),
             *([self._put_step(writes.step)] if writes.step else []),
             *([self._runs.put_events(state.run.id, first_seq, writes.events, now)] if writes.events else []),

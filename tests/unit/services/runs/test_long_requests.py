@@ -9,10 +9,11 @@ import pytest
 
 from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.stop import RunStatus, StopReason
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.turns.inputs import MOST_MESSAGES
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.support.memories import Killed
-from tests.support.scripted_model import in_turn, says
+from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
@@ -37,6 +38,15 @@ def test_a_thousand_messages_are_taken_in_their_order_and_the_model_sees_all(tmp
     assert world.advance(run_id) == "finished"
     assert heard(world, agent_id) == texts
     assert [row.text() for row in world.models.requests[0].messages if row.role == "user"] == texts
+    check_settled(world, agent_id)
+
+
+@pytest.mark.parametrize(("count", "size"), [(MOST_MESSAGES, 6_000), (6, 1_000_000)])
+def test_six_megabytes_are_taken(tmp_path: Path, count: int, size: int) -> None:
+    world, agent_id = opened(tmp_path)
+    texts = [f"{number}:".ljust(size, "x") for number in range(count)]
+    world.send(agent_id, *texts)
+    assert heard(world, agent_id) == texts
     check_settled(world, agent_id)
 
 
@@ -102,4 +112,91 @@ def test_a_long_request_waits_behind_another_and_then_interrupts_one(tmp_path: P
     world.workflow.drive()
     world.sweep()
     assert sorted(heard(world, agent_id)) == sorted(["first", *TEXTS, *TEXTS])
+    check_settled(world, agent_id)
+
+
+def waiting(folder: Path) -> tuple[World, str]:
+    """A world with an agent that waits for the approval of a call."""
+    world = World(data_in(folder, in_turn(calls(("ring", {"x": "1"})), *[says("Read.")] * 9)))
+    agent_id = world.make_agent(tools=("ring",), rules=[RequiresApprovalToolRule(tool_name="ring")])
+    world.send(agent_id, "first")
+    return world, agent_id
+
+
+def answered(world: World, agent_id: str) -> str:
+    """The run that continues with an approval and a long history behind it; none of its steps is executed yet."""
+    (call,) = next(row.tool_calls for row in world.log(agent_id) if row.role == "approval" and row.tool_calls)
+    return world.answer(agent_id, {"type": "approval", "tool_call_id": call.id, "approve": True}, texts=TEXTS).run_id
+
+
+def check_answered(world: World, agent_id: str) -> None:
+    """The returns of the calls stand before the history, and each message is there once."""
+    assert heard(world, agent_id) == ["first", *TEXTS]
+    roles = [row.role for row in world.log(agent_id)]
+    assert roles.count("tool") == 1
+    assert roles.index("tool") < [row.text() for row in world.log(agent_id)].index(TEXTS[0])
+    check_settled(world, agent_id)
+
+
+def test_an_answer_to_an_approval_takes_a_long_history_with_it(tmp_path: Path) -> None:
+    world, agent_id = waiting(tmp_path)
+    run_id = answered(world, agent_id)
+    while world.advance(run_id) == "advance":
+        pass
+    check_answered(world, agent_id)
+    assert [row.text() for row in world.models.requests[-1].messages if row.role == "user"] == ["first", *TEXTS]
+
+
+@pytest.mark.parametrize("writes", range(1, PAGES + 5))
+def test_a_worker_that_dies_behind_an_answer_loses_and_doubles_no_message(tmp_path: Path, writes: int) -> None:
+    plain, agent_id = waiting(tmp_path)
+    run_id = answered(plain, agent_id)
+    seen = 0
+
+    def dies(number: int, kind: str) -> None:
+        nonlocal seen
+        seen += kind == "before write"
+        if seen == writes:
+            raise Killed
+
+    dying = World(plain.data, holder="host:2", wrap=lambda table: CountingTable(table, dies))
+    with suppress(Killed):
+        while dying.advance(run_id) == "advance":
+            pass
+    survivor = World(plain.data, holder="host:3")
+    survivor.sweep()
+    check_answered(survivor, agent_id)
+
+
+@pytest.mark.parametrize("writes", range(PAGES + 5))
+def test_a_run_that_is_cancelled_behind_an_answer_keeps_what_was_said(tmp_path: Path, writes: int) -> None:
+    """Cancelled before its worker begins (0), and at each of its writes."""
+    plain, agent_id = waiting(tmp_path)
+    run_id = answered(plain, agent_id)
+    seen = 0
+
+    def cancels(number: int, kind: str) -> None:
+        nonlocal seen
+        seen += kind == "before write"
+        if seen == writes and kind == "before write":
+            plain.chain.termination.end(run_id, StopReason.CANCELLED)
+
+    if writes == 0:
+        plain.chain.termination.end(run_id, StopReason.CANCELLED)
+    worker = World(plain.data, holder="host:2", wrap=lambda table: CountingTable(table, cancels))
+    while worker.advance(run_id) == "advance":
+        pass
+    plain.sweep()
+    assert plain.run(run_id).run.completed_at is not None
+    check_answered(plain, agent_id)
+
+
+def test_a_long_request_that_interrupts_an_approval_is_interrupted_itself(tmp_path: Path) -> None:
+    world, agent_id = waiting(tmp_path)
+    first = world.accept(agent_id, *TEXTS, when_busy="interrupt").run_id
+    world.accept(agent_id, "last", when_busy="interrupt")
+    world.workflow.drive()
+    world.sweep()
+    assert world.run(first).run.status is RunStatus.CANCELLED
+    assert heard(world, agent_id) == ["first", *TEXTS, "last"]
     check_settled(world, agent_id)
