@@ -205,7 +205,7 @@ class CreateAgentRequest(_AgentRequest):
     memory_blocks: Annotated[list[CreateBlock], Field(max_length=MOST_BLOCKS)] | None = None
     tools: Names | None = None
     agent_type: AgentType = AgentType.LETTA_V1
-    initial_message_sequence: list[MessageCreate] | None = None
+    initial_message_sequence: Annotated[list[MessageCreate], Field(max_length=MOST_MESSAGES)] | None = None
     include_base_tools: bool = True
     include_multi_agent_tools: bool = False
     include_base_tool_rules: bool | None = None

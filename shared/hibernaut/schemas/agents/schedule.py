@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, T
 from hibernaut.schemas.base import Json, Moment, Schema, Whole
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.ids import AgentId, pattern
-from hibernaut.schemas.limits import Name, Small
+from hibernaut.schemas.limits import Name, Small, Url
 from hibernaut.schemas.messages.letta_message import MessageType
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.stored import Stored
@@ -20,12 +20,10 @@ MOST_MESSAGES = 20
 """The largest number of messages that one schedule sends."""
 MOST_OUTCOMES = 10
 """The number of outcomes that a schedule remembers."""
-LONGEST_URL = 2_048
 MOST_TYPES = 20
 LONGEST_EXPRESSION = 200
 """Characters of a cron or rate expression, and of a time zone's name."""
 
-CallbackUrl = Annotated[str, StringConstraints(max_length=LONGEST_URL)]
 ScheduleAction = Literal["message", "sleeptime", "compaction"]
 """What a schedule does: it sends messages, starts a sleep-time run of a group, or compacts the agent's conversation."""
 PauseReason = Literal["request", "key_unusable"]
@@ -105,7 +103,7 @@ class CreateSchedule(Schema):
 
     messages: Small[list[ScheduledMessage]] = Field(default_factory=list, max_length=MOST_MESSAGES)
     schedule: Timing
-    callback_url: CallbackUrl | None = None
+    callback_url: Url | None = None
     include_return_message_types: list[MessageType] | None = Field(default=None, max_length=MOST_TYPES)
     max_steps: Whole | None = Field(default=None, ge=1)
     action: ScheduleAction = "message"
@@ -117,7 +115,7 @@ class UpdateSchedule(Schema):
 
     messages: Small[list[ScheduledMessage]] | None = Field(default=None, min_length=1, max_length=MOST_MESSAGES)
     schedule: Timing | None = None
-    callback_url: CallbackUrl | None = None
+    callback_url: Url | None = None
     include_return_message_types: list[MessageType] | None = Field(default=None, max_length=MOST_TYPES)
     max_steps: Whole | None = Field(default=None, ge=1)
 

@@ -7,12 +7,12 @@ from pydantic import AfterValidator, Field, StringConstraints
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.events.facts import EventType
 from hibernaut.schemas.ids import AgentId, pattern
+from hibernaut.schemas.limits import LONGEST_URL
 from hibernaut.schemas.names import is_plain
 from hibernaut.schemas.stored import Stored
 
 MOST_FILTERS = 50
 """The largest number of agent ids, and of tags, in the filter of one webhook."""
-LONGEST_URL = 2048
 DAY_SECONDS = 86_400
 LONGEST_OVERLAP = 30 * DAY_SECONDS
 """The longest time in seconds for which an earlier secret stays valid."""

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Discriminator, Field, Tag
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.json_schema import ParametersSchema
+from hibernaut.schemas.limits import Name, Note, Offered, Small, Text, Url
 from hibernaut.schemas.messages.letta_message import ApprovalItem, MessageType, WireToolReturn
 
 DEFAULT_MAX_STEPS = 50
@@ -20,11 +21,11 @@ class MessageCreate(Schema):
     type: Literal["message"] | None = "message"
     role: Literal["user", "system", "assistant"]
     content: str | list[InputPart]
-    name: str | None = None
-    otid: str | None = None
-    sender_id: str | None = None
-    batch_item_id: str | None = None
-    group_id: str | None = None
+    name: Name | None = None
+    otid: Name | None = None
+    sender_id: Name | None = None
+    batch_item_id: Name | None = None
+    group_id: Name | None = None
 
 
 class ApprovalCreate(Schema):
@@ -32,11 +33,11 @@ class ApprovalCreate(Schema):
 
     type: Literal["approval"] = "approval"
     approvals: list[ApprovalItem] | None = None
-    otid: str | None = None
-    group_id: str | None = None
+    otid: Name | None = None
+    group_id: Name | None = None
     approve: bool | None = None
-    approval_request_id: str | None = None
-    reason: str | None = None
+    approval_request_id: Name | None = None
+    reason: Note | None = None
 
 
 class ToolReturnCreate(Schema):
@@ -44,8 +45,8 @@ class ToolReturnCreate(Schema):
 
     type: Literal["tool_return"] = "tool_return"
     tool_returns: list[WireToolReturn]
-    otid: str | None = None
-    group_id: str | None = None
+    otid: Name | None = None
+    group_id: Name | None = None
 
 
 def _kind(value: Json) -> str:
@@ -102,18 +103,18 @@ class LettaRequest(Schema):
     input: str | list[InputPart] | None = None
     max_steps: Whole = Field(default=DEFAULT_MAX_STEPS, ge=1)
     use_assistant_message: bool = True
-    assistant_message_tool_name: str = "send_message"
-    assistant_message_tool_kwarg: str = "message"
-    include_return_message_types: list[MessageType] | None = None
-    enable_thinking: str | bool = True
-    client_tools: list[ClientToolCreate] | None = None
-    client_skills: list[ClientSkill] | None = None
-    override_model: str | None = None
+    assistant_message_tool_name: Name = "send_message"
+    assistant_message_tool_kwarg: Name = "message"
+    include_return_message_types: Small[list[MessageType]] | None = None
+    enable_thinking: Name | bool = True
+    client_tools: Offered[list[ClientToolCreate]] | None = None
+    client_skills: Offered[list[ClientSkill]] | None = None
+    override_model: Name | None = None
     include_compaction_messages: bool = False
     return_logprobs: bool = False
     top_logprobs: Whole | None = None
     return_token_ids: bool = False
-    override_system: str | None = Field(default=None, validation_alias=AliasChoices("override_system", "system"))
+    override_system: Text | None = Field(default=None, validation_alias=AliasChoices("override_system", "system"))
     when_busy: WhenBusy | None = None
     approval_deadline: Whole | Moment | None = None
 
@@ -130,13 +131,13 @@ class LettaStreamingRequest(LettaRequest):
 class LettaAsyncRequest(LettaRequest):
     """The body of POST /v1/agents/{id}/messages/async."""
 
-    callback_url: str | None = None
+    callback_url: Url | None = None
 
 
 class ConversationMessageRequest(LettaRequest):
     """The body of POST /v1/conversations/{id}/messages, which streams by default."""
 
-    agent_id: str | None = None
+    agent_id: Name | None = None
     streaming: bool = True
     stream_tokens: bool = False
     include_pings: bool = True
@@ -146,9 +147,9 @@ class ConversationMessageRequest(LettaRequest):
 class RetrieveStreamRequest(Schema):
     """The body of POST /v1/runs/{id}/stream and /v1/conversations/{id}/stream. The last two fields are accepted and ignored."""
 
-    agent_id: str | None = None
-    run_id: str | None = None
-    otid: str | None = None
+    agent_id: Name | None = None
+    run_id: Name | None = None
+    otid: Name | None = None
     starting_after: Whole = Field(default=0, ge=0)
     include_pings: bool | None = True
     poll_interval: float | None = 0.1
