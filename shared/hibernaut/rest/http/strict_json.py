@@ -52,7 +52,7 @@ def read(body: bytes) -> Json:
         text = body.decode(encoding)
     except UnicodeDecodeError:
         _refuse("it is not UTF-8 text")
-    decoder = _CHECKING_DECODER if _LONG in body.translate(_DIGITS) or encoding != "utf-8" else _DECODER
+    decoder = _CHECKING_DECODER if encoding != "utf-8" or _may_exceed(body) else _DECODER
     try:
         value: Json = decoder.decode(text)
     except RecursionError:
@@ -80,12 +80,35 @@ def _refuse_constant(name: str) -> NoReturn:
     _refuse(f"{name} is no number in JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse_constant)
-"""Reads integers without a Python call for each. It is used if no number has as many digits as LARGEST, so that all of them fit."""
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+"""Reads numbers without a Python call for each."""
 _CHECKING_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_float, parse_constant=_refuse_constant)
-"""Checks the range of each integer."""
-_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+"""Checks the range of each number."""
+_CLASSES = bytes(
+    0x30 if byte in b"0123456789" else 0x65 if byte in b"eE" else byte if byte == 0x2B else 0x20 for byte in range(256)
+)
+"""Digits become 0, both cases of e become e, + stays, and all else becomes a space."""
 _LONG = b"0" * len(str(LARGEST))
+_EXPONENTS = (b"0e000", b"0e+000")
+"""An exponent of three digits, by its classes."""
+_DIGITS = re.compile(b"0+")
+_BEFORE_A_NUMBER = b"[:, \t\r\n-"
+
+
+def _may_exceed(body: bytes) -> bool:
+    """Whether a number of the UTF-8 text may be out of range. Looks at long digits alone; those that begin a string are none."""
+    classes = body.translate(_CLASSES)
+    if any(mark in classes for mark in _EXPONENTS):
+        return True
+    begin = classes.find(_LONG)
+    while begin >= 0:
+        run = _DIGITS.match(classes, begin)
+        end = run.end() if run else begin
+        number = begin == 0 or body[begin - 1] in _BEFORE_A_NUMBER
+        if number and (end - begin > len(_LONG) or int(body[begin:end]) > LARGEST):
+            return True
+        begin = classes.find(_LONG, end)
+    return False
 
 
 def _check_pairs(value: Json) -> None:

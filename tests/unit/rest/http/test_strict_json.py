@@ -105,7 +105,9 @@ def test_the_bounds_of_depth_and_of_numbers_are_exact() -> None:
         | st.floats()
         | st.integers()
         | st.integers(2**62, 2**65)
-        | st.text(st.characters(), max_size=5),
+        | st.integers(10**18, 10**20).map(float)
+        | st.text(st.characters(), max_size=5)
+        | st.text("0189eE+-., :[", max_size=40),
         lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=3), values, max_size=4),
         max_leaves=20,
     ),
@@ -125,7 +127,17 @@ def test_only_what_a_record_gives_back_is_read_and_all_of_it(value: Json, wrappe
         assert read(body) == json.loads(body)
 
 
-def test_a_body_of_whole_numbers_is_read_without_a_call_of_python_for_each() -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        [list(range(100))] * 500,
+        [[share / 7 for share in range(100)]] * 500,
+        [list(range(10**18, 10**18 + 100))] * 500,
+        [list(range(100))] * 500 + ["12345678901234567890"],
+    ],
+    ids=["whole", "floating", "of nineteen digits", "beside an id of twenty digits"],
+)
+def test_a_body_of_numbers_is_read_without_a_call_of_python_for_each(value: Json) -> None:
     """The event loop reads bodies, so that each call of Python for one number of a large body holds up all other requests."""
     calls = 0
 
@@ -133,7 +145,7 @@ def test_a_body_of_whole_numbers_is_read_without_a_call_of_python_for_each() -> 
         nonlocal calls
         calls += event == "call"
 
-    body = json.dumps([list(range(100))] * 500).encode()
+    body = json.dumps(value).encode()
     sys.setprofile(count)
     try:
         read(body)
