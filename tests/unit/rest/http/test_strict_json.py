@@ -106,9 +106,11 @@ def test_the_bounds_of_depth_and_of_numbers_are_exact() -> None:
         | st.integers()
         | st.integers(2**62, 2**65)
         | st.integers(10**18, 10**20).map(float)
-        | st.text(st.characters(), max_size=5)
+        | st.text(st.characters(codec="utf-8"), max_size=5)
         | st.text("0189eE+-., :[", max_size=40),
-        lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=3), values, max_size=4),
+        lambda values: (
+            st.lists(values, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=3), values, max_size=4)
+        ),
         max_leaves=20,
     ),
     st.integers(0, DEEPEST + 2),
