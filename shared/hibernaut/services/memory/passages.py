@@ -145,10 +145,9 @@ class Passages:
             return self.delete(archive_id, passage_id, key_id=key_id)
         raise _no_passage(passage_id)
 
-    def _found(self, agent_id: str, passage_id: str) -> Iterator[tuple[str, Passage]]:
-        for archive in self._stores.archives.open_of_agent(agent_id):
-            for passage in self._stores.passages.get_many(archive.id, [passage_id]):
-                yield archive.id, passage
+    def _found(self, agent_id: str, passage_id: str) -> list[tuple[str, Passage]]:
+        archives = self._stores.archives.open_of_agent(agent_id)
+        return self._stores.passages.in_archives([archive.id for archive in archives], passage_id)
 
     def list(self, agent_id: str, query: PassageList) -> FilteredPage[Passage]:
         """A page of the passages of all the agent's archives, by time. `search` matches in any case, within 20,000 passages of

@@ -128,6 +128,13 @@ class PassageStore:
         """The passages of an archive that exist among these, in the order of `passage_ids`."""
         return self._read([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
+    def in_archives(self, archive_ids: Sequence[str], passage_id: str) -> list[tuple[str, Passage]]:
+        """A passage in those of the archives that have it, each with the archive's id, read together."""
+        places = {keys.passage(self._tenant, archive_id, passage_id): archive_id for archive_id in archive_ids}
+        found = self._table.get_many(list(places))
+        items = [(archive_id, found[key]) for key, archive_id in places.items() if key in found]
+        return [(archive_id, passage) for archive_id, item in items for passage in readable(self._passage, [item])]
+
     def pieces(self, file_id: str, passage_ids: Sequence[str]) -> list[Passage]:
         """The pieces of a file that exist among these, in the order of `passage_ids`."""
         return self.pieces_of([(file_id, passage_id) for passage_id in passage_ids])

@@ -1,7 +1,10 @@
-"""What each GET route asks of the table, counted in requests and in items read, at ten records of everything and at a thousand.
+"""What requests ask of the table, counted in operations and in items read, at ten records of everything and at a thousand.
+
+Every GET route has a budget, and so have the searches and the writes of one record.
 
 `get_budgets.json` holds the budget of each: [requests, items] at ten records, and at a thousand; and, where requests are sent together, how
 often the route waits for the table: [requests, items, waits]. A route without a line may take UNLISTED.
+`write_budgets.json` holds requests that search or write, in their order, with [requests, items, waits, transactions].
 Lists that are merged from shards have some room: how ids fall into the shards is chance.
 """
 
@@ -11,17 +14,20 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from hibernaut.ports.storage.table import Item, Key, Query
+from hibernaut.ports.storage.table import Change, Item, Key, Query
 from hibernaut.rest.app import create_app
+from hibernaut.schemas.base import JsonObject
 from tests.budgets.records import Records, records_in
 from tests.support.tables import PassesOn
 
 BUDGETS: dict[str, dict[str, list[int]]] = json.loads((Path(__file__).parent / "get_budgets.json").read_text(encoding="utf-8"))
+WRITES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "write_budgets.json").read_text(encoding="utf-8"))
 SIZES = (10, 1000)
 UNLISTED = 2
 """Calls, and items, of a route that has no line."""
@@ -32,10 +38,14 @@ ANSWERED = {200, 400, 403, 404, 501}
 class Meter(PassesOn):
     """Counts requests, the items that were read by them, and the waits for them: queries that are sent together are one wait."""
 
-    requests = items = waits = 0
+    requests = items = waits = transactions = 0
 
     def reset(self) -> None:
-        self.requests = self.items = self.waits = 0
+        self.requests = self.items = self.waits = self.transactions = 0
+
+    def write(self, *changes: Change) -> None:
+        self.transactions += 1
+        super().write(*changes)
 
     def get(self, key: Key) -> Item | None:
         found = super().get(key)
@@ -84,6 +94,16 @@ class Face:
         assert reply.status_code in ANSWERED, (route, reply.status_code, reply.text[:300])
         return self.meter.requests, self.meter.items, self.meter.waits
 
+    def told(self, request: str, body: JsonObject | None) -> tuple[int, int, int, int]:
+        """The same of a request that searches or writes, with its transactions."""
+        method, _, route = request.partition(" ")
+        self.records.forget()
+        self.meter.reset()
+        content = json.loads(self.records.path(json.dumps(body))) if body is not None else None
+        reply = self.client.request(method, self.records.path(route), json=content)
+        assert reply.status_code == 200, (request, reply.status_code, reply.text[:300])
+        return self.meter.requests, self.meter.items, self.meter.waits, self.meter.transactions
+
 
 @pytest.fixture(scope="module", params=SIZES)
 def face(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Face]]:
@@ -121,3 +141,12 @@ def test_a_read_keeps_its_budget(face: tuple[int, Face], route: str) -> None:
     asked, budget = over.asked(route), BUDGETS[route][str(size)]
     within = [found <= most for found, most in zip(asked, budget, strict=False)]
     assert all(within), "{} requests, {} items, {} waits".format(*asked)
+
+
+@pytest.mark.parametrize("budgeted", WRITES, ids=[f"{each['request']} {json.dumps(each['body'])[:40]}" for each in WRITES])
+def test_a_search_or_a_write_keeps_its_budget(face: tuple[int, Face], budgeted: dict[str, Any]) -> None:
+    """They change the records, so that they stand behind the reads."""
+    size, over = face
+    asked, budget = over.told(budgeted["request"], budgeted["body"]), budgeted[str(size)]
+    within = [found <= most for found, most in zip(asked, budget, strict=True)]
+    assert all(within), "{} requests, {} items, {} waits, {} transactions".format(*asked)
