@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hibernaut.adapters.addresses import PUBLIC, AddressPolicy, Resolve, addresses_of
 from hibernaut.adapters.certificates import certificates
+from hibernaut.adapters.door_closed import DoorClosed
 from hibernaut.domain.web_addresses import PORTS, address_fault
 
 if TYPE_CHECKING:
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
 MOST_ADDRESSES = 8
 """Addresses of one name that are tried."""
 MOST_REDIRECTS = 5
-
-
-class DoorClosed(Exception):
-    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: the client that named the address may read it; otherwise
-    the refusal must read like an unreachable server.
-    """
-
-    def __init__(self, reason: str, *, is_public: bool) -> None:
-        self.is_public = is_public
-        super().__init__(reason)
 
 
 class Door:

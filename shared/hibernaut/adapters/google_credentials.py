@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from httpx2 import Client
 
+    from hibernaut.adapters.google_transport import MakeClient
+
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-SECONDS = 10.0
-"""Seconds that one request for a token may take."""
-MakeClient = Callable[[], "Client"]
 ADVICE = "set GOOGLE_APPLICATION_CREDENTIALS to a service account's key, or run where Google's default credentials are"
 
 

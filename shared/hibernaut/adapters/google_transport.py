@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.auth.exceptions import TransportError
 from google.auth.transport import Request
 
-from hibernaut.adapters.google_credentials import SECONDS, MakeClient
+if TYPE_CHECKING:
+    from httpx2 import Client
+
+SECONDS = 10.0
+"""Seconds that one request for a token may take."""
+MakeClient = Callable[[], "Client"]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from ssl import SSLContext
 import httpx2
 from anyio import to_thread
 
-from hibernaut.adapters.door import DoorClosed
+from hibernaut.adapters.door_closed import DoorClosed
 
 Addresses = Callable[[httpx2.URL], list[str]]
 """The addresses that a request may connect to. Raises: DoorClosed."""

@@ -43,6 +43,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from hibernaut.store.stores import Stores
+from hibernaut.wiring.aws_parts.composition import Composition
 from hibernaut.wiring.aws_parts.packages import PackageLinks, installer_of
 from hibernaut.wiring.aws_parts.schedules import scheduler_of, workers_of
 from hibernaut.wiring.aws_parts.tables import table_of, tenants_engines_of
@@ -91,22 +92,6 @@ class AwsOverrides:
     embedders: Embedders | None = None
     index: MemoryIndex | None = None
     workflow: Workflow | None = None
-
-
-@immutable
-class Composition:
-    """The composed parts of a function: settings, host, stores, models and run engines.
-
-    Every part connects at its first use.
-    """
-
-    settings: AwsSettings
-    host: Host
-    stores: Stores
-    models: Models
-    embedders: Embedders
-    engines: RunEngines
-    cipher: Cipher
 
 
 @immutable

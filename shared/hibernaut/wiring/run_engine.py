@@ -19,7 +19,8 @@ from hibernaut.ports.tools.tool_runner import ToolRunner
 from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Host
 from hibernaut.services.models.model_call import CallThreads
-from hibernaut.services.models.own_models import OwnModels, OwnProviderList
+from hibernaut.services.models.own_models import OwnModels
+from hibernaut.services.models.own_provider_list import OwnProviderList
 from hibernaut.services.models.tenant_models import TenantModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.store.stores import Stores, TenantStores

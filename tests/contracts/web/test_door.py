@@ -20,7 +20,8 @@ from packaging.version import Version
 
 from hibernaut.adapters.addresses import ANYWHERE, PRIVATE, PUBLIC, THIS_MACHINE, AddressPolicy, is_public
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.adapters.door import Door, DoorClosed
+from hibernaut.adapters.door import Door
+from hibernaut.adapters.door_closed import DoorClosed
 from hibernaut.adapters.mcp.client import McpClient
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.oauth_http import DoorOAuth

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
 
 from hibernaut.local.profiles import CannotServe
 
-BESIDE = "from hibernaut.local.chat.own_server import serve_beside; serve_beside()"
+BESIDE = "from hibernaut.local.chat.beside import serve_beside; serve_beside()"
 READY = "Ctrl-C stops it"
 _ADDRESS = re.compile(r"http://\S+")
 GRACE = 8.0
 """Seconds that the server has to end."""
-
-
-def serve_beside() -> None:
-    """Run the command line until the standard input, which the chat holds open, is closed."""
-    from hibernaut.local.command import main
-
-    def watch() -> None:
-        sys.stdin.buffer.read()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="chat").start()
-    sys.exit(main(sys.argv[1:]))
 
 
 class OwnServer:

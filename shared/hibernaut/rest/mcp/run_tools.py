@@ -19,7 +19,7 @@ from hibernaut.rest.http.lanes import CONTROL
 from hibernaut.rest.mcp.forms import LONGEST_HIT, LONGEST_REPLY, CancelRun, GetRun, RunReport, SendMessage, WaitingCall, cut
 from hibernaut.rest.mcp.progress import tell_of
 from hibernaut.rest.mcp.tool import AgentTool, Route, ToolContext
-from hibernaut.rest.routers.conversations.messages import send_request
+from hibernaut.rest.send_requests import send_request
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import HibernautError, InvalidArgument
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaMessage, LettaResponse

@@ -18,8 +18,8 @@ from hibernaut.rest.access.authentication import PRINCIPAL
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.http.async_bridge import Lanes
 from hibernaut.rest.http.lanes import ACCESS, CONTROL
-from hibernaut.rest.routers.conversations.messages import send_request
 from hibernaut.rest.run_responses import Driving
+from hibernaut.rest.send_requests import send_request
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.send import ConversationMessageRequest, LettaStreamingRequest, RetrieveStreamRequest

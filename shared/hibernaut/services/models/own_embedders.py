@@ -16,7 +16,7 @@ from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders,
 from hibernaut.schemas.errors import HibernautError, StoreUnavailable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
-from hibernaut.services.models.own_models import OwnProviderList
+from hibernaut.services.models.own_provider_list import OwnProviderList
 
 OF_DEPLOYMENT = frozenset({OWN, "letta"})
 """First parts of handles that no provider of a tenant can have (`services.models.providers.RESERVED`)."""

@@ -22,7 +22,7 @@ from hibernaut.schemas.models.provider import (
     ProviderMessage,
     StoredProvider,
 )
-from hibernaut.services.models.own_models import OwnProviderList
+from hibernaut.services.models.own_provider_list import OwnProviderList
 from hibernaut.services.records import Records
 from hibernaut.store.access.providers import ProviderStore
 from hibernaut.store.table.tenant_seals import SealPurpose

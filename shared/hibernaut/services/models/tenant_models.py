@@ -13,7 +13,7 @@ from hibernaut.domain.models.embedding_models import config_of
 from hibernaut.ports.model import Model, Models
 from hibernaut.schemas.errors import ModelNotFound, NotFound
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
-from hibernaut.services.models.own_models import OwnProviderList
+from hibernaut.services.models.own_provider_list import OwnProviderList
 
 # Inside the class, `list` is the port's method.
 _Models: TypeAlias = list[ModelDescription]

@@ -12,13 +12,13 @@ from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from hibernaut.domain.memory.versions import ChainCheck, ChainLink, bears_another
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Delete, Item, Key, Put, Query, Value
 from hibernaut.schemas.base import wire_time
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.schemas.memory.version import SERVER, Author, ChainReport, StoredVersion
 from hibernaut.store.memory.folder_pieces import FolderPieces
+from hibernaut.store.memory.passage_versions import MADE, made_in, report_of, report_of_ended
 from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, json_of
@@ -34,8 +34,6 @@ FEWEST, MOST_AT_ONCE = 10, 200
 """The smallest and the largest number of passages of one archive in one read of several archives."""
 TOGETHER = 16
 """Archives, or files, whose first passages are read together."""
-MADE = "made"
-"""The attribute of a passage's item that holds its first version. Passages of older data lack it."""
 LIFE = "life"
 """The attribute of a passage's item that tells how often it was deleted and brought back; absent: never. It follows from the version in
 `MADE`, which reads do not parse."""
@@ -279,26 +277,11 @@ class PassageStore:
         if not number:
             for item in self._walk(pk, "PASSAGE#", f"PASSAGE#{passage_id}" if passage_id else None, first):
                 found = keys.last_part(str(item["sk"]))
-                yield found, self._there(archive_id, found, item)
+                yield found, report_of(archive_id, found, item, self._codec.record(Passage, item))
         behind = self.history(archive_id, passage_id).key(int(number)).sk if number else None
         for item in self._walk(pk, version_keys.VERSION, behind, first):
             _, found, at = str(item["sk"]).split("#")
-            chain = ChainCheck(found)
-            fault = chain.take(self._versions.link(item)) or chain.end((0, ""), 0, None)
-            yield f"{found}@{int(at)}", _report(archive_id, chain, fault)
-
-    def _there(self, archive_id: str, passage_id: str, item: Item) -> ChainReport | None:
-        """The report of an audit on an existing passage."""
-        version = made_in(item)
-        if version is None:
-            return None
-        chain, passage = ChainCheck(passage_id), self._codec.record(Passage, item)
-        fault = chain.take(ChainLink(json.loads(str(item[MADE])), None)) or (
-            bears_another(version.version, passage.id)
-            if passage.id != passage_id
-            else chain.end((version.version, version.hash), version.version, content_of(passage))
-        )
-        return _report(archive_id, chain, fault)
+            yield f"{found}@{int(at)}", report_of_ended(archive_id, found, self._versions.link(item))
 
     def of_run(self, archive_id: str, run_id: str, first: str, last: str) -> list[RunPassage]:
         """The passages of an archive with first < id < last that a run stored, and those of them that were deleted since."""
@@ -385,21 +368,3 @@ class PassageStore:
             limit=limit,
             descending=descending,
         )
-
-
-def _report(archive_id: str, chain: ChainCheck, fault: str | None) -> ChainReport:
-    number, found = chain.head
-    return ChainReport(
-        kind="passage",
-        subject=chain.subject,
-        version=number,
-        hash=found,
-        first=chain.first,
-        fault=fault,
-        archive_id=archive_id,
-    )
-
-
-def made_in(item: Item) -> StoredVersion | None:
-    """The version that made a passage, from its item; None for older data."""
-    return StoredVersion.model_validate_json(str(item[MADE])) if MADE in item else None

@@ -12,7 +12,7 @@ from hibernaut.rest.http.async_bridge import WaitSettings
 from hibernaut.services.access.access import Access
 from hibernaut.services.access.signed_tool_tokens import SignedToolTokens
 from hibernaut.wiring.api_services import services_of
-from hibernaut.wiring.aws import Composition
+from hibernaut.wiring.aws_parts.composition import Composition
 from hibernaut.wiring.identity import identity_provider_of
 
 BODY_LIMIT = 6 * 1024 * 1024

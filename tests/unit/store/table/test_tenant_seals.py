@@ -22,7 +22,7 @@ from hibernaut.schemas.tools.sandbox import StoredVariable
 from hibernaut.services.events.webhook_calls import WebhookVault
 from hibernaut.services.mcp.mcp_targets import McpVault
 from hibernaut.services.mcp.oauth_grants import OAuthVault
-from hibernaut.services.models.own_models import ProviderVault
+from hibernaut.services.models.own_provider_list import ProviderVault
 from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 

@@ -11,7 +11,7 @@ from fastapi import Request as HttpRequest
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import reply
 from hibernaut.rest.lazy_routes import LazyRoute
-from hibernaut.rest.routers.conversations.messages import callable_address
+from hibernaut.rest.send_requests import callable_address
 from hibernaut.schemas.agents.schedule import (
     CreatedSchedule,
     CreateSchedule,

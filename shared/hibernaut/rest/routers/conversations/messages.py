@@ -9,21 +9,19 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Response
 from fastapi import Request as HttpRequest
 
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
-from hibernaut.rest.access.client_rights import check_sent
 from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices, principal_of
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.queries import AgentMessageListQuery, MessageListQuery
-from hibernaut.schemas.access.api_key import Principal
+from hibernaut.rest.send_requests import send_request
 from hibernaut.schemas.base import Schema
-from hibernaut.schemas.errors import InvalidArgument, Unprocessable
+from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.ids import AgentId, MessageId
 from hibernaut.schemas.messages.letta_message import LettaMessage, LettaResponse
 from hibernaut.schemas.runs.capture import Captured, CaptureMessages
@@ -66,39 +64,6 @@ async def prepare(request: HttpRequest) -> Prepare:
         return replace(converted, traceparent=caller if context_in(caller) else None)
 
     return prepared
-
-
-def send_request(
-    agent_id: str, body: LettaRequest, run_type: str, *, digest: str, retry: int = 0, principal: Principal
-) -> SendRequest:
-    """A body as a request to an agent. Raises: Unprocessable, InvalidArgument, ScopeTooNarrow."""
-    check_sent(principal, body)
-    if body.messages is not None and not body.messages:
-        raise Unprocessable("Messages must not be empty")
-    return SendRequest(
-        agent_id=agent_id,
-        body=body,
-        run_type=run_type,
-        digest=digest,
-        retry=retry,
-        background=isinstance(body, LettaAsyncRequest) or (isinstance(body, LettaStreamingRequest) and body.background),
-        callback_url=callable_address(body.callback_url) if isinstance(body, LettaAsyncRequest) else None,
-        key_id=principal.key_id,
-    )
-
-
-def callable_address(url: str | None) -> str | None:
-    """The address that the server calls at the end of a run. Raises: InvalidArgument if it is not an http or https address."""
-    if url is None:
-        return None
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise InvalidArgument("INVALID_ARGUMENT: callback_url must be an http or https address.")
-    return url
 
 
 ThePrepare = Annotated[Prepare, Depends(prepare)]

@@ -12,7 +12,7 @@ from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.queries import Order
-from hibernaut.rest.routers.conversations.messages import callable_address
+from hibernaut.rest.send_requests import callable_address
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.messages.message import INTERNAL
 from hibernaut.schemas.runs.batch import BatchMessages, CreateBatch
