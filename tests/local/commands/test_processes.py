@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -44,8 +45,28 @@ def test_a_chat_from_nothing_starts_a_server_and_makes_an_agent_and_no_server_st
                 break
 
 
+class Terminal:
+    """Our end of the terminal of a process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._shown = ""
+
+    def until(self, text: str) -> str:
+        """What the terminal shows until a text appears. What stands behind the text is left for the next call."""
+        while text not in self._shown:
+            ready, _, _ = select.select([self._descriptor], [], [], PATIENCE)
+            assert ready, f"there is no {text!r} in {self._shown!r}"
+            self._shown += os.read(self._descriptor, 4096).decode(errors="replace")
+        before, _, self._shown = self._shown.partition(text)
+        return before + text
+
+    def types(self, text: bytes) -> None:
+        os.write(self._descriptor, text)
+
+
 @contextmanager
-def on_terminal(*arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def on_terminal(*arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], Terminal]]:
     """The command on a terminal of its own, and the terminal's other end."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
@@ -58,33 +79,25 @@ def on_terminal(*arguments: str, **variables: str) -> Iterator[tuple[subprocess.
     ) as process:
         os.close(theirs)
         try:
-            yield process, ours
+            yield process, Terminal(ours)
         finally:
             process.kill()
             os.close(ours)
-
-
-def until(terminal: int, text: str) -> str:
-    """What the terminal shows until a text appears."""
-    shown = ""
-    while text not in shown:
-        shown += os.read(terminal, 4096).decode(errors="replace")
-    return shown
 
 
 def test_on_a_terminal_a_chat_has_colours_a_prompt_and_stops_a_run_by_an_interrupt(client: Letta, said: Said) -> None:
     agent = client.agents.create(name="Tess", model="openai/test-model", memory_blocks=[])
     said.next({"content": "A long story without an end", "holds": 2}, {"content": "Yes?"})
     with on_terminal("chat", agent.id, "--url", str(client.base_url)) as (process, terminal):
-        assert "\x1b[" in until(terminal, "> ")
-        os.write(terminal, b"Tell me a story.\n")
-        until(terminal, "A ")
+        assert "\x1b[" in terminal.until("> ")
+        terminal.types(b"Tell me a story.\n")
+        terminal.until("A ")
         process.send_signal(signal.SIGINT)
-        until(terminal, "> ")
-        os.write(terminal, b"Are you there?\n")
-        until(terminal, "Yes?")
-        until(terminal, "> ")
-        os.write(terminal, b"\x04")
+        terminal.until("> ")
+        terminal.types(b"Are you there?\n")
+        terminal.until("Yes?")
+        terminal.until("> ")
+        terminal.types(b"\x04")
         assert process.wait(PATIENCE) == 0
     stopped = [run.stop_reason for run in client.runs.list(agent_id=agent.id)]
     assert sorted(map(str, stopped)) == ["cancelled", "end_turn"]
@@ -93,7 +106,7 @@ def test_on_a_terminal_a_chat_has_colours_a_prompt_and_stops_a_run_by_an_interru
 def test_no_color_is_respected(client: Letta) -> None:
     client.agents.create(name="Plain", memory_blocks=[])
     with on_terminal("agents", "list", "--url", str(client.base_url), NO_COLOR="1") as (process, terminal):
-        shown = until(terminal, "Plain")
+        shown = terminal.until("Plain")
         assert process.wait(PATIENCE) == 0
     assert "\x1b[" not in shown
 
