@@ -56,7 +56,7 @@ class ServerData:
         return bool(searched.hits) and not searched.incomplete and word in searched.hits[0].record.text
 
     def knows_all_words(self) -> bool:
-        return not self.stores.unindexed.new("file", 1)
+        return not self.stores.search_outbox.new("file", 1)
 
 
 def main() -> None:

@@ -140,8 +140,8 @@ class Served:
     tenant: str = DEFAULT_TENANT
 
     def wait_until_indexed(self) -> None:
-        unindexed, deadline = SearchOutbox(TenantTable(self.table, self.tenant)), time.monotonic() + PATIENCE
-        while left := unindexed.waiting():
+        search_outbox, deadline = SearchOutbox(TenantTable(self.table, self.tenant)), time.monotonic() + PATIENCE
+        while left := search_outbox.waiting():
             assert time.monotonic() < deadline, f"{left} pointers still stand"
             threading.Event().wait(0.02)
 

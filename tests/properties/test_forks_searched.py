@@ -65,7 +65,7 @@ class Searched(Forks):
         self.is_forked(which, None)
 
     def some_is_indexed(self, which: set[int] | None = None) -> None:
-        pointers = self.world.stores.unindexed.everywhere(ALL)
+        pointers = self.world.stores.search_outbox.everywhere(ALL)
         keys = [pointer.key for place, pointer in enumerate(pointers) if which is None or place in which]
         items = self.world.data.table.get_many(keys)
         self.indexing.take((key, items.get(key)) for key in keys)
@@ -119,7 +119,7 @@ def test_a_search_in_a_conversation_finds_what_its_list_shows(story: list[tuple[
     forks.finds_nothing_in_the_dead()
     forks.finds_what_was_said_in_own_conversations()
     forks.some_is_indexed()
-    assert forks.world.stores.unindexed.waiting() == 0
+    assert forks.world.stores.search_outbox.waiting() == 0
     for conversation in forks.copies:
         for mode in MODES:
             forks.agrees(conversation, forks.index, mode)

@@ -62,10 +62,10 @@ def test_any_prefix_resumed_anywhere_bears_the_same_numbers_without_gaps(
             include_return_message_types=types,
         ).run_id
         world.sweep()
-        whole = lines(world.following.log(run_id))
+        whole = lines(world.run_follower.log(run_id))
         assert [number for number, _ in whole] == list(range(PING + 1, PING + 1 + len(whole)))
         assert all(bears(text) in (None, number) for number, text in whole)
         for seen in range(len(whole) + PING + 1):
-            log = world.following.resumed(run_id, seen)
+            log = world.run_follower.resumed(run_id, seen)
             assert log.shown_seq == max(seen, PING)
             assert lines(log) == [line for line in whole if line[0] > seen]

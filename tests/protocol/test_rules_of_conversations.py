@@ -23,7 +23,7 @@ def stray(world: World, run_id: str, seq: int) -> None:
 
 
 def numbers(world: World, run_id: str, after: int = 0) -> list[int]:
-    return [one.seq for one in world.following.events(run_id, after)]
+    return [one.seq for one in world.run_follower.events(run_id, after)]
 
 
 def test_rule_end_sees_the_journal(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_rule_run_knows_its_last_seq(tmp_path: Path) -> None:
     stray(world, run_id, last + 1)
     assert numbers(world, run_id)[-1] == last
     assert numbers(world, run_id, last) == []
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     assert [one.seq for one in log.look()][-1] == last
     assert log.look() == []
     assert log.done

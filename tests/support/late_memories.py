@@ -30,7 +30,7 @@ class LateMemories:
         return indexing_of(self.memory.all_stores, Hooked(self.index, hook), OneEmbedder(self.embedder))  # type: ignore[arg-type]
 
     def standing(self) -> list[Key]:
-        return [pointer.key for pointer in self.memory.stores.unindexed.everywhere(1000)]
+        return [pointer.key for pointer in self.memory.stores.search_outbox.everywhere(1000)]
 
     def delivered(self, hook: Hook = lambda _call: None) -> int:
         """The change stream delivers every pointer that stands. Returns how many are done."""
@@ -52,4 +52,4 @@ class LateMemories:
         return sorted(hit.record.text for hit in found.hits)
 
     def tail(self) -> int:
-        return len(self.memory.stores.unindexed.of([ARCHIVE], 1000)[0])
+        return len(self.memory.stores.search_outbox.of([ARCHIVE], 1000)[0])

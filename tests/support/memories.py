@@ -93,7 +93,7 @@ class Memories:
         from hibernaut.ports.storage.table import Delete
 
         gone = [Delete(keys.piece(TENANT, FILE, one)) for one in ids]
-        pointer = self.stores.unindexed.pointer(FOLDER, "file", ids, within=FILE, gone=True)
+        pointer = self.stores.search_outbox.pointer(FOLDER, "file", ids, within=FILE, gone=True)
         return self.stores.writer.write(*gone, *pointer)
 
     def found(self, kind: Kind, query: str, *, limit: int = 10) -> SearchResult[Passage]:

@@ -177,7 +177,7 @@ class World:
         self.stores, self.chain = self.all_stores.of(TENANT), self.engines.of(TENANT)
         self.sending = self.chain.sending
         self.budgets = Budgets(self.all_stores, TENANT, data.clock, tenant_budget)
-        self.following = RunFollower(self.stores, self.host)
+        self.run_follower = RunFollower(self.stores, self.host)
         self.workflow.advance = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id).next
         self.workflow.compact = lambda run: self.engines.of(run.tenant).compactions.compact(run.run_id).next
         self.workflow.drop = lambda run: self.engines.of(run.tenant).turns.advance(run.run_id, drop=True).next
@@ -346,6 +346,6 @@ class World:
         return next(block for block in self.chain.prompts.blocks_of(agent) if block.label == label)
 
     def response(self, run_id: str) -> LettaResponse:
-        found = self.following.response(run_id)
+        found = self.run_follower.response(run_id)
         assert found is not None, "the run has not ended"
         return found

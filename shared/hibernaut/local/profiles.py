@@ -95,7 +95,7 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     app = create_app(services, access=embedded.access, upload_limit=limit, policy=policy)
 
     def stopping() -> None:
-        app.state.lanes.close()
+        app.state.pools.close()
         embedded.workflow.close()
 
     def ready() -> None:
@@ -113,7 +113,7 @@ def _embedded(options: Dev, settings: EmbeddedSettings) -> None:
     except DataFolderUnusable as error:
         raise CannotServe(str(error)) from error
     finally:
-        app.state.lanes.end()
+        app.state.pools.end()
         _settle(embedded.workflow.close, embedded.end_tools)
         embedded.close()
 

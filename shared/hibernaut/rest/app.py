@@ -20,7 +20,7 @@ from hibernaut.rest.access.authentication import Authenticated
 from hibernaut.rest.access.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.http import errors
-from hibernaut.rest.http.async_bridge import USUAL_WAITS, Lanes, WaitSettings
+from hibernaut.rest.http.async_bridge import USUAL_WAITS, ThreadPools, WaitSettings
 from hibernaut.rest.http.middleware import CONSOLE, MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
 from hibernaut.rest.http.request_log import RequestLog
 from hibernaut.rest.mcp.open_calls import OpenCalls
@@ -157,16 +157,16 @@ def create_app(
     )
     app.state.services = services
     app.state.access = access
-    app.state.lanes = Lanes(waits)
+    app.state.pools = ThreadPools(waits)
     app.state.open_calls = OpenCalls()
     app.state.policy = policy
     errors.install(app)
     app.get("/docs", include_in_schema=False)(_documentation)
     app.router.routes += [Route("/", _root), Route(CONSOLE, _console_page)]
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
-    app.add_middleware(Authenticated, access=access, lanes=app.state.lanes)
+    app.add_middleware(Authenticated, access=access, pools=app.state.pools)
     app.add_middleware(CanonicalPath)
-    app.add_middleware(ConsoleSite, lanes=app.state.lanes)
+    app.add_middleware(ConsoleSite, pools=app.state.pools)
     app.add_middleware(UnhandledErrors)
     app.add_middleware(
         CORSMiddleware,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from hibernaut.rest.access.authentication import PRINCIPAL
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.schemas.access.api_key import Principal
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import InvalidArgument
@@ -108,7 +108,7 @@ class Services:
     sending: Sending
     batches: Batches
     captures: Captures
-    following: RunFollower
+    run_follower: RunFollower
     messages: MessageLists
     runs: Runs
     jobs: Jobs
@@ -152,9 +152,9 @@ class Caller:
     key_id: str | None = None
 
 
-async def lanes(request: Request) -> Lanes:
+async def pools(request: Request) -> ThreadPools:
     """The thread pools of the app."""
-    found: Lanes = request.app.state.lanes
+    found: ThreadPools = request.app.state.pools
     return found
 
 
@@ -203,7 +203,7 @@ async def principal(request: Request) -> Principal:
 
 
 ThePrincipal = Annotated[Principal, Depends(principal)]
-TheLanes = Annotated[Lanes, Depends(lanes)]
+TheThreadPools = Annotated[ThreadPools, Depends(pools)]
 TheCaller = Annotated[Caller, Depends(caller)]
 
 

@@ -17,8 +17,8 @@ from starlette.routing import Match, compile_path
 from starlette.types import Receive, Scope, Send
 
 from hibernaut.rest.access import permissions
-from hibernaut.rest.dependencies import TheLanes
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.dependencies import TheThreadPools
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.lanes import Lane, lane_of
 from hibernaut.rest.http.strict_json import JsonRoute
 from hibernaut.store.table.lost_records import tolerating
@@ -31,16 +31,16 @@ _examining = RLock()
 
 
 def on_lane(endpoint: Callable[..., object], lane: Lane) -> Callable[..., object]:
-    """The endpoint, run on a thread of the lane. An async endpoint is returned unchanged: it uses the lanes itself."""
+    """The endpoint, run on a thread of the lane. An async endpoint is returned unchanged: it uses the pools itself."""
     if inspect.iscoroutinefunction(endpoint):
         return endpoint
 
     @wraps(endpoint)
-    async def run(*, lanes_of_app: Lanes, **values: object) -> object:
+    async def run(*, lanes_of_app: ThreadPools, **values: object) -> object:
         return await lanes_of_app.run(lane, partial(endpoint, **values))
 
     signature = inspect.signature(endpoint)
-    ours = inspect.Parameter("lanes_of_app", inspect.Parameter.KEYWORD_ONLY, annotation=TheLanes)
+    ours = inspect.Parameter("lanes_of_app", inspect.Parameter.KEYWORD_ONLY, annotation=TheThreadPools)
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), ours])  # type: ignore[attr-defined]
     return run
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from hibernaut.ports.storage.table import Contended, TableError
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.http import async_bridge
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.json_responses import JSON, reply
 from hibernaut.rest.http.lanes import TURNS
 from hibernaut.rest.http.streaming import MEDIA_TYPE, refusal, stream, streaming
@@ -46,34 +46,34 @@ def _unchanged(_run_id: str, whole: LettaResponse) -> BaseModel:
     return whole
 
 
-async def whole(services: Services, lanes: Lanes, request: SendRequest, shape: Shape = _unchanged) -> Response:
+async def whole(services: Services, pools: ThreadPools, request: SendRequest, shape: Shape = _unchanged) -> Response:
     """The whole reply in its `shape`, after the end of the run.
 
     Raises: HibernautError if the request is refused or the run failed.
     """
-    lanes.admit(TURNS)  # Before the request is accepted: an accepted run must not wait for a free thread.
-    accepted = await lanes.take(partial(services.sending.accept, request))
+    pools.admit(TURNS)  # Before the request is accepted: an accepted run must not wait for a free thread.
+    accepted = await pools.take(partial(services.sending.accept, request))
     drive = None
     if not accepted.attached and not accepted.waits:
         drive = partial(services.sending.start, accepted.run_id, inline=True)
-    return await _answer(services.following, lanes, accepted.run_id, drive, shape)
+    return await _answer(services.run_follower, pools, accepted.run_id, drive, shape)
 
 
-async def streamed(services: Services, lanes: Lanes, request: SendRequest, *, pings: bool) -> Response:
+async def streamed(services: Services, pools: ThreadPools, request: SendRequest, *, pings: bool) -> Response:
     """The run as server-sent events.
 
     Raises: HibernautError if the request is refused. A pending approval is reported inside the stream.
     """
     try:
-        log, driving = await followed(services, lanes, request)
+        log, driving = await followed(services, pools, request)
     except ApprovalPending as error:
         return refusal(error, pings=pings)
     return StreamingResponse(
-        until_driven(stream(services.following, lanes, log, pings=pings), log, driving), media_type=MEDIA_TYPE
+        until_driven(stream(services.run_follower, pools, log, pings=pings), log, driving), media_type=MEDIA_TYPE
     )
 
 
-async def followed(services: Services, lanes: Lanes, request: SendRequest) -> tuple[RunLog, Driving | None]:
+async def followed(services: Services, pools: ThreadPools, request: SendRequest) -> tuple[RunLog, Driving | None]:
     """Accept the request and begin its run; returns the log that the caller follows, and the work of driving the run if a thread of this
     process does it.
 
@@ -81,14 +81,14 @@ async def followed(services: Services, lanes: Lanes, request: SendRequest) -> tu
     HibernautError if the request is refused.
     """
     if request.background:
-        return await lanes.take(lambda: services.following.log(begin(services, request))), None
-    lanes.admit(TURNS)
-    accepted = await lanes.take(partial(services.sending.accept, request))
+        return await pools.take(lambda: services.run_follower.log(begin(services, request))), None
+    pools.admit(TURNS)
+    accepted = await pools.take(partial(services.sending.accept, request))
     driving = None
     if not accepted.attached and not accepted.waits:
-        driving = lanes.begin(partial(services.sending.start, accepted.run_id, inline=True))
+        driving = pools.begin(partial(services.sending.start, accepted.run_id, inline=True))
         driving.add_done_callback(_noted)
-    return await lanes.look(partial(services.following.log, accepted.run_id)), driving
+    return await pools.look(partial(services.run_follower.log, accepted.run_id)), driving
 
 
 async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving | None) -> AsyncIterator[str]:
@@ -101,28 +101,28 @@ async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving 
         await asyncio.wait({driving})
 
 
-async def resumed(services: Services, lanes: Lanes, run_id: str, body: RetrieveStreamRequest) -> Response:
+async def resumed(services: Services, pools: ThreadPools, run_id: str, body: RetrieveStreamRequest) -> Response:
     """The events of a run after the last one that the client has received, in the form of an uninterrupted stream.
 
     Raises: InvalidArgument, NotFound, LogExpired.
     """
-    log = await lanes.look(partial(services.following.resumed, run_id, body.starting_after))
-    return streaming(services.following, lanes, log, pings=bool(body.include_pings))
+    log = await pools.look(partial(services.run_follower.resumed, run_id, body.starting_after))
+    return streaming(services.run_follower, pools, log, pings=bool(body.include_pings))
 
 
-async def run_for(services: Services, lanes: Lanes, conversation: str, body: RetrieveStreamRequest) -> str:
+async def run_for(services: Services, pools: ThreadPools, conversation: str, body: RetrieveStreamRequest) -> str:
     """The id of the run in the request.
 
     If the request names a message by its `otid`, the function waits until the message has arrived. Raises: InvalidArgument, NotFound.
     """
     clock = asyncio.get_running_loop().time
-    until = clock() + lanes.waits.arriving
+    until = clock() + pools.waits.arriving
     if body.run_id is None and body.otid is not None:
-        has_arrived = partial(services.following.known, conversation, body.otid)
-        while not await lanes.look(has_arrived) and clock() < until:  # noqa: ASYNC110 - another process may write it
+        has_arrived = partial(services.run_follower.known, conversation, body.otid)
+        while not await pools.look(has_arrived) and clock() < until:  # noqa: ASYNC110 - another process may write it
             await asyncio.sleep(PAUSE)
-    find_run = partial(services.following.run_for, conversation, run_id=body.run_id, otid=body.otid)
-    return await lanes.look(find_run)
+    find_run = partial(services.run_follower.run_for, conversation, run_id=body.run_id, otid=body.otid)
+    return await pools.look(find_run)
 
 
 def _noted(driving: Driving) -> None:
@@ -142,7 +142,9 @@ def begin(services: Services, request: SendRequest) -> str:
     return accepted.run_id
 
 
-async def _answer(services: RunFollower, lanes: Lanes, run_id: str, drive: Callable[[], None] | None, shape: Shape) -> Response:
+async def _answer(
+    services: RunFollower, pools: ThreadPools, run_id: str, drive: Callable[[], None] | None, shape: Shape
+) -> Response:
     def driven(drive: Callable[[], None]) -> LettaResponse | None:
         drive()
         with suppress(Contended):  # the table is busy; the follower reads the reply later
@@ -151,31 +153,33 @@ async def _answer(services: RunFollower, lanes: Lanes, run_id: str, drive: Calla
 
     async def ended() -> LettaResponse:
         # The thread that executed the run also reads the reply: a second hand-over to a thread would cost more than the read.
-        if drive is not None and (found := await lanes.work(partial(driven, drive))) is not None:
+        if drive is not None and (found := await pools.work(partial(driven, drive))) is not None:
             return found
-        return await async_bridge.response(services, lanes, run_id)
+        return await async_bridge.response(services, pools, run_id)
 
     ending = asyncio.ensure_future(ended())
     try:
-        await asyncio.wait({ending}, timeout=lanes.waits.plain)
+        await asyncio.wait({ending}, timeout=pools.waits.plain)
     except asyncio.CancelledError:
         ending.cancel()
         raise
     if ending.done():
         return reply(shape(run_id, ending.result()))
     final_body = partial(_final_body, services, run_id, shape)
-    return StreamingResponse(_padded(lanes, ending, final_body), media_type=JSON)
+    return StreamingResponse(_padded(pools, ending, final_body), media_type=JSON)
 
 
-async def _padded(lanes: Lanes, ending: asyncio.Future[LettaResponse], final_body: Callable[[], bytes]) -> AsyncIterator[bytes]:
+async def _padded(
+    pools: ThreadPools, ending: asyncio.Future[LettaResponse], final_body: Callable[[], bytes]
+) -> AsyncIterator[bytes]:
     """White space until the run or the time for it ends, then the body."""
     clock = asyncio.get_running_loop().time
-    ends = clock() + lanes.waits.longest - lanes.waits.plain if lanes.waits.longest is not None else float("inf")
+    ends = clock() + pools.waits.longest - pools.waits.plain if pools.waits.longest is not None else float("inf")
     try:
         while not ending.done() and clock() < ends:
             yield SPACE
-            await asyncio.wait({ending}, timeout=max(0.0, min(lanes.waits.silence, ends - clock())))
-        yield await lanes.look(final_body)
+            await asyncio.wait({ending}, timeout=max(0.0, min(pools.waits.silence, ends - clock())))
+        yield await pools.look(final_body)
     finally:
         if not ending.cancel() and not ending.cancelled():
             ending.exception()  # read, so that asyncio does not log it as never retrieved: the run's record has the outcome

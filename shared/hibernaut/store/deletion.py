@@ -65,7 +65,7 @@ class Deletion:
         table: TenantTable,
         blobs: TenantBlobs,
         writer: Writer,
-        unindexed: SearchOutbox,
+        search_outbox: SearchOutbox,
         logs: LogReader,
         rates: TenantRates,
     ) -> None:
@@ -73,7 +73,7 @@ class Deletion:
         self._tenant = table.tenant
         self._blobs = blobs
         self._writer = writer
-        self._unindexed = unindexed
+        self._search_outbox = search_outbox
         self._logs = logs
         self._rates = rates
 
@@ -205,7 +205,7 @@ class Deletion:
     def _forgotten(self, agent_id: str, conversation: str, rows: Sequence[Item]) -> list[Put]:
         """The pointer by which the indexer removes rows of a log from the index."""
         ids = [keys.last_part(str(item["sk"])) for item in rows if item.get("role") in SEARCHED_ROLES]
-        return self._unindexed.pointer(agent_id, "message", ids, within=conversation, gone=True)
+        return self._search_outbox.pointer(agent_id, "message", ids, within=conversation, gone=True)
 
     def _delete_full(self, items: list[Item]) -> list[Item]:
         """Delete one full transaction of items and return the others. Fewer items than that are returned undeleted."""

@@ -119,7 +119,7 @@ class TenantStores:
     passages: PassageStore
     versions: VersionStore
     archives: ArchiveStore
-    resends: IdempotencyStore
+    idempotency: IdempotencyStore
     approvals: ApprovalStore
     budgets: BudgetStore
     tool_policies: ToolPolicyStore
@@ -131,7 +131,7 @@ class TenantStores:
     writer: Writer
     deletion: Deletion
     window_ids: WindowIds
-    unindexed: SearchOutbox
+    search_outbox: SearchOutbox
     folders: FolderStore
     files: FileStore
     providers: ProviderStore
@@ -286,9 +286,9 @@ class Stores:
         engine, own_blobs = self._engines(checked(tenant))
         table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)
         packs = PackReader(blobs, self._packs)
-        codec, unindexed = Codec(blobs, table, packs), SearchOutbox(table, enabled=self._indexed)
+        codec, search_outbox = Codec(blobs, table, packs), SearchOutbox(table, enabled=self._indexed)
         writer = Writer(table, self._policy, self._written, blobs)
-        conversations = ConversationStore(table, codec, unindexed, self._windows.of(tenant))
+        conversations = ConversationStore(table, codec, search_outbox, self._windows.of(tenant))
         versions, vault = VersionStore(table, codec, self.clock, self._retention), SecretVault(TenantSeals(tenant, self._cipher))
         runs, agents, approvals = RunStore(table, codec), AgentStore(table, codec, versions, vault), ApprovalStore(table, codec)
         blocks, tools, records = (
@@ -296,7 +296,7 @@ class Stores:
             ToolStore(table, codec),
             ConversationRecordStore(table, codec),
         )
-        passages = PassageStore(table, codec, unindexed, versions)
+        passages = PassageStore(table, codec, search_outbox, versions)
         budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
         events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
         return TenantStores(
@@ -333,7 +333,7 @@ class Stores:
             passages=passages,
             versions=versions,
             archives=ArchiveStore(table, codec, passages),
-            resends=IdempotencyStore(table, self.clock, conversations),
+            idempotency=IdempotencyStore(table, self.clock, conversations),
             approvals=approvals,
             budgets=budgets,
             tool_policies=ToolPolicyStore(table, codec, self.clock, self._policies.of(tenant)),
@@ -352,11 +352,11 @@ class Stores:
                 events=events,
             ),
             writer=writer,
-            deletion=Deletion(table, blobs, writer, unindexed, conversations.logs, self.rates_of(tenant)),
+            deletion=Deletion(table, blobs, writer, search_outbox, conversations.logs, self.rates_of(tenant)),
             window_ids=WindowIds(conversations, self._window_ids.of(tenant)),
-            unindexed=unindexed,
+            search_outbox=search_outbox,
             folders=FolderStore(table, codec),
-            files=FileStore(table, codec, blobs, unindexed, writer),
+            files=FileStore(table, codec, blobs, search_outbox, writer),
             providers=ProviderStore(table, codec),
             secrets=vault,
             file_windows=self._file_windows.of(tenant),

@@ -175,7 +175,7 @@ def services_over(
             openings=ConversationCreation(records, prompts=chain.prompts, models=models),
             ends=ends,
         ),
-        following=RunFollower(stores, host),
+        run_follower=RunFollower(stores, host),
         messages=messages,
         runs=runs,
         direct_calls=DirectCalls(records, host, models, chain.loader, chain.budgets),

@@ -68,7 +68,7 @@ class Inspection:
 
     def waiting_pointers(self) -> int:
         """The number of pointers that the index has still to take in."""
-        return sum(self._stores.of(tenant).unindexed.waiting() for tenant in self.tenants())
+        return sum(self._stores.of(tenant).search_outbox.waiting() for tenant in self.tenants())
 
     def unfinished(self) -> int:
         """The number of open runs, files in ingestion, approvals and deletions."""

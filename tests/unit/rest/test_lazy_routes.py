@@ -12,14 +12,14 @@ from pydantic_core import core_schema
 from starlette.testclient import TestClient
 
 from hibernaut.rest.access.authentication import Authenticated
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.lazy_routes import LazyRoute
 
 
 def app_of(router: APIRouter) -> FastAPI:
     app = FastAPI(routes=router.routes)
-    app.state.lanes = Lanes()
-    app.add_middleware(Authenticated, access=None, lanes=app.state.lanes)
+    app.state.pools = ThreadPools()
+    app.add_middleware(Authenticated, access=None, pools=app.state.pools)
     return app
 
 

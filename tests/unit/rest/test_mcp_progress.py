@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops, WaitSettings
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, WaitSettings
 from hibernaut.rest.mcp.progress import LONGEST_TOKEN, STILL, Tell, streamed, tell_of, token_of
 from hibernaut.rest.mcp.wire import INTERNAL_ERROR, RpcRequest
 from tests.unit.rest.http.test_async_bridge import END, Log, Scripted
@@ -75,11 +75,11 @@ def test_a_client_that_leaves_ends_the_wait() -> None:
 
 def test_silence_is_told_as_work() -> None:
     told: list[str] = []
-    lanes = Lanes(WaitSettings(silence=0))
+    pools = ThreadPools(WaitSettings(silence=0))
     following: Any = Scripted()
     following.log = lambda _run_id: Log([[], [], [END]])
     try:
-        asyncio.run(tell_of(following, lanes, "run-1", told.append))
+        asyncio.run(tell_of(following, pools, "run-1", told.append))
     finally:
-        lanes.end()
+        pools.end()
     assert set(told) == {STILL}

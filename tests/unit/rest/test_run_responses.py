@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from hibernaut.ports.storage.table import Contended
 from hibernaut.rest import run_responses
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops, WaitSettings
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, WaitSettings
 from hibernaut.rest.http.lanes import Lane
 from hibernaut.schemas.errors import ModelTimeout, NotFound
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaResponse, LettaStopReason
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def services(self) -> Any:
-        return SimpleNamespace(sending=self, following=self)
+        return SimpleNamespace(sending=self, run_follower=self)
 
     def accept(self, _asked: object) -> AcceptedRequest:
         return AcceptedRequest(RUN, attached=self.attached)
@@ -85,12 +85,12 @@ class Run:
 
 
 def answered(
-    run: Run, waits: WaitSettings, on_space: Callable[[int], None] = lambda _: None, lanes: Lanes | None = None
+    run: Run, waits: WaitSettings, on_space: Callable[[int], None] = lambda _: None, pools: ThreadPools | None = None
 ) -> Response:
     """The answer with its whole body; `on_space` is told how many signs of life have come."""
 
     async def ask() -> Response:
-        answer = await run_responses.whole(run.services, lanes or Lanes(waits), SimpleNamespace())  # type: ignore[arg-type]
+        answer = await run_responses.whole(run.services, pools or ThreadPools(waits), SimpleNamespace())  # type: ignore[arg-type]
         if not isinstance(answer, StreamingResponse):
             return answer
         chunks: list[bytes] = []
@@ -116,7 +116,7 @@ def test_a_message_that_is_still_on_its_way_can_be_followed_already() -> None:
             return RUN if len(looks) == 3 else "too early"
 
     async def ask(body: RetrieveStreamRequest, waits: WaitSettings) -> str:
-        return await run_responses.run_for(Arriving().services, Lanes(waits), "agent-1", body)
+        return await run_responses.run_for(Arriving().services, ThreadPools(waits), "agent-1", body)
 
     named = RetrieveStreamRequest(otid="mine")
     assert asyncio.run(ask(named, WaitSettings(arriving=3600))) == RUN
@@ -137,13 +137,13 @@ def test_a_quick_reply_is_an_ordinary_one() -> None:
 def test_a_run_of_ones_own_is_driven_by_the_request_and_handed_over_twice() -> None:
     jobs: list[str] = []
 
-    class Counted(Lanes):
+    class Counted(ThreadPools):
         def _submitted(self, lane: Lane, job: Callable[[], Any]) -> asyncio.Future[Any]:
             jobs.append(lane.name)
             return super()._submitted(lane, job)
 
     run = Run(attached=False)
-    answer = answered(run, WaitSettings(), lanes=Counted(WaitSettings()))
+    answer = answered(run, WaitSettings(), pools=Counted(WaitSettings()))
     assert run.driven == [RUN]
     assert jobs == ["admissions", "turns"], "the thread that drives the run reads its reply"
     assert json.loads(bytes(answer.body))["stop_reason"]["stop_reason"] == "end_turn"
@@ -204,8 +204,8 @@ def test_who_has_waited_longest_gets_what_there_is_and_the_run_goes_on() -> None
 
 
 def test_a_server_that_stops_ends_held_replies_validly_and_others_with_an_error() -> None:
-    lanes = Lanes(AT_ONCE)
-    body = json.loads(bytes(answered(Run(), AT_ONCE, lambda _: lanes.close(), lanes).body))
+    pools = ThreadPools(AT_ONCE)
+    body = json.loads(bytes(answered(Run(), AT_ONCE, lambda _: pools.close(), pools).body))
     assert body["stop_reason"]["stop_reason"] == "error"
     with pytest.raises(ServerStops):
-        answered(Run(), WaitSettings(), lanes=lanes)
+        answered(Run(), WaitSettings(), pools=pools)

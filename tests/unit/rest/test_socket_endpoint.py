@@ -64,10 +64,10 @@ def test_a_client_that_does_not_read_is_disconnected_and_its_run_goes_on(house: 
     async def played() -> LettaResponse:
         await endpoint(SCOPE, client.sent.get, client.take)
         run_id = json.loads(client.got[1]["text"])["run_id"]
-        return await response(house.services.following, app.state.lanes, run_id)
+        return await response(house.services.run_follower, app.state.pools, run_id)
 
     reply = asyncio.run(played())
-    app.state.lanes.end()
+    app.state.pools.end()
     assert (client.got[-1]["type"], client.got[-1]["code"]) == ("websocket.close", 1013)
     assert reply.stop_reason.stop_reason == "end_turn"
 
@@ -80,7 +80,7 @@ def test_connections_and_follows_have_limits(house: House, limits: SocketLimits)
     client.say("send", agent_id=agent.id, body={"input": "hi"})
     client.sent.put_nowait({"type": "websocket.disconnect", "code": 1000})
     asyncio.run(SocketEndpoint(app, OriginPolicy(), limits)(SCOPE, client.sent.get, client.take))
-    app.state.lanes.end()
+    app.state.pools.end()
     if limits.connections == 0:
         assert client.got[0]["status"] == 409
     else:

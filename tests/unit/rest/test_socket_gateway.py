@@ -99,8 +99,8 @@ class Deployment:
         return self.gateway.posted[before:]
 
     def ended(self, run_id: str) -> str:
-        following = self.services.of("default").following
-        return str(asyncio.run(response(following, self.app.state.lanes, run_id)).stop_reason.stop_reason)
+        following = self.services.of("default").run_follower
+        return str(asyncio.run(response(following, self.app.state.pools, run_id)).stop_reason.stop_reason)
 
 
 def _named() -> Any:
@@ -120,7 +120,7 @@ def deployed(house: Embedded) -> Iterator[Deployment]:
     made = Deployment(house)
     made.connect()
     yield made
-    made.app.state.lanes.end()
+    made.app.state.pools.end()
 
 
 SAID = {"input": "hi", "stream_tokens": True}

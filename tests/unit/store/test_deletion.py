@@ -104,7 +104,7 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
             dying,
             own,
             Writer(dying, RetryPolicy(clock)),
-            stores.unindexed,
+            stores.search_outbox,
             stores.conversations.logs,
             Stores(table, blobs, clock).rates_of(TENANT),
         ).run(run)

@@ -21,7 +21,7 @@ from hibernaut.domain.api_keys import KEY_PATTERN
 from hibernaut.domain.identity_tokens import TOKEN_PATTERN
 from hibernaut.rest.access.origin_policy import check_page
 from hibernaut.rest.access.tool_door import TOOL_DOOR
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools
 from hibernaut.rest.http.errors import body_of, headers_of, reason_of, status_of
 from hibernaut.rest.http.lanes import ACCESS
 from hibernaut.rest.http.middleware import is_page
@@ -61,12 +61,12 @@ def _without(word: str, value: str) -> str:
 class Authenticated:
     """Passes on requests with a usable key, with their principal in the request's state."""
 
-    def __init__(self, app: ASGIApp, access: Access | None, lanes: Lanes) -> None:
+    def __init__(self, app: ASGIApp, access: Access | None, pools: ThreadPools) -> None:
         """`access` None: an app that never has keys, as in tests of routes."""
         self._app = app
         self._authentication = access.authentication if access is not None else None
         self._rates = access.rates if access is not None else None
-        self._lanes = lanes
+        self._pools = pools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -84,7 +84,7 @@ class Authenticated:
             state[KEY_ID] = principal.key_id
         await self._app(scope, receive, send)
         if self._authentication is not None and self._authentication.use_is_due(principal):
-            await self._lanes.look(partial(self._authentication.note_use, principal))
+            await self._pools.look(partial(self._authentication.note_use, principal))
 
     async def _admitted(self, scope: Scope) -> Principal:
         """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, ForeignOrigin, and as `_principal`."""
@@ -94,7 +94,7 @@ class Authenticated:
         rates = self._rates
         if rates is not None:
             for limit in rates.concerning(principal, scope["path"]):
-                await self._lanes.run(ACCESS, partial(rates.admit, limit))
+                await self._pools.run(ACCESS, partial(rates.admit, limit))
         return principal
 
     async def _principal(self, scope: Scope) -> Principal:
@@ -114,7 +114,7 @@ class Authenticated:
         presented = credential(Headers(scope=scope))
         principal = self._authentication.remembered(presented)
         if principal is None:
-            principal = await self._lanes.run(ACCESS, partial(self._authentication.authenticate, presented))
+            principal = await self._pools.run(ACCESS, partial(self._authentication.authenticate, presented))
         if principal is KEYLESS and TOOL_DOOR in scope["state"]:
             raise Unauthenticated("missing", "A tool sends the token of its call: use the `client` that the tool receives.")
         return principal

@@ -24,7 +24,7 @@ from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import NoKeysConfigured, ScopeTooNarrow
 
 if TYPE_CHECKING:
-    from hibernaut.rest.http.async_bridge import Lanes
+    from hibernaut.rest.http.async_bridge import ThreadPools
     from hibernaut.services.access.agent_access import AgentAccess, RecordKind
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -147,8 +147,8 @@ async def check(asgi: AsgiScope, path: str) -> None:
         state = asgi["app"].state
         access: AgentAccess = state.services.of(principal.tenant).agent_access
         changing = needed is not Scope.READ
-        lanes = cast("Lanes", state.lanes)
-        if not named or not await lanes.run(ACCESS, partial(_reaches_all, access, principal, named, changing=changing)):
+        pools = cast("ThreadPools", state.pools)
+        if not named or not await pools.run(ACCESS, partial(_reaches_all, access, principal, named, changing=changing)):
             raise ScopeTooNarrow(
                 f"FORBIDDEN: This API key is restricted to some agents, and {method} {path} cannot be attributed to one of them."
             )

@@ -52,7 +52,7 @@ RETRY_AFTER = 1.0
 """Seconds after which a client may repeat a request that a full lane refused."""
 
 
-class Lanes:
+class ThreadPools:
     """The thread pools of all lanes, and the requests that wait for runs. May be used from several event loops."""
 
     def __init__(self, waits: WaitSettings = USUAL_WAITS) -> None:
@@ -149,62 +149,62 @@ class Lanes:
 
 
 async def follow(
-    following: RunFollower, lanes: Lanes, log: RunLog, read: Callable[[], Sequence[str | None]]
+    run_follower: RunFollower, pools: ThreadPools, log: RunLog, read: Callable[[], Sequence[str | None]]
 ) -> AsyncIterator[str]:
     """The texts that `read` returns for new events of the log; "" after each silence. Ends at the end of the log, after `longest` seconds,
     or when the server stops.
     """
     clock = asyncio.get_running_loop().time
-    ends = clock() + lanes.waits.longest if lanes.waits.longest is not None else float("inf")
+    ends = clock() + pools.waits.longest if pools.waits.longest is not None else float("inf")
     last_sent, looks = clock(), 0
-    async with _Alarm(following, lanes, log.run_id) as alarm:
+    async with _Alarm(run_follower, pools, log.run_id) as alarm:
         while True:
             try:
-                found = await lanes.look(read)
+                found = await pools.look(read)
             except Contended:  # the table is busy; the next read gets the events
                 found = ()
             looks = 0 if found else looks + 1
             text = "".join(one for one in found if one)
-            silent = not text and clock() - last_sent >= lanes.waits.silence
+            silent = not text and clock() - last_sent >= pools.waits.silence
             if text or silent:
                 last_sent = clock()
                 yield text
-            if log.done or lanes.closed or clock() >= ends:
+            if log.done or pools.closed or clock() >= ends:
                 return
             if not found:
-                remaining = min(last_sent + lanes.waits.silence, ends) - clock()
-                await alarm.wait(max(0.0, min(following.patience(looks - 1), remaining)))
+                remaining = min(last_sent + pools.waits.silence, ends) - clock()
+                await alarm.wait(max(0.0, min(run_follower.patience(looks - 1), remaining)))
 
 
-async def response(following: RunFollower, lanes: Lanes, run_id: str) -> LettaResponse:
+async def response(run_follower: RunFollower, pools: ThreadPools, run_id: str) -> LettaResponse:
     """The whole reply of a run, after its end. Raises: NotFound, ServerStops, and the error with which the run failed."""
 
     async def look() -> LettaResponse | None:
         with suppress(Contended):
-            return await lanes.look(partial(following.response, run_id))
+            return await pools.look(partial(run_follower.response, run_id))
         return None
 
     looks = 0
     found = await look()
     if found is not None:
         return found
-    async with _Alarm(following, lanes, run_id) as alarm:
+    async with _Alarm(run_follower, pools, run_id) as alarm:
         while True:
             found = await look()
             if found is not None:
                 return found
-            if lanes.closed:
+            if pools.closed:
                 raise ServerStops
-            await alarm.wait(following.patience(looks))
+            await alarm.wait(run_follower.patience(looks))
             looks += 1
 
 
 class _Alarm:
     """Wakes a follower on its event loop. Any thread may ring; a ring before the wait counts."""
 
-    def __init__(self, following: RunFollower, lanes: Lanes, run_id: str) -> None:
-        self._following = following
-        self._lanes = lanes
+    def __init__(self, run_follower: RunFollower, pools: ThreadPools, run_id: str) -> None:
+        self._run_follower = run_follower
+        self._pools = pools
         self._run_id = run_id
         self._loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
@@ -215,12 +215,12 @@ class _Alarm:
             self._loop.call_soon_threadsafe(self._rung.set)
 
     async def __aenter__(self) -> _Alarm:
-        self._leave = self._following.watch(self._run_id, self.ring)
-        self._lanes.enter(self)
+        self._leave = self._run_follower.watch(self._run_id, self.ring)
+        self._pools.enter(self)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._lanes.leave(self)
+        self._pools.leave(self)
         self._leave()
 
     async def wait(self, seconds: float) -> None:

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from hibernaut.rest.http import errors
-from hibernaut.rest.http.async_bridge import Lanes, follow
+from hibernaut.rest.http.async_bridge import ThreadPools, follow
 from hibernaut.schemas.base import message_date
 from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError
 from hibernaut.schemas.faults.rebuilt_error import rebuilt
@@ -29,17 +29,17 @@ MEDIA_TYPE = "text/event-stream"
 DONE = "data: [DONE]\n\n"
 
 
-def streaming(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> StreamingResponse:
+def streaming(run_follower: RunFollower, pools: ThreadPools, log: RunLog, *, pings: bool) -> StreamingResponse:
     """The reply that streams the log from its present position."""
-    return StreamingResponse(stream(following, lanes, log, pings=pings), media_type=MEDIA_TYPE)
+    return StreamingResponse(stream(run_follower, pools, log, pings=pings), media_type=MEDIA_TYPE)
 
 
-async def stream(following: RunFollower, lanes: Lanes, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
+async def stream(run_follower: RunFollower, pools: ThreadPools, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
     """The events, with a ping at the start and after each silence. A stream that ends before its run does not end with `[DONE]`."""
     if pings:
         yield _ping(log.run_id, number_of(log, log.shown_seq))
     ended = False
-    async for text in follow(following, lanes, log, partial(_new_events, log)):
+    async for text in follow(run_follower, pools, log, partial(_new_events, log)):
         ended = text.endswith(DONE)
         if text:
             yield text

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from hibernaut import __version__
 from hibernaut.rest.dependencies import Caller, Services
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.mcp import memory_tools, run_tools
 from hibernaut.rest.mcp.forms import RunReport
 from hibernaut.rest.mcp.open_calls import CallKey, OpenCalls
@@ -55,10 +55,10 @@ MOST_FAULTS = 10
 class McpEndpoint:
     """The endpoint for one request, with its caller and its services."""
 
-    def __init__(self, request: Request, services: Services, lanes: Lanes, caller: Caller, *, principal: Principal) -> None:
+    def __init__(self, request: Request, services: Services, pools: ThreadPools, caller: Caller, *, principal: Principal) -> None:
         self._request = request
         self._services = services
-        self._lanes = lanes
+        self._pools = pools
         self._caller = caller
         self._principal = principal
         self._open: OpenCalls = request.app.state.open_calls
@@ -132,7 +132,7 @@ class McpEndpoint:
         except ValidationError as error:
             return _failed(_faults(tool, error))
         context = ToolContext(
-            self._services, self._lanes, self._caller, self._principal, asgi=self._request.scope, call=call, raw=raw, tell=tell
+            self._services, self._pools, self._caller, self._principal, asgi=self._request.scope, call=call, raw=raw, tell=tell
         )
         try:
             with ExitStack() as stack:

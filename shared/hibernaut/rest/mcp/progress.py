@@ -14,7 +14,7 @@ from functools import partial
 from fastapi.responses import StreamingResponse
 from starlette.datastructures import Headers
 
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops, follow
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, follow
 from hibernaut.rest.mcp.wire import INTERNAL_ERROR, ProtocolError, RequestId, RpcRequest
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.messages.letta_message import ApprovalRequestMessage, ToolCallMessage
@@ -65,10 +65,10 @@ async def _events(call: RpcRequest, token: RequestId, answer: Callable[[Tell], A
         work.cancel()
 
 
-async def tell_of(following: RunFollower, lanes: Lanes, run_id: str, tell: Tell) -> None:
+async def tell_of(run_follower: RunFollower, pools: ThreadPools, run_id: str, tell: Tell) -> None:
     """Tell what the agent does in a run, until the run ends, and that it works when there is nothing to say for a while. Raises: NotFound."""
-    log = await lanes.look(partial(following.log, run_id))
-    async for line in follow(following, lanes, log, partial(_new_lines, log)):
+    log = await pools.look(partial(run_follower.log, run_id))
+    async for line in follow(run_follower, pools, log, partial(_new_lines, log)):
         tell(line or STILL)
 
 

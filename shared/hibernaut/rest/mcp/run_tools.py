@@ -40,14 +40,14 @@ MOST_CALLS = 20
 
 async def send_message(context: ToolContext, arguments: SendMessage) -> RunReport:
     """Send a message to an agent and wait for the end of its run."""
-    services, lanes = context.services, context.lanes
+    services, pools = context.services, context.pools
     await context.admit(SEND, agent_id=arguments.agent_id)
     request = _request(context, arguments)
     if arguments.conversation_id is not None:
-        target = await lanes.look(partial(services.conversations.target, arguments.conversation_id, None))
+        target = await pools.look(partial(services.conversations.target, arguments.conversation_id, None))
         if target.agent_id != arguments.agent_id:
             raise InvalidArgument(f"INVALID_ARGUMENT: {arguments.conversation_id} is no conversation of {arguments.agent_id}.")
-    run_id = await lanes.take(partial(run_responses.begin, services, request))
+    run_id = await pools.take(partial(run_responses.begin, services, request))
     if context.tell is not None:
         context.tell(f"The agent has the message (run_id {run_id}).")
     return await _report(context, run_id, arguments.wait_seconds)
@@ -87,7 +87,7 @@ async def get_run(context: ToolContext, arguments: GetRun) -> RunReport:
 async def cancel_run(context: ToolContext, arguments: CancelRun) -> RunReport:
     """Cancel a run, or the run that continues it."""
     await context.admit(RUN, run_id=arguments.run_id)
-    found = await context.lanes.look(partial(context.services.continuations.newest, arguments.run_id))
+    found = await context.pools.look(partial(context.services.continuations.newest, arguments.run_id))
     await context.admit(CANCEL, agent_id=found.run.agent_id)
     await context.run(CONTROL, partial(context.services.cancelling.agent, found.run.agent_id, [found.run.id]))
     return await _report(context, arguments.run_id, 0)
@@ -98,7 +98,7 @@ async def _report(context: ToolContext, run_id: str, seconds: float) -> RunRepor
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     while True:
-        found = await context.lanes.look(partial(context.services.continuations.newest, run_id))
+        found = await context.pools.look(partial(context.services.continuations.newest, run_id))
         if found.run.status in ENDED:
             return await _ended(context, run_id, found)
         if clock() >= until or not await _is_over(context, found.run.id, until - clock()):
@@ -107,7 +107,7 @@ async def _report(context: ToolContext, run_id: str, seconds: float) -> RunRepor
 
 async def _is_over(context: ToolContext, run_id: str, seconds: float) -> bool:
     """Whether the run ends within this time, while the client is connected."""
-    ending = asyncio.ensure_future(async_bridge.response(context.services.following, context.lanes, run_id))
+    ending = asyncio.ensure_future(async_bridge.response(context.services.run_follower, context.pools, run_id))
     disconnection = asyncio.ensure_future(context.over.wait())
     progress = asyncio.ensure_future(_report_progress(context, run_id))
     try:
@@ -128,12 +128,12 @@ async def _report_progress(context: ToolContext, run_id: str) -> None:
     """Report the agent's progress to a client that requests it."""
     if context.tell is not None:
         with suppress(HibernautError):  # the run is gone, which the report says
-            await tell_of(context.services.following, context.lanes, run_id, context.tell)
+            await tell_of(context.services.run_follower, context.pools, run_id, context.tell)
 
 
 async def _ended(context: ToolContext, run_id: str, found: Continuation) -> RunReport:
     run, pending = found.run, found.pending
-    whole: LettaResponse = await context.lanes.look(partial(context.services.following.outcome, run.id))
+    whole: LettaResponse = await context.pools.look(partial(context.services.run_follower.outcome, run.id))
     report = _of(run_id, run)
     report.reply = cut(reply_of(whole.messages), LONGEST_REPLY)
     if run.error is not None:

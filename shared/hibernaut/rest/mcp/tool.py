@@ -13,7 +13,7 @@ from starlette.types import Scope as AsgiScope
 from hibernaut.rest.access import permissions
 from hibernaut.rest.access.client_rights import granted
 from hibernaut.rest.dependencies import Caller, Services
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.lanes import ACCESS, Lane
 from hibernaut.rest.mcp.progress import Tell
 from hibernaut.rest.mcp.wire import RpcRequest
@@ -35,7 +35,7 @@ class ToolContext:
     """
 
     services: Services
-    lanes: Lanes
+    pools: ThreadPools
     caller: Caller
     principal: Principal
     asgi: AsgiScope
@@ -56,11 +56,11 @@ class ToolContext:
             return
         for limit in access.rates.concerning(self.principal, f"/v1/agents/{agent_id}"):
             if limit.subject == agent_id:  # the request itself was counted for the tenant and the key
-                await self.lanes.run(ACCESS, partial(access.rates.admit, limit))
+                await self.pools.run(ACCESS, partial(access.rates.admit, limit))
 
     async def run(self, lane: Lane, job: Callable[[], Result]) -> Result:
         """Run blocking work on a lane."""
-        return await self.lanes.run(lane, job)
+        return await self.pools.run(lane, job)
 
 
 Run = Callable[[ToolContext, Any], Awaitable[Schema]]

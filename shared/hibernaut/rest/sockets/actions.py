@@ -16,7 +16,7 @@ from hibernaut.rest import run_responses
 from hibernaut.rest.access import permissions
 from hibernaut.rest.access.authentication import PRINCIPAL
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.http.async_bridge import Lanes
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.lanes import ACCESS, CONTROL
 from hibernaut.rest.run_responses import Driving
 from hibernaut.rest.send_requests import send_request
@@ -41,7 +41,7 @@ OF_RUN = "/v1/runs/{run_id}/stream"
 class Followed:
     """A run that a connection follows. `driving`: the work of this process for the run, if it performs the steps."""
 
-    following: RunFollower
+    run_follower: RunFollower
     log: RunLog
     driving: Driving | None = None
     pings: bool = True
@@ -53,13 +53,13 @@ class SocketActions:
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._access: Access | None = app.state.access
-        self.lanes: Lanes = app.state.lanes
+        self.pools: ThreadPools = app.state.pools
 
     async def authenticated(self, presented: str | None) -> Principal:
         """The principal of a handshake. Raises: Unauthenticated, and what keeps the table from being read."""
         if self._access is None:
             return KEYLESS
-        return await self.lanes.run(ACCESS, partial(self._access.authentication.authenticate, presented))
+        return await self.pools.run(ACCESS, partial(self._access.authentication.authenticate, presented))
 
     def still(self, digest: str) -> Principal:
         """The principal of a connection as it is now, by the digest of its key; blocks. Raises: Unauthenticated if the key was revoked; as
@@ -70,7 +70,7 @@ class SocketActions:
     async def used(self, principal: Principal) -> None:
         """Record the use of the principal's key, at most once a minute."""
         if self._access is not None and self._access.authentication.use_is_due(principal):
-            await self.lanes.look(partial(self._access.authentication.note_use, principal))
+            await self.pools.look(partial(self._access.authentication.note_use, principal))
 
     async def followed(self, principal: Principal, action: StreamAction) -> Followed:
         """Accept what the action sends, or find the run that it names. Raises: HibernautError, ValidationError, ServerStops."""
@@ -89,21 +89,21 @@ class SocketActions:
         """Cancel what the action names; the outcome for each run. Raises: HibernautError."""
         services = await self._admitted(principal, action, "/cancel")
         if action.agent_id is not None:
-            return await self.lanes.run(CONTROL, partial(services.cancelling.agent, action.agent_id, action.run_ids))
+            return await self.pools.run(CONTROL, partial(services.cancelling.agent, action.agent_id, action.run_ids))
         conversation = str(action.conversation_id)
 
         def cancel() -> dict[str, Outcome]:
             target = services.conversations.target(conversation, None)
             return services.cancelling.conversation(target.agent_id, target.head_id)
 
-        return await self.lanes.run(CONTROL, cancel)
+        return await self.pools.run(CONTROL, cancel)
 
     async def count(self, principal: Principal, path: str = "") -> None:
         """Count an action as a request. Raises: BudgetExceeded if there are too many in this second."""
         if self._access is not None:
             rates = self._access.rates
             for limit in rates.concerning(principal, path):
-                await self.lanes.run(ACCESS, partial(rates.admit, limit))
+                await self.pools.run(ACCESS, partial(rates.admit, limit))
 
     async def _send(self, principal: Principal, action: SendAction | ApproveAction, fields: dict[str, object]) -> Followed:
         """Send to an agent as POST …/messages/stream does, or to a conversation as POST …/messages does."""
@@ -121,7 +121,7 @@ class SocketActions:
         else:
             body = ConversationMessageRequest.model_validate(fields)
             services = await self._admitted(principal, action, "/messages")
-            target = await self.lanes.look(partial(services.conversations.target, str(action.conversation_id), None))
+            target = await self.pools.look(partial(services.conversations.target, str(action.conversation_id), None))
             request = replace(
                 send_request(
                     target.agent_id,
@@ -134,8 +134,8 @@ class SocketActions:
                 background=body.background,
                 when_busy="reject",
             )
-        log, driving = await run_responses.followed(services, self.lanes, request)
-        return Followed(services.following, log, driving, body.include_pings)
+        log, driving = await run_responses.followed(services, self.pools, request)
+        return Followed(services.run_follower, log, driving, body.include_pings)
 
     async def _found(self, principal: Principal, action: FollowAction) -> Followed:
         if action.run_id is not None:
@@ -144,11 +144,11 @@ class SocketActions:
         else:
             conversation = str(action.conversation_id)
             services = await self._permitted(principal, f"{OF_CONVERSATION}/stream", {"conversation_id": conversation})
-            target = await self.lanes.look(partial(services.conversations.target, conversation, None))
+            target = await self.pools.look(partial(services.conversations.target, conversation, None))
             named = RetrieveStreamRequest(otid=action.otid)
-            run_id = await run_responses.run_for(services, self.lanes, target.head_id, named)
-        log = await self.lanes.look(partial(services.following.resumed, run_id, action.starting_after))
-        return Followed(services.following, log, pings=action.include_pings)
+            run_id = await run_responses.run_for(services, self.pools, target.head_id, named)
+        log = await self.pools.look(partial(services.run_follower.resumed, run_id, action.starting_after))
+        return Followed(services.run_follower, log, pings=action.include_pings)
 
     async def _admitted(self, principal: Principal, action: PlacedRequest, ending: str) -> Services:
         """The use cases of the principal's tenant, if it may call the route for the action's place."""

@@ -135,7 +135,7 @@ class _ClientConnection:
             value = messages.value_of(text)
             request_id = messages.request_id_of(value)
             action = messages.action_of(value)
-            self._principal = await self._actions.lanes.look(partial(self._actions.still, self._principal.digest))
+            self._principal = await self._actions.pools.look(partial(self._actions.still, self._principal.digest))
             await self._perform(action)
         except (ConnectionClosed, asyncio.CancelledError):
             raise
@@ -181,7 +181,7 @@ class _ClientConnection:
         followed = await self._actions.followed(self._principal, action)
         log, sent, whole = followed.log, followed.log.shown_seq, False
         try:
-            async for number, text in stream(self._actions.lanes, followed, action.request_id, self._keep()):
+            async for number, text in stream(self._actions.pools, followed, action.request_id, self._keep()):
                 await self._send(text)
                 sent = number
             whole = log.at_end

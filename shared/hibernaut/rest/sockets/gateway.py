@@ -63,7 +63,7 @@ class GatewaySockets:
 
     def __init__(self, app: FastAPI, parts: GatewayParts) -> None:
         self._actions = SocketActions(app)
-        self._lanes = self._actions.lanes
+        self._pools = self._actions.pools
         self._parts = parts
         self._store = parts.stores.connections
         self._write = parts.stores.writer.write
@@ -74,7 +74,7 @@ class GatewaySockets:
             scope = _scope(event)
             principal = await self._admitted(scope, event["requestContext"]["identity"]["sourceIp"])
             connection = StoredConnection(event["requestContext"]["connectionId"], principal.tenant, principal.digest)
-            await self._lanes.look(partial(self._open, connection))
+            await self._pools.look(partial(self._open, connection))
         except Exception as error:  # noqa: BLE001  every error is an answer; an unknown one is logged by its place
             denial = messages.denial(error)
             logger.info("socket refused", extra={"error": messages.typed_error(error).code, "status": denial.status_code})
@@ -93,7 +93,7 @@ class GatewaySockets:
 
     async def message(self, connection_id: str, text: str | None, workers: SocketWorkers) -> None:
         """Perform the action of a message, or start a worker for it. `text` None: a binary message."""
-        connection = await self._lanes.look(partial(self._store.get, connection_id, self._parts.clock.now()))
+        connection = await self._pools.look(partial(self._store.get, connection_id, self._parts.clock.now()))
         if connection is None:
             await self._close(connection_id)
             return
@@ -105,7 +105,7 @@ class GatewaySockets:
             request_id = messages.request_id_of(value)
             action = messages.action_of(value)
             name = action.action
-            principal = await self._lanes.look(partial(self._actions.still, connection.digest))
+            principal = await self._pools.look(partial(self._actions.still, connection.digest))
             await self._perform(connection, principal, action, workers)
             await self._actions.used(principal)
             logger.info("socket action", extra={"action": name})
@@ -121,7 +121,7 @@ class GatewaySockets:
         token, now = self._parts.ids.token(), self._parts.clock.now()
         claim = self._store.claim(connection_id, request_id, worker, now, token)
         try:
-            await self._lanes.look(partial(self._write, claim, token=token))
+            await self._pools.look(partial(self._write, claim, token=token))
         except ConditionFailed:
             logger.info("socket job not claimed", extra={"worker": worker})
             return
@@ -131,7 +131,7 @@ class GatewaySockets:
             action = messages.action_of(job["action"])
             if not isinstance(action, StreamAction):
                 raise InvalidArgument("INVALID_ARGUMENT: A job follows a run.")
-            principal = await self._lanes.look(partial(self._standing, following))
+            principal = await self._pools.look(partial(self._standing, following))
             followed = await self._actions.followed(principal, action)
             await self._post_all(following, followed)
             await self._after(following, followed, workers)
@@ -157,7 +157,7 @@ class GatewaySockets:
         check_holder(scope, principal)
         await self._actions.count(principal)
         now, most = self._parts.clock.now(), self._parts.limits.connections
-        if await self._lanes.look(partial(self._store.count, principal.tenant, now)) >= most:
+        if await self._pools.look(partial(self._store.count, principal.tenant, now)) >= most:
             raise ConnectionLimit(f"CONNECTION_LIMIT: The tenant has {most} connections; close some of them.")
         return principal
 
@@ -172,15 +172,15 @@ class GatewaySockets:
                 await self._actions.count(principal)
                 await self._post(connection.id, messages.pong(action.request_id))
             case UnfollowAction():
-                follows = await self._lanes.look(partial(self._store.follows, connection.id, self._parts.clock.now()))
+                follows = await self._pools.look(partial(self._store.follows, connection.id, self._parts.clock.now()))
                 if action.follow not in follows.open:
                     raise NotFound(f"This connection follows no run for the request {action.follow}.")
-                await self._lanes.look(partial(self._write, self._store.unfollow(connection.id, action.follow)))
+                await self._pools.look(partial(self._write, self._store.unfollow(connection.id, action.follow)))
             case CancelAction():
                 outcomes = await self._actions.cancelled(principal, action)
                 await self._post(connection.id, messages.cancelled(action.request_id, outcomes))
             case _:
-                await self._lanes.look(partial(self._begin, connection, action, workers))
+                await self._pools.look(partial(self._begin, connection, action, workers))
 
     def _begin(self, connection: StoredConnection, action: StreamAction, workers: SocketWorkers) -> None:
         """Add the follow, and start its worker. Raises: Conflict, ConnectionLimit, ServerBusy."""
@@ -215,7 +215,7 @@ class GatewaySockets:
         """Post the messages of the run until it ends, or the worker's time."""
         log = followed.log
         following.run_id, following.sent = log.run_id, log.shown_seq
-        texts = stream(self._lanes, followed, following.request_id, self._keep(following), greets=following.number == 0)
+        texts = stream(self._pools, followed, following.request_id, self._keep(following), greets=following.number == 0)
         async for number, text in texts:
             await self._post(following.connection_id, text)
             following.posts += 1
@@ -252,7 +252,7 @@ class GatewaySockets:
             include_pings=followed.pings,
         )
         job = _job(following.connection_id, following.request_id, following.number + 1, rest.model_dump(mode="json"))
-        await self._lanes.look(partial(workers.start, job))
+        await self._pools.look(partial(workers.start, job))
 
     async def _notify_interrupted(self, following: _Worker, followed: Followed | None) -> None:
         """Notify an open connection that its follow has ended."""
@@ -265,7 +265,7 @@ class GatewaySockets:
 
     async def _forget(self, following: _Worker) -> None:
         change = self._store.unfollow(following.connection_id, following.request_id)
-        await self._lanes.look(partial(self._write, change))
+        await self._pools.look(partial(self._write, change))
 
     async def _refuse(self, connection_id: str, error: Exception, request_id: str | None) -> None:
         with suppress(ConnectionGone, NotPosted):
@@ -275,10 +275,10 @@ class GatewaySockets:
 
     async def _post(self, connection_id: str, text: str) -> None:
         """Raises: ConnectionGone, NotPosted."""
-        await self._lanes.look(partial(self._parts.connections.post, connection_id, text))
+        await self._pools.look(partial(self._parts.connections.post, connection_id, text))
 
     async def _close(self, connection_id: str) -> None:
-        await self._lanes.look(partial(self._parts.connections.close, connection_id))
+        await self._pools.look(partial(self._parts.connections.close, connection_id))
 
 
 @dataclass(slots=True)

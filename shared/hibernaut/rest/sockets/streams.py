@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from hibernaut.rest.http.async_bridge import Lanes, follow
+from hibernaut.rest.http.async_bridge import ThreadPools, follow
 from hibernaut.rest.http.streaming import number_of, ping_of, wire_message
 from hibernaut.rest.sockets import messages
 from hibernaut.rest.sockets.actions import Followed
@@ -16,7 +16,7 @@ LINE = "\n"
 
 
 async def stream(
-    lanes: Lanes, followed: Followed, request_id: str, keep: Callable[[], None], *, greets: bool = True
+    pools: ThreadPools, followed: Followed, request_id: str, keep: Callable[[], None], *, greets: bool = True
 ) -> AsyncIterator[tuple[int, str]]:
     """The messages from the position of the log to the end of its run: what follows, the events, and `done`. With each message comes the
     number of the last event that its receiver then has.
@@ -29,7 +29,7 @@ async def stream(
         yield number, messages.following(request_id, log.run_id, number)
     if greets and followed.pings:
         yield _ping(log, request_id)
-    async for lines in follow(followed.following, lanes, log, partial(_news, log, request_id, keep)):
+    async for lines in follow(followed.run_follower, pools, log, partial(_news, log, request_id, keep)):
         for line in filter(None, lines.split(LINE)):
             count, _, text = line.partition(" ")
             number = int(count)

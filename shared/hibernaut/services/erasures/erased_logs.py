@@ -106,9 +106,9 @@ class ErasedLogs:
         for start in range(0, len(erased), _ROWS_AT_ONCE):
             some = erased[start : start + _ROWS_AT_ONCE]
             changes: list[Change] = [*self._records.conversations.erase_rows(conversation, some)]
-            changes += [self._stores.resends.forget(conversation, otids[row.id]) for row in some if row.id in otids]
+            changes += [self._stores.idempotency.forget(conversation, otids[row.id]) for row in some if row.id in otids]
             ids = [row.id for row in some]
-            changes += self._stores.unindexed.pointer(agent_id, "message", ids, within=conversation, gone=True)
+            changes += self._stores.search_outbox.pointer(agent_id, "message", ids, within=conversation, gone=True)
             self._parts.write(changes)
 
     def _finish(self, erasure: StoredErasure, agent_id: str, log: LogCursor) -> None:

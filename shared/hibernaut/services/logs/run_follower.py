@@ -81,7 +81,7 @@ class RunFollower:
         if run_id is not None:
             return self._of_conversation(conversation, run_id)
         if otid is not None:
-            accepted_by = self._stores.resends.run_of(conversation, otid)
+            accepted_by = self._stores.idempotency.run_of(conversation, otid)
             if accepted_by is None:
                 raise InvalidArgument(f"INVALID_ARGUMENT: No run of this conversation took a message with the otid {otid}.")
             return accepted_by
@@ -92,7 +92,7 @@ class RunFollower:
 
     def known(self, conversation: str, otid: str) -> bool:
         """Whether a run of the conversation accepted the message with this otid."""
-        return self._stores.resends.run_of(conversation, otid) is not None
+        return self._stores.idempotency.run_of(conversation, otid) is not None
 
     def _of_conversation(self, conversation: str, run_id: str) -> str:
         if not is_id(run_id, "run"):

@@ -150,7 +150,7 @@ class HybridSearch:
     def _search_index(
         self, index: MemoryIndex, scope: SearchScope, query: str, mode: SearchMode, limit: int
     ) -> SearchResult[Record]:
-        before = self._stores.unindexed.building()
+        before = self._stores.search_outbox.building()
         tail = self._tail(scope)
         found, words_only = Candidates(), mode != "fts"
         for space, places in self._sources.spaces_of(scope.kind, scope.places):
@@ -162,16 +162,16 @@ class HybridSearch:
             found = found.with_those(gathered(index, space, index_query, pending))
         ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
         hits = self._records(scope, ranked, limit)
-        incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.unindexed.building() != before
+        incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.search_outbox.building() != before
         return SearchResult(hits, incomplete=incomplete, words_only=words_only)
 
     def _tail(self, scope: SearchScope) -> _Tail:
         """The documents behind pending pointers that pass the filters."""
         if scope.places is None:
-            pointers = self._stores.unindexed.new(scope.kind, TAIL + 1)
+            pointers = self._stores.search_outbox.new(scope.kind, TAIL + 1)
             cut = len(pointers) > TAIL
         else:
-            lists = self._stores.unindexed.of(scope.places, TAIL + 1)
+            lists = self._stores.search_outbox.of(scope.places, TAIL + 1)
             cut = any(len(each) > TAIL for each in lists)
             pointers = [pointer for each in lists for pointer in each[:TAIL]]
         found = dict[str, IndexDocument]()

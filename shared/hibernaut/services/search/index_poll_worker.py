@@ -58,7 +58,7 @@ class IndexPollWorker:
         self._look = look
         self._gather = gather
         self._storing = storing
-        self._queue = PointerQueue(lambda: [indexing.of(tenant).unindexed for tenant in tenants()])
+        self._queue = PointerQueue(lambda: [indexing.of(tenant).search_outbox for tenant in tenants()])
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=[n == 0], name=f"index-{n}", daemon=True) for n in range(workers)

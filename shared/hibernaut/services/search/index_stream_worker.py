@@ -71,7 +71,7 @@ class IndexStreamWorker:
         """
         now = self._clock.now()
         indexing = self._indexing.of(tenant)
-        found = indexing.unindexed.everywhere(MOST)
+        found = indexing.search_outbox.everywhere(MOST)
         pointers = {one.key: one for one in found if one.state != "AGAIN" and (one.written or not _young(one, now))}
         result = self.take([(key, {}) for key in pointers], time_left=time_left)
         if not result.asleep:

@@ -73,15 +73,15 @@ class EmbedderRefusals:
 
 
 class Indexing:
-    """Indexes the records that the pointers of one tenant name. `unindexed` is the tenant's outbox; all tenants share
+    """Indexes the records that the pointers of one tenant name. `search_outbox` is the tenant's outbox; all tenants share
     `refusals`.
     """
 
     def __init__(
         self, stores: TenantStores, index: MemoryIndex, sources: SearchSources, refusals: EmbedderRefusals, clock: Clock
     ) -> None:
-        self.unindexed = stores.unindexed
-        self._visibility = LateVisibility(stores.unindexed, index, clock)
+        self.search_outbox = stores.search_outbox
+        self._visibility = LateVisibility(stores.search_outbox, index, clock)
         self._stores = stores
         self._index = index
         self._sources = sources
@@ -95,7 +95,7 @@ class Indexing:
         end in the result and are not raised.
         """
         pointer_keys = [key for key, new in items if new is not None and keys.is_unindexed(key)]
-        pointers = [pointer for pointer in self.unindexed.standing(pointer_keys) if pointer.state != "AGAIN"]
+        pointers = [pointer for pointer in self.search_outbox.standing(pointer_keys) if pointer.state != "AGAIN"]
         groups = _groups(pointer for pointer in pointers if not self._visibility.pending(pointer))
         failed: list[Key] = []
         indexed = 0
@@ -120,7 +120,7 @@ class Indexing:
         Index and embedder errors are not raised.
         """
         failures = Counter[Embedder | None]()
-        for pointer in self.unindexed.to_ask_again(MOST_REFUSED):
+        for pointer in self.search_outbox.to_ask_again(MOST_REFUSED):
             if not going():
                 return
             if self._visibility.pending(pointer):
@@ -203,7 +203,7 @@ class Indexing:
         if by_words_first and space.embedder is not None and read.documents:
             self._index.put(space.name, read.documents)
             self._forget_deleted(pointer, read.documents)
-            return [self.unindexed.worded(each) for each in group]
+            return [self.search_outbox.worded(each) for each in group]
         following: NextState = "OVER"
         try:
             copies = self._put(group, read.documents, space)
@@ -218,7 +218,7 @@ class Indexing:
     def _outcome(self, pointer: Pointer, space: EmbeddingSpace, copies: Mapping[str, str], following: NextState) -> list[Change]:
         if self._visibility.late:
             return self._visibility.mark(pointer, space.name, copies, following)
-        return self.unindexed.refused(pointer) if following == "AGAIN" else [self.unindexed.forget(pointer)]
+        return self.search_outbox.refused(pointer) if following == "AGAIN" else [self.search_outbox.forget(pointer)]
 
     def _seen(self, pointer: Pointer) -> list[Change]:
         """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed now."""

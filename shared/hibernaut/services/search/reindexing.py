@@ -44,7 +44,7 @@ class TenantReindexing:
     def begin(self) -> IndexBuild:
         """Start a rebuild and record it in the table. Two rebuilds that start at the same time get different numbers."""
         while True:
-            before = self._stores.unindexed.building()
+            before = self._stores.search_outbox.building()
             after = IndexBuild(before.number + 1, "POINTS")
             try:
                 self._change(before, after)
@@ -63,27 +63,27 @@ class TenantReindexing:
 
     def broken_off(self) -> bool:
         """Whether a rebuild has emptied the index and not written all its pointers. It may still run, or its process has died."""
-        return self._stores.unindexed.building().stage == "POINTS"
+        return self._stores.search_outbox.building().stage == "POINTS"
 
     def left(self) -> int:
         """Number of pointers that the index workers have still to process."""
-        return self._stores.unindexed.waiting()
+        return self._stores.search_outbox.waiting()
 
     def end(self) -> bool:
         """Set the stage to OVER if no pointer of the rebuild is pending. True: no rebuild is under way. Safe while clients
         write.
         """
-        build = self._stores.unindexed.building()
+        build = self._stores.search_outbox.building()
         if build.stage == "WAITS":
-            pointers = self._stores.unindexed.everywhere(MOST_STANDING)
+            pointers = self._stores.search_outbox.everywhere(MOST_STANDING)
             pending = [pointer for pointer in pointers if pointer.state != "AGAIN"]  # AGAIN sorts last
             if len(pending) < MOST_STANDING and all(pointer.build != build.number for pointer in pending):
                 with suppress(ConditionFailed):
                     self._change(build, replace(build, stage="OVER"))
-        return self._stores.unindexed.building().stage == "OVER"
+        return self._stores.search_outbox.building().stage == "OVER"
 
     def _change(self, before: IndexBuild, after: IndexBuild) -> None:
-        self._stores.writer.write(self._stores.unindexed.rebuild(before, after))
+        self._stores.writer.write(self._stores.search_outbox.rebuild(before, after))
 
     def _places(self) -> Iterator[tuple[Kind, str]]:
         for row in self._stores.agents.rows():
@@ -97,7 +97,7 @@ class TenantReindexing:
         count = 0
         for container, ids in self._searchable_ids(kind, place):
             for batch in _batches(ids):
-                self._stores.writer.write(*self._stores.unindexed.again(place, kind, batch, within=container, build=build))
+                self._stores.writer.write(*self._stores.search_outbox.again(place, kind, batch, within=container, build=build))
                 count += len(batch)
         return count
 

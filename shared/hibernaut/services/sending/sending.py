@@ -144,7 +144,7 @@ class Sending:
             conversation = request.conversation_id or request.agent_id
             budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
             pause = self._stores.pauses.reading(request.agent_id, (one.sender_id for one in inputs.messages))
-            head, earlier = self._stores.resends.look(
+            head, earlier = self._stores.idempotency.look(
                 conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events, pause=pause
             )
             if head is None and request.conversation_id is not None:
@@ -152,7 +152,9 @@ class Sending:
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
             if earlier.otids and earlier.run_id is not None and not self._same(earlier.run_id, inputs):
-                head, earlier = self._stores.resends.look(conversation, request.digest, inputs.otids, request.retry, anew=True)
+                head, earlier = self._stores.idempotency.look(
+                    conversation, request.digest, inputs.otids, request.retry, anew=True
+                )
                 if head is None:
                     continue
             if earlier.run_id is not None and self._attached(earlier):
@@ -265,8 +267,8 @@ class Sending:
             case "queue":
                 return self._queued(arrival)
             case "interrupt":
-                newcomer = InterruptingRun(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
-                return AcceptedRequest(arrival.run.id) if self._termination.interrupt(head, newcomer) else None
+                interrupting = InterruptingRun(RunState(arrival.run, token=self._host.ids.token()), arrival.marks)
+                return AcceptedRequest(arrival.run.id) if self._termination.interrupt(head, interrupting) else None
             case "reject":
                 raise Busy(_BUSY.format(run_id=head.owner), head.owner)
 

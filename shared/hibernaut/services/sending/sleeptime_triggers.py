@@ -130,7 +130,7 @@ class SleeptimeTriggers:
             group = self._stores.groups.get(group_id)
             if group is None or group.manager_type is not ManagerType.SLEEPTIME:
                 raise NotFound(f"Sleep-time group with ID {group_id} not found")
-            earlier_runs = [self._stores.resends.run_of(agent_id, f"{group_id}.{name}") for agent_id in group.agent_ids]
+            earlier_runs = [self._stores.idempotency.run_of(agent_id, f"{group_id}.{name}") for agent_id in group.agent_ids]
             if any(earlier_runs):
                 return [run_id for run_id in earlier_runs if run_id is not None]
             trigger = trigger_of(group, "schedule", name, self._ids)

@@ -12,7 +12,7 @@ from hibernaut.schemas.tools.tool import ToolType
 
 MOST_AT_ONCE = 8
 """How many calls of one step are made at once; the others wait for one of these to end."""
-Made = Future[ClaimedResult]
+PendingResult = Future[ClaimedResult]
 
 
 def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
@@ -33,7 +33,7 @@ def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable
     return list(group.values()) if len(group) > 1 else []
 
 
-def at_once(calls: Mapping[int, Callable[[], ClaimedResult]]) -> dict[int, Made]:
+def at_once(calls: Mapping[int, Callable[[], ClaimedResult]]) -> dict[int, PendingResult]:
     """Make the calls, each on a thread in a copy of the caller's context, and wait for all. Each has its result, or the error that it raised."""
     if not calls:
         return {}

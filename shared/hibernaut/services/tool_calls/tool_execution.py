@@ -34,7 +34,7 @@ from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.agent_calls import RepliesPending
 from hibernaut.services.tool_calls.call_policies import CallPolicies, is_limited
 from hibernaut.services.tool_calls.custom_tools import CustomTools, longest_output
-from hibernaut.services.tool_calls.parallel_calls import Made, at_once, beside
+from hibernaut.services.tool_calls.parallel_calls import PendingResult, at_once, beside
 from hibernaut.store.stores import TenantStores
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class ToolExecution:
         Calls to other agents that follow each other wait together. Raises: LeaseLost; ClaimHeld if another attempt may still be running a call;
         RepliesPending if a call waits for other agents.
         """
-        effects, results, futures = work.effects, [], dict[int, Made]()
+        effects, results, futures = work.effects, [], dict[int, PendingResult]()
         for index, call in enumerate(calls):
             if index not in futures:
                 group = beside(work.turn.actor, calls, index, lambda call: is_outside(work, call) and not is_limited(call))

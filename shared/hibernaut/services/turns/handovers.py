@@ -49,16 +49,16 @@ class Handovers:
         self._ids = host.ids
 
     def next_owner(
-        self, before: Head, rows: Sequence[Message], now: datetime, newcomer: InterruptingRun | None = None
+        self, before: Head, rows: Sequence[Message], now: datetime, interrupting: InterruptingRun | None = None
     ) -> Handover:
-        """The handover to the newcomer, or else to the first run in the queue. Its messages get ids that sort after `rows`, the last
+        """The handover to the interrupting run, or else to the first run in the queue. Its messages get ids that sort after `rows`, the last
         rows of the log.
 
         Raises: Conflict if the head counts waiting runs that do not become visible: no run may be left behind in the queue.
         """
         last = rows[-1].id if rows else before.last_message
-        if newcomer is not None:
-            return replace(self.to(newcomer.state, last, now), fresh=newcomer.marks)
+        if interrupting is not None:
+            return replace(self.to(interrupting.state, last, now), fresh=interrupting.marks)
         for _ in range(MAX_READS if before.waiting else 0):
             for run_id in self._conversations.queue(before.id):
                 state = self._runs.get(run_id)

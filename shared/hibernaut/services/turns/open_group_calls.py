@@ -29,7 +29,7 @@ class OpenGroupCalls:
     def __init__(self, stores: TenantStores, end: Callable[[str, StopReason], None]) -> None:
         self._runs = stores.runs
         self._calls = stores.agent_calls
-        self._resends = stores.resends
+        self._idempotency = stores.idempotency
         self._writer = stores.writer
         self._end = end
 
@@ -77,4 +77,4 @@ class OpenGroupCalls:
     def _accepted(self, state: RunState, claim: Claim, reply: AwaitedReply) -> str | None:
         """The run that has accepted the message of a call that has not recorded it."""
         otid = message_otid(state.run.id, state.run.cancelled_step or 0, claim.call_id, reply.agent_id)
-        return self._resends.run_of(reply.agent_id, otid)
+        return self._idempotency.run_of(reply.agent_id, otid)

@@ -54,7 +54,7 @@ from hibernaut.store.stores import TenantStores
 
 TRIES = 20
 AROUND = 16
-"""The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of a newcomer, its conditions on
+"""The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of an interrupting run, its conditions on
 calls, and the counters of budgets.
 """
 OF_A_TURN = 3
@@ -127,18 +127,18 @@ class RunTermination:
         with suppress(HibernautError, TableError, OSError):
             self._group_calls.pass_on(run_id, last=last)
 
-    def interrupt(self, head: Head, newcomer: InterruptingRun) -> bool:
-        """In one transaction, end the run that owns the conversation and make the newcomer its owner. Returns False if the
-        conversation has changed: the caller reads it again. The caller also starts the newcomer's workflow.
+    def interrupt(self, head: Head, interrupting: InterruptingRun) -> bool:
+        """In one transaction, end the run that owns the conversation and make the interrupting run its owner. Returns False if the
+        conversation has changed: the caller reads it again. The caller also starts the interrupting run's workflow.
         """
         owner = self._runs.get(head.owner or "")
         if owner is None or owner.ended:
             return False
         try:
-            self._end(owner, head, StopReason.CANCELLED, None, newcomer)
+            self._end(owner, head, StopReason.CANCELLED, None, interrupting)
         except (LeaseLost, ConditionFailed, MemoryConflict):
             return False
-        logger.info("run interrupted", extra={"run_id": owner.run.id, "by": newcomer.state.run.id})
+        logger.info("run interrupted", extra={"run_id": owner.run.id, "by": interrupting.state.run.id})
         self._workflow.stop(RunRef(self._tenant, owner.run.id))
         if calls_group(owner.run):
             self.pass_on(owner.run.id)
@@ -177,7 +177,7 @@ class RunTermination:
         head: Head | None,
         reason: StopReason,
         error: RunError | None,
-        newcomer: InterruptingRun | None = None,
+        interrupting: InterruptingRun | None = None,
     ) -> None:
         if head is not None and before.run.status is RunStatus.RUNNING and before.run.input and before.run.resolve is None:
             self._handovers.append_input(before, unchanged)
@@ -199,12 +199,12 @@ class RunTermination:
             self._writer.write(*self._transactions.cancel_queued(head, RunEnding(after), now), token=after.token)
             logger.info("run ended", extra=end_figures(run))
         elif before.run.resolve is not None:
-            self._end_resolving(before, after, head, newcomer)
+            self._end_resolving(before, after, head, interrupting)
         else:
-            self._end_running(before, after, head, newcomer)
+            self._end_running(before, after, head, interrupting)
 
-    def _end_running(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
-        work, turn, journal, edits = self._journaled(before, after.run, _room(before, newcomer), after.token)
+    def _end_running(self, before: RunState, after: RunState, head: Head, interrupting: InterruptingRun | None) -> None:
+        work, turn, journal, edits = self._journaled(before, after.run, _room(before, interrupting), after.token)
         writes, ended_head = StepWrites(), head
         if work is not None and turn is not None and turn.stepped is not None and journal is not None:
             head, ended_head, rows = work.head, work.after, turn.stepped.rows
@@ -221,9 +221,9 @@ class RunTermination:
             after.run.steps += 1
             after.run.usage = after.run.usage.plus(journal.usage)
         after.run.memory_versions = merged(after.run.memory_versions, edits.versions)
-        self._units.write(UnitOfWork(head, ended_head, after, writes, edits.changes, before, newcomer=newcomer))
+        self._units.write(UnitOfWork(head, ended_head, after, writes, edits.changes, before, interrupting=interrupting))
 
-    def _end_resolving(self, before: RunState, after: RunState, head: Head, newcomer: InterruptingRun | None) -> None:
+    def _end_resolving(self, before: RunState, after: RunState, head: Head, interrupting: InterruptingRun | None) -> None:
         """End a run that resolves an earlier run's calls: write the returns of these calls first, then the run's input.
 
         Raises: LeaseLost after the first page of a long input, with which the run goes on: it must be read again.
@@ -235,7 +235,7 @@ class RunTermination:
         with suppress(NotFound):
             work = self._loader.load(before)
             head, after.run.sleeptime_group = work.head, triggered_by(work.agent)
-            room = _room(before, newcomer) - min(len(before.run.input), INPUT_PAGE)
+            room = _room(before, interrupting) - min(len(before.run.input), INPUT_PAGE)
             if resolution:
                 results, edits = self._claimed(work, to_run(resolution), room, after.token, step_id=resolution.step_id)
             else:
@@ -256,7 +256,9 @@ class RunTermination:
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         writes = StepWrites(rows, None, events, facts=edits.facts)
         after.run.memory_versions = merged(after.run.memory_versions, edits.versions)
-        self._units.write(UnitOfWork(head, head, after, writes, edits.changes, before, newcomer=None if is_long else newcomer))
+        self._units.write(
+            UnitOfWork(head, head, after, writes, edits.changes, before, interrupting=None if is_long else interrupting)
+        )
         if is_long:
             raise LeaseLost
 
@@ -323,12 +325,14 @@ class RunTermination:
         return self._memory.of(replace(work, effects=effects), self._clock.now(), token, author), refused
 
 
-def _room(ends: RunState, newcomer: InterruptingRun | None) -> int:
+def _room(ends: RunState, interrupting: InterruptingRun | None) -> int:
     """The number of changes that fit into the ending transaction beside the rows and marks of the run that owns the conversation
     next.
     """
-    input_changes = INPUT_PAGE if newcomer is None else min(INPUT_PAGE, len(newcomer.state.run.input)) + len(newcomer.marks)
-    budgets = [state.run.budgets for state in (ends, newcomer.state if newcomer else None) if state and state.run.budgets]
+    input_changes = (
+        INPUT_PAGE if interrupting is None else min(INPUT_PAGE, len(interrupting.state.run.input)) + len(interrupting.marks)
+    )
+    budgets = [state.run.budgets for state in (ends, interrupting.state if interrupting else None) if state and state.run.budgets]
     budget_changes = sum(len(each.subjects) + len(each.slots) for each in budgets)
     return MAX_CHANGES - AROUND - input_changes - budget_changes
 

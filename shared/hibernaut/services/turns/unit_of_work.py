@@ -68,7 +68,7 @@ class UnitOfWork:
 
     `before` and `after` are the head as it was read and as it is written. `edits` are the changes beside the log (memory,
     passages, the system message), each with its own condition. The other fields concern the end of a run: `outside` is the run as
-    read by the caller that ends it, `asks` is the approval that the run ends with, and `newcomer` is the run
+    read by the caller that ends it, `asks` is the approval that the run ends with, and `interrupting` is the run
     that takes the conversation instead of the first run in the queue.
     """
 
@@ -79,7 +79,7 @@ class UnitOfWork:
     edits: Sequence[Change] = ()
     outside: RunState | None = None
     asks: PendingApproval | None = None
-    newcomer: InterruptingRun | None = None
+    interrupting: InterruptingRun | None = None
 
 
 class StepCommits:
@@ -193,12 +193,12 @@ class UnitWriter:
         self._charges = AwsCharges(host.meter)
 
     def write(self, unit: UnitOfWork) -> None:
-        """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the newcomer, else the first run
+        """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the interrupting run, else the first run
         in the queue. A run that ends with an approval request hands it to none. The workflow of a run from the queue is started;
-        that of a newcomer is not.
+        that of an interrupting run is not.
 
         Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
-        ConditionFailed if a condition fails although nothing has changed, as for a newcomer that exists already.
+        ConditionFailed if a condition fails although nothing has changed, as for an interrupting run that exists already.
         """
         unit, turn = self._count_turn(unit)
         unit, charged = self._charged(unit, turn)
@@ -256,7 +256,7 @@ class UnitWriter:
     def _handover(self, unit: UnitOfWork, now: datetime) -> Handover:
         if not unit.state.ended or unit.asks is not None:
             return Handover()
-        return self._handovers.next_owner(unit.before, unit.written.rows, now, unit.newcomer)
+        return self._handovers.next_owner(unit.before, unit.written.rows, now, unit.interrupting)
 
     def _changes(self, unit: UnitOfWork, handover: Handover, now: datetime) -> list[Change]:
         if not unit.state.ended:
@@ -296,7 +296,7 @@ class UnitWriter:
             return
         logger.info("run ended", extra=end_figures(unit.state.run))
         self._tracer.ended(run_span(unit.state.run, self._clock.now()))
-        if handover.run and unit.newcomer is None:
+        if handover.run and unit.interrupting is None:
             self._workflow.start(RunRef(self._tenant, handover.run.run.id))
         if turn.trigger is not None:
             self._fire(turn.trigger)

@@ -66,9 +66,11 @@ class ConversationStore:
     read.
     """
 
-    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, cache: TenantCache[LoadedConversation]) -> None:
+    def __init__(
+        self, table: TenantTable, codec: Codec, search_outbox: SearchOutbox, cache: TenantCache[LoadedConversation]
+    ) -> None:
         """`cache`: the process's cached windows of the tenant's conversations."""
-        self._unindexed = unindexed
+        self._search_outbox = search_outbox
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
@@ -209,13 +211,15 @@ class ConversationStore:
         """
         share = ROWS_BYTES // max(1, len(rows))
         puts = [Put(self._row_item(head.id, head.agent_id, row, share), ABSENT) for row in rows]
-        return [*puts, *self._unindexed.rows(head.agent_id, head.id, rows)]
+        return [*puts, *self._search_outbox.rows(head.agent_id, head.id, rows)]
 
     def pointed(self, head: Head, rows: Sequence[Message]) -> list[Put]:
         """The pointers by which searches find rows that are written before their head."""
         starts = range(0, len(rows), POINTED_AT_ONCE)
         return [
-            put for start in starts for put in self._unindexed.rows(head.agent_id, head.id, rows[start : start + POINTED_AT_ONCE])
+            put
+            for start in starts
+            for put in self._search_outbox.rows(head.agent_id, head.id, rows[start : start + POINTED_AT_ONCE])
         ]
 
     def put_message(self, conversation: str, row: Message, *, rewrite: bool = False, inline: int = INLINE_BYTES) -> Put:

@@ -69,13 +69,13 @@ class LeasedFile:
 class FileStore:
     """Files, their pieces and bytes. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
 
-    def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs, unindexed: SearchOutbox, writer: Writer) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs, search_outbox: SearchOutbox, writer: Writer) -> None:
         self._table = table
         self._tenant = table.tenant
         self._writer = writer
         self._codec = codec
         self._blobs = blobs
-        self._unindexed = unindexed
+        self._search_outbox = search_outbox
 
     def get(self, file_id: str) -> StoredFile | None:
         """The file, or None."""
@@ -195,7 +195,7 @@ class FileStore:
             Put(self._codec.item(keys.piece(self._tenant, file.id, passage.id), passage, tags="[]")) for passage in passages
         ]
         ids = [passage.id for passage in passages]
-        return [*puts, *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id)]
+        return [*puts, *self._search_outbox.pointer(file.folder_id, "file", ids, within=file.id)]
 
     def unindexed(self, file: StoredFile) -> bool:
         """Whether the outbox has pointers to pieces of the file in the states NEW or EMBED."""
@@ -223,7 +223,7 @@ class FileStore:
             ids = [keys.last_part(key.sk) for key in piece_keys]
             yield [
                 *(Delete(key) for key in piece_keys),
-                *self._unindexed.pointer(file.folder_id, "file", ids, within=file.id, gone=True),
+                *self._search_outbox.pointer(file.folder_id, "file", ids, within=file.id, gone=True),
             ]
             for item in page:
                 if blob := str(item["blob"]):

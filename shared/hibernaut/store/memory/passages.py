@@ -65,12 +65,12 @@ class PassageStore:
     read.
     """
 
-    def __init__(self, table: TenantTable, codec: Codec, unindexed: SearchOutbox, versions: VersionStore) -> None:
+    def __init__(self, table: TenantTable, codec: Codec, search_outbox: SearchOutbox, versions: VersionStore) -> None:
         self._table = table
         self._tenant = table.tenant
         self._codec = codec
         self._versions = versions
-        self._unindexed = unindexed
+        self._search_outbox = search_outbox
         self.of_folders = FolderPieces(table)
 
     def make(self, archive: Archive, token: str = "", *, count: int = 0) -> list[Change]:
@@ -177,14 +177,14 @@ class PassageStore:
         ids = [passage.id for passage in passages]
         edits = [Edit(by, at=one.updated_at or one.created_at) for one in passages]
         puts = [self._added(archive_id, *each, None) for each in zip(passages, edits, strict=True)]
-        return [*puts, *self._unindexed.pointer(archive_id, "passage", ids)]
+        return [*puts, *self._search_outbox.pointer(archive_id, "passage", ids)]
 
     def restore(self, archive_id: str, passage: Passage, edit: Edit, deletion: StoredVersion) -> list[Change]:
         """The changes that bring a deleted passage back. `deletion`: the version that deleted it. Condition: it is not there."""
         before = RecordState(deletion.version, chain_of(deletion, 0), None)
         put = self._added(archive_id, passage, edit, before)
         put = replace(put, item={**put.item, LIFE: deletion.version // 2})
-        return [put, *self._unindexed.pointer(archive_id, "passage", [passage.id])]
+        return [put, *self._search_outbox.pointer(archive_id, "passage", [passage.id])]
 
     def _added(self, archive_id: str, passage: Passage, edit: Edit, before: RecordState | None) -> Put:
         """A passage never changes, so its item holds its version too: an insert of many passages writes no item more."""
@@ -318,7 +318,7 @@ class PassageStore:
         """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
         condition = PRESENT if there else ()
         deletes = [Delete(keys.passage(self._tenant, archive_id, passage_id), condition) for passage_id in passage_ids]
-        return [*deletes, *self._unindexed.pointer(archive_id, "passage", passage_ids, gone=True)]
+        return [*deletes, *self._search_outbox.pointer(archive_id, "passage", passage_ids, gone=True)]
 
     def items(self, archive_id: str, passage_ids: Sequence[str] | None = None, limit: int | None = None) -> list[Item]:
         """The items of these passages, or of the archive's first `limit` passages (None: of all). A deletion needs them to delete

@@ -236,7 +236,7 @@ class Transactions:
             last = last.model_copy(update={"pending": ending.asks.run_id})
         condition = unchanged(ending.outside) if ending.outside else running(state.attempt)
         # No run leaves the queue here, so it may grow meanwhile: the answer to the approval, or the fresh run, hands over later.
-        newcomer = succession.run.run.budgets if succession.run and succession.fresh is not None else None
+        interrupting = succession.run.run.budgets if succession.run and succession.fresh is not None else None
         queue_terms = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(before, last, state.token, *queue_terms),
@@ -247,7 +247,7 @@ class Transactions:
             *([self._put_step(writes.step)] if writes.step else []),
             self._runs.put_events(state.run.id, first_seq, log, now),
             *self._budgets.spent(state.run.budgets, state.run.id, writes.spent, now),
-            *self._budgets.exchanged(state.run.budgets, newcomer),
+            *self._budgets.exchanged(state.run.budgets, interrupting),
             self._agents.run_ended(
                 state.run.agent_id, now, (state.run.total_duration_ns or 0) // 1_000_000, state.run.stop_reason
             ),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hibernaut.ports.storage.table import Contended
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops, WaitSettings, response
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, WaitSettings, response
 from hibernaut.rest.http.lanes import TURNS
 from hibernaut.rest.http.streaming import refusal, stream
 from hibernaut.schemas.errors import ApprovalPending
@@ -62,7 +62,7 @@ class Log:
 
 @dataclass
 class Scripted:
-    """Stands where services.following stands. `seconds` is how long a follower waits for a notice that does not come."""
+    """Stands where services.run_follower stands. `seconds` is how long a follower waits for a notice that does not come."""
 
     seconds: float = 0.0
     ended: bool = False
@@ -87,7 +87,7 @@ class Scripted:
 
 def streamed(log: Any, following: Any, waits: WaitSettings = SILENT, *, pings: bool = False) -> list[str]:
     async def collect() -> list[str]:
-        return [text async for text in stream(following, Lanes(waits), log, pings=pings)]
+        return [text async for text in stream(following, ThreadPools(waits), log, pings=pings)]
 
     return asyncio.run(collect())
 
@@ -124,15 +124,15 @@ def test_a_reply_waits_for_the_end() -> None:
         one.rings()
 
     following.on_look = look
-    assert asyncio.run(response(following, Lanes(), RUN)) is REPLY
+    assert asyncio.run(response(following, ThreadPools(), RUN)) is REPLY
 
 
 def test_who_waits_is_sent_home_when_the_server_stops() -> None:
-    lanes = Lanes()
+    pools = ThreadPools()
     following: Any = Scripted(seconds=3600)
-    following.on_look = lambda one: lanes.close() if one.watchers else None
+    following.on_look = lambda one: pools.close() if one.watchers else None
     with pytest.raises(ServerStops):
-        asyncio.run(response(following, lanes, RUN))
+        asyncio.run(response(following, pools, RUN))
 
 
 def test_a_long_silence_is_broken_by_pings_and_only_by_pings() -> None:
@@ -168,7 +168,7 @@ def test_a_table_that_is_busy_for_a_moment_breaks_no_stream_and_no_reply() -> No
     assert streamed(Log([[STOP, END]], on_look=look), Scripted()) == [STOPPED + DONE]
     busy += [True, True]
     following: Any = Scripted(ended=True, on_look=look)
-    assert asyncio.run(response(following, Lanes(), RUN)) is REPLY
+    assert asyncio.run(response(following, ThreadPools(), RUN)) is REPLY
 
 
 def test_a_stream_without_pings_has_none() -> None:
@@ -220,12 +220,12 @@ def test_a_pending_approval_is_told_by_a_stream_of_its_own(pings: bool) -> None:
 
 def test_a_request_is_taken_in_while_as_many_runs_go_on_as_may() -> None:
     async def scenario() -> str:
-        lanes, all_there, goes_on = Lanes(), threading.Barrier(TURNS.threads + 1), threading.Event()
-        runs = [asyncio.ensure_future(lanes.work(lambda: all_there.wait() + goes_on.wait())) for _ in range(TURNS.threads)]
+        pools, all_there, goes_on = ThreadPools(), threading.Barrier(TURNS.threads + 1), threading.Event()
+        runs = [asyncio.ensure_future(pools.work(lambda: all_there.wait() + goes_on.wait())) for _ in range(TURNS.threads)]
         try:
             await asyncio.to_thread(all_there.wait)
             async with asyncio.timeout(60):
-                return await lanes.take(lambda: "taken")
+                return await pools.take(lambda: "taken")
         finally:
             goes_on.set()
             await asyncio.gather(*runs)
@@ -234,12 +234,12 @@ def test_a_request_is_taken_in_while_as_many_runs_go_on_as_may() -> None:
 
 
 def test_lanes_serve_several_event_loops_at_once() -> None:
-    """More jobs than there are lanes, from two loops: each waits in its own loop's line."""
-    lanes, both = Lanes(), threading.Barrier(2)
+    """More jobs than there are threads, from two loops: each waits in its own loop's line."""
+    pools, both = ThreadPools(), threading.Barrier(2)
 
     async def many() -> int:
         both.wait()
-        return sum(await asyncio.gather(*(lanes.look(lambda: 1) for _ in range(200))))
+        return sum(await asyncio.gather(*(pools.look(lambda: 1) for _ in range(200))))
 
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(asyncio.run(many()))) for _ in range(2)]

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.rest.app import ROUTERS
 from hibernaut.rest.http import lanes
-from hibernaut.rest.http.async_bridge import Lanes, ServerStops
+from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools
 from hibernaut.rest.http.lanes import CONTROL, DELETIONS, READS, TOOL_RUNS, Lane, lane_of
 from hibernaut.schemas.errors import ServerBusy
 
@@ -44,7 +44,7 @@ def test_each_lane_has_a_name_and_room_of_its_own() -> None:
 
 def test_a_full_lane_refuses_and_others_go_on() -> None:
     async def scenario() -> None:
-        ours, free, begun = Lanes(), threading.Event(), threading.Semaphore(0)
+        ours, free, begun = ThreadPools(), threading.Event(), threading.Semaphore(0)
         try:
             jobs = [asyncio.ensure_future(ours.run(NARROW, lambda: begun.release() or free.wait(PATIENCE))) for _ in range(5)]
             for _ in range(NARROW.threads):
@@ -64,7 +64,7 @@ def test_a_full_lane_refuses_and_others_go_on() -> None:
 
 def test_a_job_that_nobody_waits_for_keeps_its_thread_until_it_is_done() -> None:
     async def scenario() -> None:
-        ours, free, begun = Lanes(), threading.Event(), threading.Semaphore(0)
+        ours, free, begun = ThreadPools(), threading.Event(), threading.Semaphore(0)
         try:
             for _ in range(NARROW.threads):
                 left = asyncio.ensure_future(ours.run(NARROW, lambda: begun.release() or free.wait(PATIENCE)))
@@ -90,14 +90,14 @@ def test_a_job_sees_the_context_of_its_request() -> None:
 
     async def scenario() -> str:
         who.set("me")
-        return await Lanes().run(READS, who.get)
+        return await ThreadPools().run(READS, who.get)
 
     assert asyncio.run(scenario()) == "me"
 
 
 def test_a_server_that_stops_waits_for_no_job() -> None:
     async def scenario() -> None:
-        ours, free, begun = Lanes(), threading.Event(), threading.Semaphore(0)
+        ours, free, begun = ThreadPools(), threading.Event(), threading.Semaphore(0)
         try:
             busy = asyncio.ensure_future(ours.run(TOOL_RUNS, lambda: begun.release() or free.wait(PATIENCE)))
             assert await asyncio.to_thread(begun.acquire, timeout=PATIENCE)

@@ -34,10 +34,10 @@ def stray(world: World, run_id: str, seq: int) -> None:
 def test_a_follower_that_comes_back_gets_what_it_has_not_seen(start: int, tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
-    everything = world.following.events(run_id)
+    everything = world.run_follower.events(run_id)
     assert [one.seq for one in everything] == list(range(1, len(everything) + 1))
     assert isinstance(everything[-1].event, DoneEvent)
-    assert world.following.events(run_id, start) == everything[start:]
+    assert world.run_follower.events(run_id, start) == everything[start:]
 
 
 def test_a_stray_event_in_a_steps_place_renumbers_the_steps_own(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_a_stray_event_in_a_steps_place_renumbers_the_steps_own(tmp_path: Path) 
     run_id = world.accept(agent_id, "hello").run_id
     stray(world, run_id, 1)
     assert world.advance(run_id) == "advance"
-    seen = world.following.events(run_id)
+    seen = world.run_follower.events(run_id)
     stray(world, run_id, len(seen) + 1)
     world.sweep()
-    whole = world.following.events(run_id)
+    whole = world.run_follower.events(run_id)
     assert [type(one.event) for one in whole[:1]] == [UsageEvent]
     assert whole[: len(seen)] == seen, "what was shown at a number stays there"
     assert world.run(run_id).last_seq == len(whole)
@@ -59,19 +59,19 @@ def test_a_late_event_after_the_end_is_never_shown(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
     last = world.run(run_id).last_seq
-    before = world.following.events(run_id)
+    before = world.run_follower.events(run_id)
     stray(world, run_id, last + 1)
-    assert world.following.events(run_id) == before
-    assert world.following.events(run_id, last) == []
+    assert world.run_follower.events(run_id) == before
+    assert world.run_follower.events(run_id, last) == []
 
 
 def test_what_comes_after_a_gap_waits_until_the_gap_is_filled(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
     stray(world, run_id, 2)
-    assert world.following.events(run_id) == []
+    assert world.run_follower.events(run_id) == []
     stray(world, run_id, 1)
-    assert [one.seq for one in world.following.events(run_id)] == [1, 2]
+    assert [one.seq for one in world.run_follower.events(run_id)] == [1, 2]
 
 
 Order = Callable[[Sequence[Key]], Sequence[Key]]
@@ -103,7 +103,7 @@ def test_a_follower_between_the_items_of_a_transaction_sees_nothing_out_of_order
 
     def look() -> None:
         if run_ids:
-            following = World(plain.data, wrap=lambda _: slow[0]).following
+            following = World(plain.data, wrap=lambda _: slow[0]).run_follower
             after = max(shown, default=0)
             for place, one in enumerate(following.events(run_ids[0], after), after + 1):
                 assert one.seq == place
@@ -119,5 +119,5 @@ def test_a_follower_between_the_items_of_a_transaction_sees_nothing_out_of_order
     world = World(plain.data, wrap=wrap)
     run_ids.append(world.begin(agent_id, "hello"))
     world.workflow.drive()
-    truth = plain.following.events(run_ids[0])
+    truth = plain.run_follower.events(run_ids[0])
     assert [shown[seq] for seq in sorted(shown)] == truth

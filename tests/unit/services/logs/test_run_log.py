@@ -65,7 +65,7 @@ def told(found: Sequence[LoggedEvent]) -> list[tuple[int, str | None]]:
 
 
 def whole(world: World, run_id: str) -> list[str]:
-    return [one.message_type for one in world.following.outcome(run_id).messages]
+    return [one.message_type for one in world.run_follower.outcome(run_id).messages]
 
 
 def test_who_follows_tokens_sees_pieces_and_who_wants_the_whole_sees_messages(tmp_path: Path) -> None:
@@ -73,17 +73,17 @@ def test_who_follows_tokens_sees_pieces_and_who_wants_the_whole_sees_messages(tm
     run_id = world.accept(agent_id, "hello").run_id
     message_id = row(world, agent_id, run_id, "Hello")
     write(world, run_id, [*pieces(world, message_id, "Hel", "lo"), MessageEvent(message_id=message_id, index=0, streamed=True)])
-    found = world.following.events(run_id)
+    found = world.run_follower.events(run_id)
     assert told(found) == [(1, "assistant_message"), (2, "assistant_message"), (3, None)]
     assert [one.message.content for one in found[:2]] == ["Hel", "lo"]  # type: ignore[union-attr]
-    assert [one.content for one in world.following.outcome(run_id).messages] == ["Hello"]  # type: ignore[union-attr]
+    assert [one.content for one in world.run_follower.outcome(run_id).messages] == ["Hello"]  # type: ignore[union-attr]
 
 
 def test_a_message_that_was_not_streamed_is_shown_whole_to_both(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
     write(world, run_id, [MessageEvent(message_id=row(world, agent_id, run_id, "Hello"), index=0)])
-    assert told(world.following.events(run_id)) == [(1, "assistant_message")]
+    assert told(world.run_follower.events(run_id)) == [(1, "assistant_message")]
     assert whole(world, run_id) == ["assistant_message"]
 
 
@@ -92,7 +92,7 @@ def test_pieces_of_an_attempt_that_died_are_nobodys_message(tmp_path: Path) -> N
     run_id = world.accept(agent_id, "hello").run_id
     write(world, run_id, pieces(world, world.ids.new("message"), "Hel"))
     world.sweep()
-    assert [kind for _, kind in told(world.following.events(run_id))][:2] == ["assistant_message"] * 2
+    assert [kind for _, kind in told(world.run_follower.events(run_id))][:2] == ["assistant_message"] * 2
     assert [one.content for one in world.response(run_id).messages] == ["done"]  # type: ignore[union-attr]
 
 
@@ -100,7 +100,7 @@ def test_the_filter_of_types_holds_for_pieces_too(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello", include_return_message_types=["tool_return_message"]).run_id
     write(world, run_id, pieces(world, world.ids.new("message"), "Hel", "lo"))
-    assert told(world.following.events(run_id)) == [(1, None), (2, None)]
+    assert told(world.run_follower.events(run_id)) == [(1, None), (2, None)]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_compaction_is_shown_as_such_to_who_asked_for_it(
     summary = row(world, agent_id, run_id, PACKED, "summary")
     started = CompactionEvent(summary_id=summary, at=world.clock.now(), data={"trigger": "context_window_limit"})
     write(world, run_id, [started, MessageEvent(message_id=summary, index=0)])
-    found = world.following.events(run_id)
+    found = world.run_follower.events(run_id)
     assert [kind for _, kind in told(found)] == shown
     if shown[0]:
         assert found[0].message.event_data == {"trigger": "context_window_limit"}  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ def test_a_long_log_is_read_page_by_page(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
     write(world, run_id, pieces(world, world.ids.new("message"), *map(str, range(3 * PAGE))), each=2)
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     sizes = [len(log.look()) for _ in range(3)]
     assert sizes == [2 * PAGE, PAGE, 0]
     assert not log.done
@@ -145,7 +145,7 @@ def test_a_follower_in_the_middle_of_a_batch_gets_its_rest_first(start: int, tmp
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
     write(world, run_id, pieces(world, world.ids.new("message"), *map(str, range(9))), each=3)
-    log = world.following.resumed(run_id, start + 1)
+    log = world.run_follower.resumed(run_id, start + 1)
     assert [one.seq for one in log.look()] == list(range(start + 1, 10))
     write(world, run_id, pieces(world, world.ids.new("message"), "x", "y"))
     assert [one.seq for one in log.look()] == [10, 11]
@@ -156,7 +156,7 @@ def test_an_event_whose_message_is_not_in_sight_yet_is_shown_when_it_is(tmp_path
     run_id = world.accept(agent_id, "hello").run_id
     first, late = row(world, agent_id, run_id, "one"), world.ids.new("message")
     write(world, run_id, [MessageEvent(message_id=one, index=0) for one in (first, late, first)])
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     assert [one.seq for one in log.look()] == [1]
     assert log.look() == []
     row(world, agent_id, run_id, "two", message_id=late)
@@ -172,7 +172,7 @@ def test_who_comes_back_gets_what_follows_his_number(seen: int, tmp_path: Path) 
     """The ping is number 1, so that the four events of a plain run are 2 to 5."""
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
-    log = world.following.resumed(run_id, seen)
+    log = world.run_follower.resumed(run_id, seen)
     assert log.at_end is (seen == 5)
     assert numbers(log) == [number for number in (2, 3, 4, 5) if number > seen]
 
@@ -180,24 +180,24 @@ def test_who_comes_back_gets_what_follows_his_number(seen: int, tmp_path: Path) 
 def test_a_number_that_the_stream_does_not_reach_is_refused_with_the_last_one(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
-    assert numbers(world.following.resumed(run_id, 1)) == []
+    assert numbers(world.run_follower.resumed(run_id, 1)) == []
     with pytest.raises(InvalidArgument, match=r"starting_after 2 is beyond .* its last number is 1"):
-        world.following.resumed(run_id, 2)
+        world.run_follower.resumed(run_id, 2)
     write(world, run_id, pieces(world, world.ids.new("message"), "a", "b"))
-    assert numbers(world.following.resumed(run_id, 3)) == []
+    assert numbers(world.run_follower.resumed(run_id, 3)) == []
     with pytest.raises(InvalidArgument, match="its last number is 3"):
-        world.following.resumed(run_id, 4)
+        world.run_follower.resumed(run_id, 4)
     world.sweep()
     with pytest.raises(InvalidArgument, match="its last number is 7"):
-        world.following.resumed(run_id, 8)
+        world.run_follower.resumed(run_id, 8)
 
 
 def test_what_is_no_run_and_what_is_an_unknown_one(tmp_path: Path) -> None:
     world, _ = opened(tmp_path)
     with pytest.raises(InvalidArgument, match="Expected format: 'run-<uuid4>'"):
-        world.following.resumed("run-1", 0)
+        world.run_follower.resumed("run-1", 0)
     with pytest.raises(NotFound, match=f"Run with id {UNKNOWN} not found"):
-        world.following.resumed(UNKNOWN, 0)
+        world.run_follower.resumed(UNKNOWN, 0)
 
 
 def test_a_log_is_whole_for_a_day_after_the_end_however_long_the_run_took(tmp_path: Path) -> None:
@@ -207,16 +207,16 @@ def test_a_log_is_whole_for_a_day_after_the_end_however_long_the_run_took(tmp_pa
     world.clock.sleep(timedelta(hours=23).total_seconds())
     world.sweep()
     world.clock.sleep(timedelta(hours=23, minutes=59).total_seconds())
-    assert numbers(world.following.resumed(run_id, 0)) == [2, 3, 4, 5, 6]
+    assert numbers(world.run_follower.resumed(run_id, 0)) == [2, 3, 4, 5, 6]
     world.clock.sleep(timedelta(minutes=2).total_seconds())
     with pytest.raises(LogExpired):
-        world.following.resumed(run_id, 0)
+        world.run_follower.resumed(run_id, 0)
 
 
 def test_a_deleted_log_ends_its_followers_but_is_not_its_end(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.send(agent_id, "hello")
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     world.stores.deletion.run(world.run(run_id).run)
     assert log.look() == []
     assert (log.done, log.at_end) == (True, False)
@@ -225,7 +225,7 @@ def test_a_deleted_log_ends_its_followers_but_is_not_its_end(tmp_path: Path) -> 
 def test_a_run_that_is_deleted_while_it_is_followed_ends_its_followers(tmp_path: Path) -> None:
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     assert log.look() == []
     world.stores.deletion.run(world.run(run_id).run)
     for _ in range(SELDOM):
@@ -237,7 +237,7 @@ def test_a_run_whose_end_nobody_told_is_found_to_have_ended(tmp_path: Path) -> N
     """Its closing events are gone, as if somebody had deleted them."""
     world, agent_id = opened(tmp_path)
     run_id = world.accept(agent_id, "hello").run_id
-    log = world.following.log(run_id)
+    log = world.run_follower.log(run_id)
     world.sweep()
     for item in world.data.table.query(keys.run(TENANT, run_id).pk, prefix="EV#"):
         world.stores.writer.write(Delete(Key(str(item["pk"]), str(item["sk"]))))
@@ -250,19 +250,19 @@ def test_the_stream_of_a_conversation_is_that_of_the_named_run_or_of_an_otid_or_
     world, agent_id = opened(tmp_path)
     first = world.send(agent_id, "hello", otids=["mine"])
     with pytest.raises(InvalidArgument, match="No active runs found for this conversation"):
-        world.following.run_for(agent_id)
+        world.run_follower.run_for(agent_id)
     second = world.accept(agent_id, "again").run_id
-    assert world.following.run_for(agent_id) == second
-    assert world.following.run_for(agent_id, otid="mine") == first
-    assert world.following.run_for(agent_id, run_id=second, otid="mine") == second
+    assert world.run_follower.run_for(agent_id) == second
+    assert world.run_follower.run_for(agent_id, otid="mine") == first
+    assert world.run_follower.run_for(agent_id, run_id=second, otid="mine") == second
     with pytest.raises(InvalidArgument, match="No run of this conversation took a message with the otid theirs"):
-        world.following.run_for(agent_id, otid="theirs")
+        world.run_follower.run_for(agent_id, otid="theirs")
     with pytest.raises(InvalidArgument, match="belongs to another conversation"):
-        world.following.run_for(world.make_agent(), run_id=first)
+        world.run_follower.run_for(world.make_agent(), run_id=first)
     with pytest.raises(InvalidArgument, match="Invalid run ID format"):
-        world.following.run_for(agent_id, run_id="run-1")
+        world.run_follower.run_for(agent_id, run_id="run-1")
     with pytest.raises(NotFound):
-        world.following.run_for(agent_id, run_id=UNKNOWN)
+        world.run_follower.run_for(agent_id, run_id=UNKNOWN)
 
 
 def test_figures_that_no_provider_reported_are_zero_but_null_to_who_follows_tokens(tmp_path: Path) -> None:

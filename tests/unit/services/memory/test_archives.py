@@ -61,7 +61,7 @@ def texts(house: House, agent_id: str) -> list[str]:
 
 
 def pointers(house: House, archive_id: str) -> list[Pointer]:
-    found = house.stores.unindexed.everywhere(1000)
+    found = house.stores.search_outbox.everywhere(1000)
     return [pointer for pointer in found if pointer.place == archive_id]
 
 

@@ -56,7 +56,7 @@ class Lab:
         return {(space, one.embedded) for space in index.spaces() for one in index.states(space, tenant)}
 
     def refused(self, tenant: str = "default") -> int:
-        return len(self.house.stores.of(tenant).unindexed.to_ask_again(100))
+        return len(self.house.stores.of(tenant).search_outbox.to_ask_again(100))
 
     def found(self, archive: str, query: str, tenant: str = "default") -> SearchResult[Any]:
         return self.house.engines.of(tenant).search.passages(SearchScope("passage", (archive,)), query)

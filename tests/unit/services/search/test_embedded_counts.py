@@ -81,6 +81,6 @@ def test_pieces_of_a_file_that_is_gone_leave_no_pointer_and_no_count(tmp_path: P
 
     assert memory.worker(hook).drain()
     assert written
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     assert memory.stores.files.get(FILE) is None
     memory.close()

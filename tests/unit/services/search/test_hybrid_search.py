@@ -140,7 +140,7 @@ def test_what_was_just_written_is_found_before_the_index_knows_it(memory: Memory
 def test_it_is_found_once_when_the_index_knows_it_too(memory: Memory) -> None:
     memory.insert("the harbour of Bergen")
     memory.pump.drain()
-    assert memory.stores.unindexed.of([ARCHIVE], 10) == [[]]
+    assert memory.stores.search_outbox.of([ARCHIVE], 10) == [[]]
     assert memory.found("harbour of Bergen") == ["the harbour of Bergen"]
 
 
@@ -256,7 +256,7 @@ def test_what_can_never_be_embedded_is_indexed_by_its_words(memory: Memory) -> N
     memory.embedders.embedder.refuses = EmbedderFailed("the weights are others", retryable=False)
     memory.insert("a harbour")
     assert memory.pump.drain()
-    assert memory.stores.unindexed.of([ARCHIVE], 10) == [[]]
+    assert memory.stores.search_outbox.of([ARCHIVE], 10) == [[]]
     assert memory.found("harbour") == ["a harbour"]
 
 

@@ -32,7 +32,7 @@ def test_what_is_new_does_not_wait_behind_pieces_that_only_lack_vectors(tmp_path
     assert passage in known[2], "it was embedded right after the piece that was at hand"
     assert len(known) == 4
     assert memory.agree()
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     memory.close()
 
 
@@ -43,7 +43,7 @@ def test_vectors_wait_while_uploads_are_stored_and_words_do_not(tmp_path: Path) 
     pump = memory.worker(storing=lambda: bool(uploads))
     assert pump.drain()
     assert {(version, embedded) for _, version, embedded in memory.held()} == {(1, False)}
-    waiting = memory.stores.unindexed.everywhere(10)
+    waiting = memory.stores.search_outbox.everywhere(10)
     assert sorted((one.state, len(one.ids)) for one in waiting) == [("EMBED", 1), *[("EMBED", EMBEDDED_TOGETHER)] * 2]
     uploads.clear()
     assert pump.drain()
@@ -54,7 +54,7 @@ def test_vectors_wait_while_uploads_are_stored_and_words_do_not(tmp_path: Path) 
 def test_the_pump_is_told_when_what_is_new_can_be_read_and_of_nothing_else(tmp_path: Path) -> None:
     memory = memories(tmp_path)
     seen: list[tuple[int, list[str]]] = []
-    outbox = memory.stores.unindexed
+    outbox = memory.stores.search_outbox
     memory.all_stores.outbox.listener = lambda pointers: seen.append((outbox.waiting(), [pointer.kind for pointer in pointers]))
     memory.write("passage", "one")
     memory.write("file", "two")

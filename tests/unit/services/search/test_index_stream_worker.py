@@ -27,7 +27,7 @@ class Indexer:
         self.refused, self.naps = set(refused), naps
         self.calls: list[list[Key]] = []
         self.asked = 0
-        self.unindexed: SearchOutbox | None = None
+        self.search_outbox: SearchOutbox | None = None
 
     def take(self, told: Iterable[tuple[Key, Item | None]]) -> IndexedBatch:
         keys = [key for key, _ in told]
@@ -81,9 +81,9 @@ def test_pointers_that_stand_since_long_are_taken_again_and_young_ones_left_to_t
     foreign = "message-ffffffff-ffff-4fff-bfff-ffffffffffff"
     table = SqliteTable(tmp_path / "t.db")
     stores = Stores(table, DiskBlobs(tmp_path), clock, indexed=True).of("t")
-    indexer.unindexed = stores.unindexed
+    indexer.search_outbox = stores.search_outbox
     for message in (old, young, foreign):
-        stores.writer.write(*stores.unindexed.pointer("agent-1", "message", [message], within="agent-1"))
+        stores.writer.write(*stores.search_outbox.pointer("agent-1", "message", [message], within="agent-1"))
     taken = feeding(indexer, clock).take_again("t", time_left=for_ever)
     assert (taken.done, indexer.asked) == (2, 1)
     assert {key.sk for call in indexer.calls for key in call} == {f"NEW#{old}", f"NEW#{foreign}"}

@@ -34,7 +34,7 @@ def say(memory: Memories, number: int, text: str, role: str = "user") -> str:
         created_at=memory.clock.now() + timedelta(seconds=number),
     )
     item = Codec(memory.blobs).item(keys.message(TENANT, AGENT, row.id), row, role=role)
-    memory.stores.writer.write(Put(item), *memory.stores.unindexed.rows(AGENT, AGENT, [row]))
+    memory.stores.writer.write(Put(item), *memory.stores.search_outbox.rows(AGENT, AGENT, [row]))
     return row.id
 
 
@@ -58,7 +58,7 @@ def vectors(memory: Memories) -> dict[str, bytes]:
 
 
 def take(memory: Memories, indexing: Indexing, *, together: bool, only: slice = slice(None)) -> None:
-    pointers = sorted((pointer.key for pointer in memory.stores.unindexed.everywhere(100)), key=lambda key: key.sk)[only]
+    pointers = sorted((pointer.key for pointer in memory.stores.search_outbox.everywhere(100)), key=lambda key: key.sk)[only]
     for some in [pointers] if together else [[key] for key in pointers]:
         assert indexing.take([(key, {}) for key in some]).left == ()
 
@@ -76,7 +76,7 @@ def test_the_vectors_are_the_same_whatever_is_taken_together(tmp_path: Path, fir
         take(memory, indexing, together=together, only=first)
         take(memory, indexing, together=together)
         found.append(vectors(memory))
-        assert memory.stores.unindexed.waiting() == 0
+        assert memory.stores.search_outbox.waiting() == 0
         memory.close()
     assert found[0] == found[1]
     assert len(found[0]) == len(TALK)
@@ -91,7 +91,7 @@ def test_ten_messages_are_embedded_written_and_settled_at_once(tmp_path: Path) -
     assert (calls["embedder before embed"], calls["index before put"], calls["table before write"]) == (1, 1, 1)
     assert calls["table before get_many"] == 3, "the pointers, the rows, and whether they are still there"
     assert calls["table before query"] == 1, "what stands before them"
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     memory.close()
 
 
@@ -100,11 +100,11 @@ def test_a_pointer_that_another_worker_has_settled_keeps_no_other(tmp_path: Path
     for number in range(1, 4):
         say(memory, number, f"text {number}")
     indexing = counted(memory, Counter())
-    found = memory.stores.unindexed.everywhere(10)
+    found = memory.stores.search_outbox.everywhere(10)
     brought = indexing._brought(found)
-    memory.stores.writer.write(memory.stores.unindexed.forget(found[1]))
+    memory.stores.writer.write(memory.stores.search_outbox.forget(found[1]))
     indexing._settle_all(found, brought)
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     memory.close()
 
 
@@ -124,7 +124,7 @@ def test_a_record_whose_blob_is_missing_keeps_no_other_back(
     take(memory, counted(memory, Counter()), together=True)
 
     assert {name.rpartition("/")[2] for name, _, _ in memory.held()} == set(ids) - {ids[lost]}
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert (line.message, line.id) == ("record without its blob", ids[lost])  # type: ignore[attr-defined]
     memory.close()

@@ -21,7 +21,7 @@ class Scanned(PointerQueue):
 
     def __init__(self, memory: Memories) -> None:
         self.scans = 0
-        self.everywhere_of = memory.stores.unindexed.everywhere
+        self.everywhere_of = memory.stores.search_outbox.everywhere
         super().__init__(lambda: [self])  # type: ignore[list-item]
         memory.all_stores.outbox.listener = self.hand
 
@@ -75,7 +75,7 @@ def test_an_overflow_loses_nothing(memory: Memories, monkeypatch: pytest.MonkeyP
     seen: list[str] = []
     while batch := queue.next(vectors=True):
         seen += texts(memory, batch)
-        memory.stores.writer.write(*(memory.stores.unindexed.forget(pointer) for pointer in batch))
+        memory.stores.writer.write(*(memory.stores.search_outbox.forget(pointer) for pointer in batch))
         queue.settle(batch, [])
     assert sorted(seen) == sorted(f"text {number}" for number in range(25))
     assert len(seen) == len(set(seen))
@@ -115,7 +115,7 @@ def test_the_table_is_scanned_now_and_then_although_writers_never_pause(
     for number in range(20):
         memory.write("passage", f"text {number}")
         batch = queue.next(vectors=True)
-        memory.stores.writer.write(*(memory.stores.unindexed.forget(pointer) for pointer in batch))
+        memory.stores.writer.write(*(memory.stores.search_outbox.forget(pointer) for pointer in batch))
         queue.settle(batch, [])
         assert queue.next(vectors=True) == []
     assert queue.scans == 1 + 20 // 5
@@ -167,7 +167,7 @@ def test_a_running_worker_reads_only_what_it_indexes(memory: Memories, monkeypat
         return everywhere(self, limit, prefix)
 
     def hook(call: str) -> None:
-        if call == "after write" and memory.stores.unindexed.waiting() == 0 and written.is_set():
+        if call == "after write" and memory.stores.search_outbox.waiting() == 0 and written.is_set():
             done.set()
 
     monkeypatch.setattr(SearchOutbox, "_everywhere", counted)
@@ -193,7 +193,7 @@ def test_a_failure_of_one_time_leaves_nothing_behind(memory: Memories, monkeypat
         if call == "before embed" and not failed.is_set():
             failed.set()
             raise EmbedderFailed("out of reach", retryable=True)
-        if call == "after write" and memory.stores.unindexed.waiting() == 0:
+        if call == "after write" and memory.stores.search_outbox.waiting() == 0:
             indexed.set()
 
     for number in range(6):

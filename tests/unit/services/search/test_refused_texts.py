@@ -44,7 +44,7 @@ def _indexing(memory: Memories, embedder: HashingEmbedder) -> PerTenant[Indexing
 
 
 def _refused(memory: Memories) -> int:
-    return len(memory.stores.unindexed.to_ask_again(100))
+    return len(memory.stores.search_outbox.to_ask_again(100))
 
 
 def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
@@ -62,7 +62,7 @@ def test_what_an_account_refuses_is_found_by_words_and_embedded_when_it_works(
     assert file is not None
     assert (file.file.embedded, memory.stores.files.unindexed(file.file)) == (20, False), "nobody waits for the vectors"
     assert memory.reindexing().of(TENANT).end()
-    assert memory.stores.unindexed.waiting() == 0
+    assert memory.stores.search_outbox.waiting() == 0
     said = [record for record in caplog.records if record.message.startswith("embedding refused")]
     assert [getattr(record, "reason", "") for record in said] == ["test: refused with status 401"], "once"
 
@@ -96,7 +96,7 @@ def test_the_stream_is_not_held_up_by_what_is_refused_and_the_clock_asks_again(t
     feeding = IndexStreamWorker(_indexing(memory, embedder), memory.clock)
     memory.write("passage", "refused by an account")
     for _ in range(2):
-        told = [(pointer.key, {}) for pointer in memory.stores.unindexed.everywhere(10)]
+        told = [(pointer.key, {}) for pointer in memory.stores.search_outbox.everywhere(10)]
         assert told
         assert feeding.take(told, time_left=EVER).left == ()
     assert embedder.asked == 1

@@ -20,7 +20,7 @@ def test_pieces_of_files_that_wait_for_the_index_do_not_hide_what_was_said(tmp_p
     world.send(world.make_agent(), "the key lies in the cellar")
     for number in range(TAIL + 1):
         ids = [f"passage-00000000-0000-4000-8000-{number:012d}"]
-        world.stores.writer.write(*world.stores.unindexed.pointer("source-1", "file", ids, within="file-1"))
+        world.stores.writer.write(*world.stores.search_outbox.pointer("source-1", "file", ids, within="file-1"))
     found = search.messages(SearchScope("message", None), "key cellar")
     assert [hit.record.text() for hit in found.hits] == ["the key lies in the cellar"]
     assert not found.incomplete

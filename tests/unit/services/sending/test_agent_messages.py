@@ -135,7 +135,7 @@ def test_a_follower_sees_one_run_from_the_call_to_the_answer(team: Team) -> None
     caller = team.agent(asks(other), says("It says four."))
     run_id = team.world.begin(caller, "hello")
     team.world.advance(run_id)
-    assert team.world.following.response(run_id) is None
+    assert team.world.run_follower.response(run_id) is None
     team.world.workflow.drive()
     reply = team.world.response(run_id)
     kinds = [message.message_type for message in reply.messages]

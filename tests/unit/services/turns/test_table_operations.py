@@ -60,7 +60,7 @@ def test_a_plain_message_stays_within_its_budget_of_table_operations(tmp_path: P
             body = LettaRequest.model_validate({"input": text})
             run = house.services.sending.accept(SendRequest(agent.id, body, "send_message", digest=text)).run_id
             house.services.sending.start(run, inline=True)
-            found = house.services.following.response(run)
+            found = house.services.run_follower.response(run)
             assert found is not None
             assert found.messages
 

@@ -10,7 +10,7 @@ from functools import partial
 from fastapi import APIRouter, HTTPException, Response
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.dependencies import TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import TheCaller, TheServices, TheThreadPools
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.http.lanes import ADMISSIONS
 from hibernaut.rest.lazy_routes import LazyRoute
@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1/groups/{group_id}", tags=["groups"], route_class=
 @router.post("/messages", response_model=LettaResponse)
 async def send_group_message(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     caller: TheCaller,
     group_id: GroupId,
     body: LettaStreamingRequest,
@@ -46,37 +46,37 @@ async def send_group_message(
     if not body.streaming and (body.stream_tokens or body.background or not body.include_pings):
         raise Unprocessable(NOT_STREAMING)
     group_request = prepared(group_id, body, "send_message_streaming" if body.streaming else "send_message")
-    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
+    request = await pools.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
     if body.streaming:
-        return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
-    return await run_responses.whole(services, lanes, request)
+        return await run_responses.streamed(services, pools, request, pings=body.include_pings)
+    return await run_responses.whole(services, pools, request)
 
 
 @router.post("/messages/stream")
 async def stream_group_message(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     group_id: GroupId,
     body: LettaStreamingRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages to a group. The reply is a stream of server-sent events, one for each text of an agent."""
     group_request = prepared(group_id, body, "send_message_streaming")
-    request = await lanes.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
-    return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+    request = await pools.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
+    return await run_responses.streamed(services, pools, request, pings=body.include_pings)
 
 
 @router.post("/messages/async", response_model=Run)
 async def send_group_message_async(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     group_id: GroupId,
     body: LettaAsyncRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages to a group without waiting. The reply is the accepted run."""
     group_request = prepared(group_id, body, "send_message_async")
-    return reply(await lanes.take(lambda: accepted_run(services, services.group_messages.addressed(group_request))))
+    return reply(await pools.take(lambda: accepted_run(services, services.group_messages.addressed(group_request))))
 
 
 @router.post("/messages/cancel")

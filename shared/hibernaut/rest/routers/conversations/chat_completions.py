@@ -14,8 +14,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from hibernaut.rest import run_responses
-from hibernaut.rest.dependencies import TheLanes, TheServices
-from hibernaut.rest.http.async_bridge import Lanes, follow
+from hibernaut.rest.dependencies import TheServices, TheThreadPools
+from hibernaut.rest.http.async_bridge import ThreadPools, follow
 from hibernaut.rest.http.streaming import DONE, MEDIA_TYPE
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.routers.conversations.messages import ThePrepare
@@ -70,16 +70,16 @@ class ChatCompletion(Schema):
 
 @router.post("/completions", response_model=ChatCompletion)
 async def create_chat_completion(
-    services: TheServices, lanes: TheLanes, body: ChatCompletionRequest, prepared: ThePrepare
+    services: TheServices, pools: TheThreadPools, body: ChatCompletionRequest, prepared: ThePrepare
 ) -> Response:
     """Send the last user message to the agent that `model` names. The reply is in OpenAI's format, streamed or whole."""
     if not is_id(body.model, "agent"):
         raise InvalidArgument(f"INVALID_ARGUMENT: 'model' must be the id of an agent (agent-…), not '{body.model}'.")
     request = prepared(body.model, _request(body), "send_message_streaming" if body.stream else "send_message")
     if not body.stream:
-        return await run_responses.whole(services, lanes, request, partial(_completion, body.model))
-    log, driving = await run_responses.followed(services, lanes, request)
-    chunks = run_responses.until_driven(_chunks(services.following, lanes, log, body.model), log, driving)
+        return await run_responses.whole(services, pools, request, partial(_completion, body.model))
+    log, driving = await run_responses.followed(services, pools, request)
+    chunks = run_responses.until_driven(_chunks(services.run_follower, pools, log, body.model), log, driving)
     return StreamingResponse(chunks, media_type=MEDIA_TYPE)
 
 
@@ -119,10 +119,10 @@ def _completion(agent_id: str, run_id: str, whole: LettaResponse) -> ChatComplet
     )
 
 
-async def _chunks(following: RunFollower, lanes: Lanes, log: RunLog, agent_id: str) -> AsyncIterator[str]:
+async def _chunks(run_follower: RunFollower, pools: ThreadPools, log: RunLog, agent_id: str) -> AsyncIterator[str]:
     """The text of the run in chunks. If the run fails, the text so far is followed by the error."""
     yield _chunk(log.run_id, agent_id, {"role": "assistant", "content": ""})
-    async for text in follow(following, lanes, log, partial(_new_chunks, log, agent_id)):
+    async for text in follow(run_follower, pools, log, partial(_new_chunks, log, agent_id)):
         yield text or ": \n\n"  # after a silence: a comment that keeps the connection open
     if log.at_end:
         yield DONE

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Body, Query, Response
 
 from hibernaut.rest import run_responses
 from hibernaut.rest.access.client_rights import check_begun
-from hibernaut.rest.dependencies import TheCaller, TheLanes, ThePrincipal, TheServices
+from hibernaut.rest.dependencies import TheCaller, ThePrincipal, TheServices, TheThreadPools
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.conversation_queries import ConversationListQuery, ConversationMessageListQuery, ForkOptions
@@ -128,14 +128,14 @@ def list_conversation_messages(
 @router.post("/{conversation_id}/messages", response_model=LettaResponse)
 async def send_conversation_message(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     conversation_id: AnyConversationId,
     body: ConversationMessageRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages. The reply is a stream of server-sent events, or whole if `streaming` is false."""
     find = partial(services.conversations.target, conversation_id, body.agent_id)
-    target = await lanes.look(find)
+    target = await pools.look(find)
     request = replace(
         prepared(target.agent_id, body, "send_conversation_message"),
         conversation_id=target.record.id if target.record else None,
@@ -143,23 +143,23 @@ async def send_conversation_message(
         when_busy="reject",
     )
     if body.streaming:
-        return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+        return await run_responses.streamed(services, pools, request, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
     try:
-        return await run_responses.whole(services, lanes, request)
+        return await run_responses.whole(services, pools, request)
     except ApprovalPending as waiting:
         raise Conflict(waiting.detail) from waiting  # `detail` is a text here, unlike on the agents' routes (digest 5.4)
 
 
 @router.post("/{conversation_id}/stream")
 async def resume_conversation_stream(
-    services: TheServices, lanes: TheLanes, conversation_id: AnyConversationId, body: OptionalStream
+    services: TheServices, pools: TheThreadPools, conversation_id: AnyConversationId, body: OptionalStream
 ) -> Response:
     """Resume a stream after the last event that the client has received. The run is the one in the request, the run of the message in
     the request, or the conversation's current run.
     """
     find = partial(services.conversations.target, conversation_id, body.agent_id)
-    conversation = (await lanes.look(find)).head_id
-    run_id = await run_responses.run_for(services, lanes, conversation, body)
-    return await run_responses.resumed(services, lanes, run_id, body)
+    conversation = (await pools.look(find)).head_id
+    run_id = await run_responses.run_for(services, pools, conversation, body)
+    return await run_responses.resumed(services, pools, run_id, body)

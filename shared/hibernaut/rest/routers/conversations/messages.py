@@ -15,7 +15,7 @@ from fastapi import Request as HttpRequest
 
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
-from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices, principal_of
+from hibernaut.rest.dependencies import Services, TheCaller, TheServices, TheThreadPools, principal_of
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.queries import AgentMessageListQuery, MessageListQuery
@@ -72,7 +72,7 @@ ThePrepare = Annotated[Prepare, Depends(prepare)]
 @router.post("/agents/{agent_id}/messages", response_model=LettaResponse)
 async def send_message(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     caller: TheCaller,
     agent_id: AgentId,
     body: LettaStreamingRequest,
@@ -83,36 +83,36 @@ async def send_message(
         raise Unprocessable(STABLE_CLIENTS_ONLY)
     if body.streaming:
         request = prepared(agent_id, body, "send_message_streaming")
-        return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+        return await run_responses.streamed(services, pools, request, pings=body.include_pings)
     if body.stream_tokens or body.background or not body.include_pings:
         raise Unprocessable(NOT_STREAMING)
-    return await run_responses.whole(services, lanes, prepared(agent_id, body, "send_message"))
+    return await run_responses.whole(services, pools, prepared(agent_id, body, "send_message"))
 
 
 @router.post("/agents/{agent_id}/messages/stream")
 async def stream_message(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     agent_id: AgentId,
     body: LettaStreamingRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages. The reply is a stream of server-sent events."""
     request = prepared(agent_id, body, "send_message_streaming")
-    return await run_responses.streamed(services, lanes, request, pings=body.include_pings)
+    return await run_responses.streamed(services, pools, request, pings=body.include_pings)
 
 
 @router.post("/agents/{agent_id}/messages/async", response_model=Run)
 async def send_message_async(
     services: TheServices,
-    lanes: TheLanes,
+    pools: TheThreadPools,
     agent_id: AgentId,
     body: LettaAsyncRequest,
     prepared: ThePrepare,
 ) -> Response:
     """Send messages without waiting. The reply is the accepted run."""
     request = prepared(agent_id, body, "send_message_async")
-    return reply(await lanes.take(lambda: accepted_run(services, request)))
+    return reply(await pools.take(lambda: accepted_run(services, request)))
 
 
 def accepted_run(services: Services, request: SendRequest) -> Run:

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from hibernaut.rest.access.authentication import CALLBACK
 from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.access.own_address import own_address
-from hibernaut.rest.dependencies import Services, TheCaller, TheLanes, TheServices
+from hibernaut.rest.dependencies import Services, TheCaller, TheServices, TheThreadPools
 from hibernaut.rest.http.lanes import TOOL_RUNS
 from hibernaut.rest.http.streaming import MEDIA_TYPE
 from hibernaut.rest.lazy_routes import LazyRoute
@@ -24,7 +24,7 @@ from hibernaut.schemas.mcp.by_name import McpServerByName
 from hibernaut.schemas.mcp.server import McpServerId
 
 if TYPE_CHECKING:
-    from hibernaut.rest.http.async_bridge import Lanes
+    from hibernaut.rest.http.async_bridge import ThreadPools
     from hibernaut.services.tools.mcp_connections import ConnectionAttempt
 
 router = APIRouter(prefix="/v1", tags=["MCP servers"], route_class=LazyRoute)
@@ -37,7 +37,7 @@ Attempt = Callable[[], "ConnectionAttempt"]
 
 @router.get("/mcp-servers/connect/{mcp_server_id}")
 async def connect_mcp_server(
-    request: Request, services: TheServices, lanes: TheLanes, caller: TheCaller, mcp_server_id: McpServerId
+    request: Request, services: TheServices, pools: TheThreadPools, caller: TheCaller, mcp_server_id: McpServerId
 ) -> Response:
     """Connect to an MCP server, as a stream of events: its tools, or the address at which its user authorizes this server, and then its tools.
 
@@ -46,31 +46,33 @@ async def connect_mcp_server(
     policy: OriginPolicy = request.app.state.policy
     policy.check_change(request.scope)
     connections = services.mcp_connections
-    name = await lanes.look(partial(connections.name_of, mcp_server_id))
+    name = await pools.look(partial(connections.name_of, mcp_server_id))
     attempt = partial(connections.stored, mcp_server_id, own_address(request) + CALLBACK, user=caller.user_id)
-    return StreamingResponse(_events(services, lanes, name, attempt), media_type=MEDIA_TYPE)
+    return StreamingResponse(_events(services, pools, name, attempt), media_type=MEDIA_TYPE)
 
 
 @router.post("/tools/mcp/servers/connect")
-async def connect_unsaved_mcp_server(request: Request, services: TheServices, lanes: TheLanes, body: McpServerByName) -> Response:
+async def connect_unsaved_mcp_server(
+    request: Request, services: TheServices, pools: TheThreadPools, body: McpServerByName
+) -> Response:
     """The same for an MCP server that is not stored."""
     attempt = partial(services.mcp_connections.unsaved, body.request(), own_address(request) + CALLBACK)
-    return StreamingResponse(_events(services, lanes, body.server_name, attempt), media_type=MEDIA_TYPE)
+    return StreamingResponse(_events(services, pools, body.server_name, attempt), media_type=MEDIA_TYPE)
 
 
-async def _events(services: Services, lanes: Lanes, name: str, attempt: Attempt) -> AsyncIterator[str]:
+async def _events(services: Services, pools: ThreadPools, name: str, attempt: Attempt) -> AsyncIterator[str]:
     from hibernaut.services.mcp.oauth_flows import BegunFlow  # with what reaches MCP servers
 
     yield _event("connection_attempt", server_name=name)
     try:
-        found = await lanes.run(TOOL_RUNS, attempt)
+        found = await pools.run(TOOL_RUNS, attempt)
         if isinstance(found, BegunFlow):
             yield _event("oauth_required", message=f"The MCP server {name} asks for authorization.")
             yield _event("authorization_url", url=found.address, session_id=found.digest)
             yield _event("waiting_for_auth", message="Open the address, and come back when you have answered.")
-            async for silence in _until_answered(services, lanes, found.digest):
+            async for silence in _until_answered(services, pools, found.digest):
                 yield silence
-            found = await lanes.run(TOOL_RUNS, attempt)
+            found = await pools.run(TOOL_RUNS, attempt)
             if isinstance(found, BegunFlow):
                 raise InvalidArgument(f"The MCP server {name} refuses the token that its authorization server issued.")
         yield _event("success", tools=[*found.tools])
@@ -78,17 +80,17 @@ async def _events(services: Services, lanes: Lanes, name: str, attempt: Attempt)
         yield _event("error", message=error.detail)
 
 
-async def _until_answered(services: Services, lanes: Lanes, digest: str) -> AsyncIterator[str]:
+async def _until_answered(services: Services, pools: ThreadPools, digest: str) -> AsyncIterator[str]:
     """Keep-alive comments until the user has answered. Raises: InvalidArgument if the authorization has failed."""
     clock = asyncio.get_running_loop().time
-    last_sent, ends = clock(), clock() + (lanes.waits.longest or float("inf"))
+    last_sent, ends = clock(), clock() + (pools.waits.longest or float("inf"))
     while True:
-        status, fault = await lanes.look(partial(services.mcp_connections.look, digest))
+        status, fault = await pools.look(partial(services.mcp_connections.look, digest))
         if status == "authorized":
             return
-        if status == "failed" or lanes.closed or clock() >= ends:
+        if status == "failed" or pools.closed or clock() >= ends:
             raise InvalidArgument(f"The authorization has failed: {fault or 'it was not answered in time'}.")
-        if clock() - last_sent >= lanes.waits.silence:
+        if clock() - last_sent >= pools.waits.silence:
             last_sent = clock()
             yield ": \n\n"
         await asyncio.sleep(PAUSE)
@@ -99,7 +101,7 @@ def _event(name: str, **fields: object) -> str:
 
 
 @router.get("/tools/mcp/oauth/callback", include_in_schema=False)
-async def answer_authorization(request: Request, lanes: TheLanes) -> Response:
+async def answer_authorization(request: Request, pools: TheThreadPools) -> Response:
     """The redirect address to which an authorization server returns the user's browser. The query's `state` identifies the flow and its tenant."""
     from hibernaut.domain.tools.mcp.oauth import OAuthFault
     from hibernaut.services.mcp.oauth_flows import tenant_in
@@ -115,7 +117,7 @@ async def answer_authorization(request: Request, lanes: TheLanes) -> Response:
         return _page("The authorization is unknown.", "The address of this page has no state of an authorization.", 400)
     try:
         services: Services = request.app.state.services.of(tenant)
-        await lanes.run(TOOL_RUNS, partial(services.mcp_connections.answer, state, parameters))
+        await pools.run(TOOL_RUNS, partial(services.mcp_connections.answer, state, parameters))
     except OAuthFault as fault:
         return _page("The server was not authorized.", f"The reason: {fault}.", 400)
     except InvalidArgument:
