@@ -28,6 +28,8 @@ class Result:
 
 
 class Client:
+    """A client of one server, as the benchmarks use it."""
+
     def __init__(self, server: Server) -> None:
         self.server = server
         self.http = httpx.Client(base_url=server.url, headers=HEADERS, timeout=120)

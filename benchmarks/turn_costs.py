@@ -236,6 +236,8 @@ def _lines_of(turn: Turn) -> Iterator[None]:
     """Count the lines that the product logs."""
 
     class Counting(logging.Handler):
+        """Counts records."""
+
         def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the base class names it
             turn.lines += 1
 

@@ -60,10 +60,14 @@ def _per_call_provider(source: CurrentCredentials) -> Any:
     from botocore.credentials import Credentials
 
     class PerCallCredentials(Credentials):
+        """Credentials that are current at each signature."""
+
         def get_frozen_credentials(self) -> ReadOnlyCredentials:
             return source.current()
 
     class PerCallProvider:
+        """A provider of botocore that gives them."""
+
         def load_credentials(self) -> Credentials:
             return PerCallCredentials("", "")
 

@@ -94,6 +94,8 @@ class LocalServer:
         """`door`: a second socket to listen on. `ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
 
         class PatientConnection(_Connection):
+            """A connection with this server's time limits."""
+
             limits = patience
 
         config = uvicorn.Config(

@@ -30,7 +30,8 @@ class Embedder(Protocol):
         """
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """The number of components of each vector."""
 
     @property
     def max_tokens(self) -> int:

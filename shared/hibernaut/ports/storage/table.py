@@ -243,7 +243,8 @@ class Table(Protocol):
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
         """The number of items of one partition whose sk begins with `prefix` and which have the attribute `having`. The engine counts:
-        no item is transferred. The count is consistent, like a query of the table."""
+        no item is transferred. The count is consistent, like a query of the table. Raises: TableError.
+        """
 
     def write(self, *changes: Change) -> None:
         """Apply all changes or none. A single change is a conditional write; several changes are a transaction.

@@ -31,6 +31,8 @@ def connections_behind_moto(gateway: OpenConnections) -> Iterator[None]:
     from moto.core.exceptions import JsonRESTError
 
     class ManagementError(JsonRESTError):
+        """An error of the management API: its status and its name."""
+
         def __init__(self, code: int, name: str) -> None:
             self.code = code
             super().__init__(name, name)
