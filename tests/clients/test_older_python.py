@@ -1,4 +1,4 @@
-"""Older releases of the Python SDK talk to the server: one program, run by each release in an environment of its own.
+"""Older releases of the Python SDK talk to the server: two programs, run by each release in an environment of its own.
 
 1.12.0 is the last release with `create_from_function`, `upsert_from_function`, `add` and `BaseTool`; 0.1.324 is the last of the line
 that most guides were written for. `make engines` fetches them, pinned by the locks beside the program.
@@ -32,11 +32,11 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield served.url
 
 
-def story(client: Engine, url: str) -> Any:
+def story(client: Engine, url: str, program: str = "story.py") -> Any:
     """What the program saw. Its environment has the SDK alone, and reaches this machine only."""
     if not client.is_installed():
         pytest.fail(f"letta-client {client.version} is not installed: run `make engines`")
-    command = [client.folder / "venv" / "bin" / "python", PYTHON_CLIENTS / "story.py", url]
+    command = [client.folder / "venv" / "bin" / "python", PYTHON_CLIENTS / program, url]
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(GUARD)}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -61,6 +61,22 @@ def test_its_users_first_program_runs_as_it_was_written(client: Engine, url: str
         "agents": ["renamed"],
         "runs": 2,
         "left": 0,
+    }
+
+
+@pytest.mark.parametrize("client", OLDER_PYTHON_CLIENTS, ids=lambda client: client.version)
+def test_its_users_later_work_goes_on(client: Engine, url: str) -> None:
+    assert story(client, url, "work.py") == {
+        "approvals": [
+            ["approval_request_message", "requires_approval", "assistant_message"],
+            ["approval_request_message", "requires_approval", "assistant_message"],
+        ],
+        "background": ["user_message", "assistant_message"],
+        "tokens": True,
+        "files": ["papers/ferry.txt"],
+        "shared": "Work.",
+        "history": 60,
+        "copy": "worker_copy",
     }
 
 
