@@ -24,6 +24,8 @@ class ScriptedOllama(ScriptedOpenAI):
         if asked.path != "/api/show":
             return super().answer(asked)
         shown = self.shows[asked.body["model"]]
+        if shown.get("silent"):
+            return {"hang": True}
         return {"status": 500, "body": {"error": "broken"}} if shown.get("broken") else {"raw": json.dumps(shown).encode()}
 
     def listed(self, asked: Recorded) -> Wire:

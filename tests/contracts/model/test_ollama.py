@@ -53,6 +53,16 @@ def test_a_model_that_is_not_loaded_has_its_own_parameter_up_to_what_it_was_trai
     assert windows(ollama)["a"] == 16_384
 
 
+def test_an_ollama_that_is_silent_about_one_model_is_not_asked_about_the_next(
+    ollama: ScriptedOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hibernaut.adapters.model.openai.ollama_list.LIST_SECONDS", 0.1)
+    ollama.shows = {"a": shown(), "b": {"silent": True}, "c": shown(), "d": shown()}
+    ollama.loaded = {"a": 16_384, "d": 16_384}
+    assert windows(ollama) == {"a": 16_384, "b": 4096, "c": 4096, "d": 16_384}
+    assert [asked.body["model"] for asked in ollama.requests] == ["a", "b"]
+
+
 def test_an_embedding_model_is_no_chat_model(ollama: ScriptedOllama) -> None:
     ollama.shows = {"mine": shown(capability="embedding"), "nomic-embed-text": shown(capability="embedding"), "chat": shown()}
     assert list(windows(ollama)) == ["chat"]

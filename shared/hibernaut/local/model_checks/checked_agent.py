@@ -26,7 +26,7 @@ MAX_STEPS = 12
 """The largest number of model calls of one message."""
 LONGEST_WAIT = 120.0
 """Seconds that a check waits for the first piece of a reply."""
-LOOK = 0.05
+LOOK = 0.01
 
 
 class CheckFailed(Exception):

@@ -22,7 +22,7 @@ class MessageCreate(Schema):
     role: Literal["user", "system", "assistant"]
     content: str | list[InputPart]
     name: Name | None = None
-    otid: Name | None = None
+    otid: Note | None = None
     sender_id: Name | None = None
     batch_item_id: Name | None = None
     group_id: Name | None = None
@@ -33,7 +33,7 @@ class ApprovalCreate(Schema):
 
     type: Literal["approval"] = "approval"
     approvals: list[ApprovalItem] | None = None
-    otid: Name | None = None
+    otid: Note | None = None
     group_id: Name | None = None
     approve: bool | None = None
     approval_request_id: Name | None = None
@@ -45,7 +45,7 @@ class ToolReturnCreate(Schema):
 
     type: Literal["tool_return"] = "tool_return"
     tool_returns: list[WireToolReturn]
-    otid: Name | None = None
+    otid: Note | None = None
     group_id: Name | None = None
 
 
@@ -149,7 +149,7 @@ class RetrieveStreamRequest(Schema):
 
     agent_id: Name | None = None
     run_id: Name | None = None
-    otid: Name | None = None
+    otid: Note | None = None
     starting_after: Whole = Field(default=0, ge=0)
     include_pings: bool | None = True
     poll_interval: float | None = 0.1

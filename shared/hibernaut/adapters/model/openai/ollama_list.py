@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from hibernaut.adapters.model.wire.provider_client import ProviderCall
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import ModelError
+from hibernaut.schemas.errors import ModelConnection, ModelError, ModelTimeout
 
 LIST_SECONDS = 5.0
 LEAST_DEFAULT = 4096
@@ -29,7 +30,11 @@ def ollama_rows(call: ProviderCall) -> list[JsonObject]:
     """
     names = [name for row in _models(_get(call, "/api/tags")) if (name := _name(row))]
     loaded = {_name(row): window for row in _models(_optional(call, "/api/ps")) if (window := _count(row.get("context_length")))}
-    return [_row(call, name, loaded, query=at < MOST_QUERIED) for at, name in enumerate(names)]
+    facts: dict[str, JsonObject] = {}
+    with suppress(ModelTimeout, ModelConnection):  # a server that does not answer is not asked about each further model
+        for name in names[:MOST_QUERIED]:
+            facts[name] = _show(call, name)
+    return [_row(name, loaded, facts.get(name, {})) for name in names]
 
 
 def warn_of_windows(provider: str, rows: Sequence[JsonObject]) -> bool:
@@ -45,8 +50,7 @@ def warn_of_windows(provider: str, rows: Sequence[JsonObject]) -> bool:
     return bool(cut)
 
 
-def _row(call: ProviderCall, name: str, loaded: Mapping[str, int], *, query: bool) -> JsonObject:
-    facts = _show(call, name) if query else {}
+def _row(name: str, loaded: Mapping[str, int], facts: JsonObject) -> JsonObject:
     trained = _trained(facts.get("model_info"))
     parameters = facts.get("parameters")
     own = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
@@ -68,9 +72,12 @@ def _trained(info: Json) -> int | None:
 
 
 def _show(call: ProviderCall, name: str) -> JsonObject:
+    """What Ollama says of a model; empty if it refuses to. Raises: ModelTimeout, ModelConnection."""
     try:
         with call.post("/api/show", {"model": name}, LIST_SECONDS) as answer:
             return answer.body()
+    except (ModelTimeout, ModelConnection):
+        raise
     except ModelError:
         return {}
 
