@@ -19,7 +19,8 @@ from tests.support.raw_mcp import RawMcp
 LARGEST_SHIFT = 0.01
 """The sum of layout shifts of a page: a tenth of what is called good."""
 WIDTHS = {"wide": 1440, "tablet": 768, "phone": 360}
-LOOKS = [(theme, width) for theme in ("light", "dark") for width in WIDTHS]
+LOOKS = [("light", "wide"), ("light", "phone"), ("dark", "tablet"), ("dark", "phone")]
+"""Each theme and each width at least once: colours do not depend on the width."""
 WHOLE = (("light", "wide"), ("light", "phone"))
 """Where axe checks all; elsewhere it checks what depends on colours and sizes."""
 SHIFTS = """

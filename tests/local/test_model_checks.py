@@ -34,12 +34,11 @@ PROVIDERS = (
     anthropic_messages.PROVIDERS[0],
     gemini_native.GEMINI_NATIVE,
     compatible.DEEPSEEK,
-    compatible.OLLAMA,
     openai_chat.OPENAI,
     openai_chat.AZURE,
     bedrock.PROVIDERS[0],
     NOVA,
-    *bedrock_openai.PROVIDERS,
+    bedrock_openai.PROVIDERS[0],
     *vertex.PROVIDERS,
 )
 AGREED = CheckOptions(agreed=True)

@@ -111,7 +111,7 @@ def test_deployed_handlers_that_are_abandoned_lose_nothing(name: str, every: int
 
 
 @pytest.mark.parametrize(
-    ("name", "every"), [("plain", 5), ("tokens", 11), ("approval: yes", 17), ("compaction", 41), ("group turn", 31)]
+    ("name", "every"), [("plain", 5), ("tokens", 11), ("approval: yes", 17), ("compaction", 41), ("group turn", 61)]
 )
 def test_a_function_that_is_abandoned_while_its_caller_waits_loses_nothing(
     name: str, every: int, offline: OfflineEngines
