@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.model.dialects import ANY, AZURE, XAI, Dialect
+from hibernaut.adapters.model.dialects import ANY, AZURE, VLLM, XAI, Dialect
 from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.ports.model import Delta, ToolChoice
+from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
 from hibernaut.schemas.errors import ContextWindowExceeded, ModelBadRequest
 from tests.contracts.model.spoken import Spoken
 from tests.support.provider_http import Wire
-from tests.support.rows import TEXT, Rows, tool
+from tests.support.rows import TEXT, Rows, called, gave, tool
 
 HEARD: list[Delta] = []
 FULL = {"temperature": 0.5, "frequency_penalty": 0.5, "max_tokens": 9, "reasoning_effort": "low"}
@@ -110,6 +111,26 @@ def test_a_model_that_takes_tools_by_responses_alone_says_so(openai: Spoken) -> 
     with pytest.raises(ModelBadRequest, match="use /v1/responses"):
         model.complete(asked(openai, "our-chat"))
     assert [each.body.get("reasoning_effort") for each in openai.server.requests] == [None, "none", None]
+
+
+def test_users_and_the_assistant_take_turns_where_a_template_wants_it(openai: Spoken) -> None:
+    """Gemma's template on vLLM (suitenumerique/conversations#197)."""
+    look = [TextContent(text="Look."), ImageContent(source=UrlImage(url="https://x/a.png"))]
+    model, rows = speaking(openai, VLLM), Rows()
+    log = [
+        rows.user("Hi."),
+        rows.row("system", "The lights went out."),
+        rows.assistant("", called("c", "ring")),
+        rows.tool(gave("c")),
+    ]
+    request = openai.request(*log, rows.user("And?"), rows.user(look))
+    says(openai, refusal("Conversation roles must alternate user/assistant/user/assistant/..."), {"content": "One."})
+    assert model.complete(request).text == "One."
+    before, after = (each.body["messages"] for each in openai.server.requests)
+    assert [message["role"] for message in before] == ["system", "user", "user", "assistant", "tool", "user", "user"]
+    assert [message["role"] for message in after] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert after[1]["content"] == "Hi.\n\n<system_alert>\nThe lights went out.\n</system_alert>"
+    assert after[-1]["content"] == [{"type": "text", "text": "And?"}, *before[-1]["content"]]
 
 
 def test_several_refused_parts_are_omitted_one_after_another(openai: Spoken) -> None:

@@ -7,9 +7,10 @@ tell its model.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hibernaut.adapters.model.wire.provider_errors import refuses_streams
-from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError
 
 Omitted = frozenset[str]
@@ -18,7 +19,7 @@ NOTHING: Omitted = frozenset()
 
 _REFUSED = (
     r"(?:not|n't|isn't) (?:be )?(?:support|permit|allow|accept|recogni[sz]|one of|implement)"
-    r"|un(?:support|known|recogni[sz]|expect)|extra (?:inputs|fields|parameters)|incompatible|must be one of|only the default"
+    r"|un(?:support|known|recogni[sz]|expect)|extra (?:inputs|fields|parameters)|incompatible|must be one of|only the default|must alternate"
 )
 _NAMES = {
     # "Function tools with reasoning_effort are not supported for … in /v1/chat/completions." (litellm#34569)
@@ -37,6 +38,8 @@ _NAMES = {
     "prompt_cache_key": r"prompt_cache_key",
     "stream_options": r"stream_options",
     "strict": r"\bstrict\b",
+    # "Conversation roles must alternate user/assistant/user/assistant/..." (suitenumerique/conversations#197: Gemma's template on vLLM)
+    "roles": r"roles must alternate",
     # "Extra inputs are not permitted (body.user)"; "Unrecognized request argument supplied: user"
     "user": r"(?:body\.|supplied: ?|(?:parameter|argument|field|property|properties):? ?)['\"`]?user\b",
 }
@@ -55,7 +58,9 @@ def after(omitted: Omitted, refusal: ModelError, *, streams: bool) -> Omitted:
 
 
 def without(body: JsonObject, omitted: Omitted) -> JsonObject:
-    """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in requests with tools."""
+    """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in requests with tools;
+    with `roles`, users and the assistant take turns.
+    """
     if not omitted:
         return body
     rest = {name: value for name, value in body.items() if name not in omitted}
@@ -65,7 +70,37 @@ def without(body: JsonObject, omitted: Omitted) -> JsonObject:
         rest["tools"] = [_loose(tool) for tool in body["tools"]]
     if "reasoning" in omitted and "tools" in body and "reasoning_effort" not in omitted:
         rest["reasoning_effort"] = "none"
+    if "roles" in omitted:
+        rest["messages"] = alternating(body["messages"])
     return rest
+
+
+def alternating(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """The messages with users' messages in a row as one, and with one of the assistant between a tool's and a user's."""
+    turns: list[JsonObject] = []
+    for message in bridged(messages):
+        if turns and turns[-1]["role"] == message["role"] == "user":
+            turns[-1] = turns[-1] | {"content": _joined(turns[-1]["content"], message["content"])}
+        else:
+            turns.append(message)
+    return turns
+
+
+def bridged(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """The messages, with one of the assistant between a tool's and a user's."""
+    found: list[JsonObject] = []
+    for message in messages:
+        if found and found[-1]["role"] == "tool" and message["role"] in ("user", "system"):
+            found.append({"role": "assistant", "content": "I have read the result."})
+        found.append(message)
+    return found
+
+
+def _joined(one: Json, other: Json) -> Json:
+    """Two contents as one: texts as a text, anything else as a list of parts."""
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    return [part for each in (one, other) for part in ([{"type": "text", "text": each}] if isinstance(each, str) else each or [])]
 
 
 def _loose(tool: JsonObject) -> JsonObject:

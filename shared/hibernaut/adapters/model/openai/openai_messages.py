@@ -13,6 +13,7 @@ from typing import assert_never
 
 from hibernaut.adapters.model.dialects import Dialect
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
+from hibernaut.adapters.model.openai.chat_refusals import bridged
 from hibernaut.adapters.model.openai.chat_tools import tools
 from hibernaut.adapters.model.openai.responses_models import ModelOptions, model_options
 from hibernaut.adapters.model.token_logprobs import alternatives, refuse_logprobs
@@ -120,7 +121,7 @@ def messages(request: ModelRequest, dialect: Dialect, provider: str) -> list[Jso
             sent.append(_alert(each, dialect))
         else:
             sent.append({"role": "user", "content": _content(each)})
-    return sent if dialect.user_after_tool else _bridged(sent)
+    return sent if dialect.user_after_tool else bridged(sent)
 
 
 def _alert(row: Message, dialect: Dialect) -> JsonObject:
@@ -128,16 +129,6 @@ def _alert(row: Message, dialect: Dialect) -> JsonObject:
     if dialect.system_anywhere:
         return {"role": "system", "content": _content(row)}
     return {"role": "user", "content": f"<system_alert>\n{row.text()}\n</system_alert>"}
-
-
-def _bridged(sent: Sequence[JsonObject]) -> list[JsonObject]:
-    """The messages, with one of the assistant between a tool's and a user's."""
-    bridged: list[JsonObject] = []
-    for message in sent:
-        if bridged and bridged[-1]["role"] == "tool" and message["role"] in ("user", "system"):
-            bridged.append({"role": "assistant", "content": "I have read the result."})
-        bridged.append(message)
-    return bridged
 
 
 def _spoken(turn: AssistantTurn, dialect: Dialect) -> list[JsonObject]:
