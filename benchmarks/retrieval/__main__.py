@@ -26,11 +26,14 @@ from tools.engines import OPENSEARCH
 AT = (1, 5, 10)
 PARTS = 4
 """In the rows about waiting texts, one part of so many is not in the index yet; each part in turn, so that every answer waits once."""
+WEIGHTS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.7)
+"""Of the words, from which one is chosen on the corpora of other kinds."""
 WAYS = (
     "vectors",
     "words",
     "reciprocal ranks",
     "hybrid",
+    "hybrid, weight of other kinds",
     "words, no index",
     "hybrid, a quarter waits",
 )
@@ -43,7 +46,7 @@ def main() -> None:
     print("Percent of the answers among the first " + " / ".join(map(str, AT)))
     for corpus in corpora:
         print(f"  {corpus.name}: {len(corpus.texts)} texts, {len(corpus.questions)} questions")
-    print(" " * 36 + "".join(f"{corpus.name:>26}" for corpus in corpora), flush=True)
+    print(" " * 44 + "".join(f"{corpus.name:>26}" for corpus in corpora), flush=True)
     embedders = Remembering()
     with tempfile.TemporaryDirectory() as folder:
         _table("SQLite", corpora, embedders, lambda name: SqliteMemoryIndex(Path(folder) / f"{name}.db"))
@@ -66,8 +69,28 @@ def main() -> None:
 
 def _table(engine: str, corpora: Sequence[Corpus], embedders: Embedders, index: Callable[[str], MemoryIndex]) -> None:
     columns = [_column(corpus, embedders, index, f"{number}") for number, corpus in enumerate(corpora)]
+    _choose_by_other_kinds(corpora, columns)
     for way in WAYS:
-        print(f"{f'{engine}, {way}':36}" + "".join(f"{column[way]:>26}" for column in columns), flush=True)
+        print(f"{f'{engine}, {way}':44}" + "".join(f"{column.get(way, ''):>26}" for column in columns), flush=True)
+
+
+def _choose_by_other_kinds(corpora: Sequence[Corpus], columns: Sequence[dict[str, str]]) -> None:
+    """For each corpus: hybrid search with the weight that is best on the corpora of all other kinds, of which this kind had no say."""
+    for corpus, column in zip(corpora, columns, strict=True):
+        others = [each for other, each in zip(corpora, columns, strict=True) if _kind(other) != _kind(corpus)]
+        if others:
+            best = max(WEIGHTS, key=lambda weight: sum(_last(each[f"weight {weight}"]) for each in others))
+            column["hybrid, weight of other kinds"] = f"{column[f'weight {best}']} ({best})"
+
+
+def _kind(corpus: Corpus) -> str:
+    """The kind of a corpus: `Python FAQ` and `Debian FAQ` are of one."""
+    return corpus.name.partition(",")[0].rpartition(" ")[2]
+
+
+def _last(cell: str) -> float:
+    """The recall at the largest depth."""
+    return float(cell.rpartition("/")[2])
 
 
 def _column(corpus: Corpus, embedders: Embedders, index: Callable[[str], MemoryIndex], name: str) -> dict[str, str]:
@@ -80,6 +103,7 @@ def _column(corpus: Corpus, embedders: Embedders, index: Callable[[str], MemoryI
             "hybrid": [whole.found(corpus.questions, "hybrid")],
             "words, no index": [whole.found_without_index(corpus.questions)],
             "hybrid, a quarter waits": [],
+            **{f"weight {weight}": [whole.found_with_weight(corpus.questions, weight)] for weight in WEIGHTS},
         }
         whole.table.close()
     for part in range(PARTS):

@@ -14,6 +14,7 @@ from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.domain.search import fusion
 from hibernaut.ports.memory.embedder import Embedder, Embedders
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
@@ -63,6 +64,14 @@ class Archived:
 
     def found(self, questions: Sequence[Question], mode: SearchMode) -> Places:
         return {question: self._places(self.search, question, mode, DEEPEST) for question in questions}
+
+    def found_with_weight(self, questions: Sequence[Question], weight: float) -> Places:
+        """Hybrid search as it would be with another weight of the words."""
+        usual, fusion.WORDS_WEIGHT = fusion.WORDS_WEIGHT, weight
+        try:
+            return self.found(questions, "hybrid")
+        finally:
+            fusion.WORDS_WEIGHT = usual
 
     def found_without_index(self, questions: Sequence[Question]) -> Places:
         """Search by words in the newest records of the table, as on AWS with `search=none` and while the index does not answer."""

@@ -37,7 +37,7 @@ NOT_ENDED = {
     ("file_windows", "keep"),
     ("events", "remember"),
     ("resting", "take_out_again"),
-    ("unindexed", "rows"),
+    ("search_outbox", "rows"),
 }
 """They want more of their arguments than types say."""
 PARTS = {"table", "codec", "blobs"}
