@@ -6,7 +6,7 @@ DATA ?=
 # Assigned, not defaulted: POSIX shells export ENV with another meaning. `make synth ENV=prod` still takes precedence.
 ENV := dev
 # Tests wait for engines and processes much of their time: three keep two cores busy.
-JOBS := 4
+JOBS := 3
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -200,4 +200,4 @@ class Forks(RuleBasedStateMachine):
 
 
 TestForks = Forks.TestCase
-TestForks.settings = settings(max_examples=60, stateful_step_count=25)
+TestForks.settings = settings(max_examples=40, stateful_step_count=25)

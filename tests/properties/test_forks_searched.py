@@ -107,7 +107,7 @@ class Searched(Forks):
         self.teardown()
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(story=STORY)
 def test_a_search_in_a_conversation_finds_what_its_list_shows(story: list[tuple[Any, ...]]) -> None:
     forks = Searched()

@@ -67,7 +67,7 @@ class Talk:
         raise AssertionError("it asks for ever")
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(DEEDS, st.booleans())
 def test_what_was_accepted_stands_in_the_log_once_and_what_was_refused_never(deeds: Sequence[str], held: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -176,7 +176,7 @@ class Client:
         self.world.workflow.drive()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(KINDS, st.lists(ASKED, min_size=1, max_size=8), st.lists(HAPPENINGS, min_size=2, max_size=9))
 def test_what_a_provider_was_sent_is_the_beginning_of_what_it_is_sent_next(
     kind: AgentType, said: Sequence[ModelReply], happenings: Sequence[Edit | Rules | Said]

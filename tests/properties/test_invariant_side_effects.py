@@ -25,7 +25,7 @@ INSERT = ("memory_insert", {"label": "human", "new_string": "Oslo"})
 HELLO = Say("hello", waits=False)
 STEPS = st.lists(st.lists(st.sampled_from([RING, RING, INSERT]), min_size=1, max_size=3), min_size=1, max_size=3)
 FAULTS = st.lists(st.tuples(st.sampled_from(["dies", "held up", "no answer"]), st.integers(1, 30)), max_size=4)
-slow = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=45, suppress_health_check=[HealthCheck.too_slow])
 
 
 def accepted(story: Story, folder: Path) -> PlayedStory:

@@ -56,7 +56,7 @@ AGENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(AGENTS, st.lists(ANSWERS, max_size=6), st.booleans(), st.integers(1, 4))
 def test_every_run_ends_with_a_valid_log_whatever_the_model_says(
     agent: dict[str, object], answers: Answers, parallel: bool, max_steps: int
@@ -69,7 +69,7 @@ def test_every_run_ends_with_a_valid_log_whatever_the_model_says(
         check_settled(world, agent_id)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(AGENTS, st.lists(st.one_of(replies(), st.just(ModelTimeout("late"))), min_size=1, max_size=6))
 def test_what_was_sent_to_the_model_stays_the_beginning_of_what_is_sent_next(agent: dict[str, object], answers: Answers) -> None:
     with world_saying(answers) as world:

@@ -154,6 +154,6 @@ class Lives(RuleBasedStateMachine):
 
 
 Lives.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 test_whatever_happens_in_whatever_order_everything_ends_well = Lives.TestCase

@@ -51,7 +51,7 @@ def check_told(world: World, run_id: str, agent_id: str, kind: AgentType) -> Non
     assert {key: told[key] for key in shown if key in told} == {key: text for key, text in shown.items() if key in told}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=70, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     st.sampled_from([AgentType.LETTA_V1, AgentType.MEMGPT, AgentType.SLEEPTIME]),
     st.lists(st.one_of(ANSWERS, CUT, BROKEN), max_size=5),

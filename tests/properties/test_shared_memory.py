@@ -64,7 +64,7 @@ def reported(world: World, agent_id: str) -> list[str]:
     return [json.loads(call.function.arguments)["new_string"] for row, call in made if call.id + (row.step_id or "") in ok]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(order=st.lists(st.booleans(), max_size=8), draws=st.lists(st.booleans(), max_size=12))
 def test_neither_loses_an_edit_to_the_other(
     tmp_path_factory: pytest.TempPathFactory, order: list[bool], draws: list[bool]
