@@ -87,7 +87,7 @@ class OpenAIModel:
         weaker = chat_refusals.after(traits, refusal, streams=streams)
         if weaker != traits:
             refused = ", ".join(sorted(weaker - traits))
-            logger.info("a part of a request was refused", extra={"provider": self._place.name, "part": refused})
+            logger.warning("a part of a request was refused", extra={"provider": self._place.name, "part": refused})
         return weaker
 
     def _complete(
