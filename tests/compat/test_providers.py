@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, NotFoundError
 
-from tests.compat.conftest import Make, Served
+from tests.compat.conftest import Make, Served, serving_embedded
 from tests.support.provider_servers import ScriptedAnthropic, ScriptedOpenAI
 
 KEY = "sk-own-planted-1"
@@ -108,6 +109,19 @@ def test_providers_are_listed_by_page_name_and_type(client: Letta, add: Add) -> 
     assert [one["id"] for one in get(client, provider_type="anthropic")] == [claude]
     with pytest.raises(NotFoundError):
         get(client, after=UNKNOWN)
+
+
+@pytest.mark.manifest("providers.handle_base")
+def test_an_agent_is_found_by_v1s_own_first_part_of_its_handle(tmp_path: Path) -> None:
+    with ScriptedOpenAI(models=[{"id": "qwen3"}]) as vllm:
+        vllm.says(content="Hello.")
+        variables = {"VLLM_API_BASE": vllm.url, "VLLM_HANDLE_BASE": "mine"}
+        with serving_embedded(tmp_path / "data", vllm, more=variables) as served:
+            client = Letta(base_url=served.url)
+            for handle in ("mine/qwen3", "vllm/qwen3"):
+                agent = client.agents.create(model=handle, memory_blocks=[])
+                said = client.agents.messages.create(agent.id, messages=[{"role": "user", "content": "Hi."}]).messages
+                assert (agent.model, said[-1].message_type) == ("vllm/qwen3", "assistant_message")
 
 
 @pytest.mark.manifest("providers.models")

@@ -23,6 +23,13 @@ ROWS = (
         "The deployment's own providers are not in the list; GET /v1/models/ shows their models.",
         "V1 lists them after those of the organisation. Here they are settings of the deployment, and have no ids.",
     ),
+    diverging(
+        "providers.handle_base",
+        "RT 11.1",
+        "`VLLM_HANDLE_BASE`, `SGLANG_HANDLE_BASE` and `OPENROUTER_HANDLE_BASE` give a further first part of handles. Replies have the provider's own.",
+        "V1's lists have the first part that is set, and the provider's own is unknown there. Here both are found, so that agents keep their model if the variable "
+        "is dropped.",
+    ),
     done("providers.retrieve", "API 3", "Returns a provider.", "GET /v1/providers/{provider_id}"),
     done(
         "providers.update",
