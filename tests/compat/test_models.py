@@ -11,6 +11,7 @@ from letta_client import Letta
 from tests.compat.conftest import HANDLE, Make, Said, serving_embedded
 from tests.contracts.model.kit.bedrock import CLAUDES, ClaudeOnBedrockServer, variables
 from tests.contracts.model.kit.plays import reply
+from tests.support.ollama_server import ScriptedOllama
 from tests.support.provider_servers import ScriptedOpenAI
 
 
@@ -42,6 +43,22 @@ def test_a_model_is_listed_with_the_window_that_its_provider_reports(tmp_path: P
     assert (rows["openai/wide"].context_window, rows["openai/wide"].max_context_window) == (1_000_000, 1_000_000)
     assert (rows["openai/gpt-4.1-mini"].context_window, rows["openai/gpt-4.1-mini"].max_tokens) == (1_000_000, 32_768)
     assert [agent.llm_config.context_window for agent in agents] == [128_000, 500_000]
+
+
+@pytest.mark.manifest("models.ollama.window")
+def test_an_agents_window_is_at_most_what_ollama_reads(tmp_path: Path) -> None:
+    with ScriptedOllama() as ollama, ScriptedOpenAI() as other:
+        ollama.shows, ollama.loaded = {"llama3.3": {"model_info": {"llama.context_length": 131_072}}}, {"llama3.3": 8192}
+        with (
+            serving_embedded(tmp_path, other, more={"OLLAMA_BASE_URL": ollama.address}) as server,
+            Letta(base_url=server.url) as sdk,
+        ):
+            agent = sdk.agents.create(model="ollama/llama3.3", context_window_limit=100_000)
+            smaller = sdk.agents.update(agent.id, context_window_limit=4000)
+            wider = sdk.agents.update(agent.id, context_window_limit=100_000)
+            context: Any = sdk.get(f"/v1/agents/{agent.id}/context", cast_to=object)
+    assert [one.llm_config.context_window for one in (agent, smaller, wider)] == [8192, 4000, 8192]
+    assert context["context_window_note"].startswith("The server reads 8192 of the 131072 tokens that the model was trained for.")
 
 
 @pytest.mark.manifest("models.bedrock")

@@ -13,6 +13,12 @@ ROWS = (
         "Each model is listed with the window that its provider reports, and V1's default limit of replies; an agent "
         "uses 128,000 tokens unless its settings name more.",
     ),
+    diverging(
+        "models.ollama.window",
+        "RT 11.1",
+        "An agent's `context_window_limit` is at most what Ollama reads of a prompt, and `context_window_note` of its context says what limits it.",
+        "V1 takes any limit, and Ollama cuts the beginning of a longer prompt without an error: a bug.",
+    ),
     done(
         "models.bedrock",
         "RT 11.1",
