@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hibernaut.schemas import errors
 from hibernaut.wiring import identity, outward, settings, tracing
-from hibernaut.wiring.configuration import browser_settings, schedule_settings, tool_settings
+from hibernaut.wiring.configuration import browser_settings, provider_variables, schedule_settings, tool_settings
 from tests.support.api_description import api_description
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def error_codes(kind: type[errors.HibernautError] = errors.HibernautError) -> se
 def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
     code = [
         Path(str(module.__file__)).read_text().split('"""', 2)[2]
-        for module in (settings, identity, outward, schedule_settings, tool_settings)
+        for module in (settings, identity, outward, provider_variables, schedule_settings, tool_settings)
     ]
     read = set(VARIABLE.findall("".join(code)))
     assert read
@@ -35,9 +35,18 @@ def test_every_setting_has_a_line_in_the_page_of_settings() -> None:
 def test_the_page_of_settings_names_no_variable_that_nothing_reads() -> None:
     source = "".join(
         Path(str(module.__file__)).read_text()
-        for module in (settings, browser_settings, identity, outward, schedule_settings, tool_settings, tracing)
+        for module in (
+            settings,
+            browser_settings,
+            identity,
+            outward,
+            provider_variables,
+            schedule_settings,
+            tool_settings,
+            tracing,
+        )
     )
-    named = set(VARIABLE.findall(page("configuration.md"))) - set(settings.PROVIDER_NAMES)
+    named = set(VARIABLE.findall(page("configuration.md"))) - set(provider_variables.PROVIDER_NAMES)
     assert not {name for name in named if name not in source}
 
 

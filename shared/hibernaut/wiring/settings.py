@@ -30,6 +30,7 @@
     BEDROCK_REGION            AWS region whose Bedrock is a provider; requests are signed with the credentials of the process
     BEDROCK_MODELS            ids of the models that it offers, separated by commas; * stands for any characters (default: all)
     OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
+    AZURE_WIRE                responses or chat: the API of AZURE_BASE_URL (default: chat)
 
 On AWS (set by the stack):
 
@@ -61,12 +62,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from hibernaut.adapters.embedder.hosted import voyage
-from hibernaut.adapters.model.bedrock import is_region
-from hibernaut.adapters.model.dialects import DIALECTS
-from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.domain.identity_tokens import TokenRules
-from hibernaut.ports.tools.web_search import SEARCH_NAMES
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.frozen_prompt import PromptMode
 from hibernaut.schemas.models.model_call import CacheLife
@@ -75,6 +71,7 @@ from hibernaut.store.versions.version_store import RETENTION
 from hibernaut.wiring.configuration import tool_settings
 from hibernaut.wiring.configuration.browser_settings import hosts_in, origins_in
 from hibernaut.wiring.configuration.mcp_settings import mcp_programs_in
+from hibernaut.wiring.configuration.provider_variables import providers_in
 from hibernaut.wiring.configuration.retention_settings import NOTHING_LEAVES, RetentionSettings, retention_in
 from hibernaut.wiring.configuration.schedule_settings import NO_SCHEDULES, ScheduleSettings, schedules_in
 from hibernaut.wiring.configuration.variables import BadSetting as BadSetting
@@ -84,19 +81,6 @@ from hibernaut.wiring.outward import AT_HOME, PUBLIC_ONLY, OutwardPolicies, outw
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import NO_TRACING, TracingSettings, tracing_in
 
-PROVIDER_NAMES = (
-    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_WIRE", voyage.KEY, voyage.ADDRESS, *VERTEX_NAMES),
-    *(
-        name
-        for dialect in DIALECTS
-        for name in (dialect.key, dialect.address, dialect.older_address, dialect.handle_base)
-        if name
-    ),
-    *SEARCH_NAMES,
-)
-"""The variables that configure providers and search engines: the key and the address of each, and the API that `openai/…` models use."""
-BEDROCK_NAMES = ("BEDROCK_REGION", "BEDROCK_MODELS", "BEDROCK_BASE_URL")
-"""The variables that configure Bedrock. On AWS the stack decides about them; they are no parameters."""
 APPLICATION = "hibernaut"
 """The name of the system's folders for this user's data and state."""
 DEFAULT_TOOL_TIMEOUT, DEFAULT_AGENT_REPLY, LONGEST_AGENT_REPLY = 60.0, 3600.0, 43_200
@@ -171,7 +155,7 @@ class EmbeddedSettings:
             identity=identity_in(variables),
             tracing=tracing_in(variables),
             outward=outward_in(variables, home=True),
-            providers=_providers(variables),
+            providers=providers_in(variables),
         )
 
 
@@ -343,19 +327,6 @@ def tenant_budget_in(variables: Mapping[str, str]) -> str:
             f"HIBERNAUT_TENANT_BUDGET must be limits like tokens_per_day=1000000,cost_per_month=50: {error}"
         ) from error
     return text
-
-
-def _providers(variables: Mapping[str, str]) -> Mapping[str, str]:
-    found = {name: variables[name] for name in (*PROVIDER_NAMES, *BEDROCK_NAMES) if variables.get(name)}
-    if found.get("OPENAI_WIRE", "chat") not in ("responses", "chat"):
-        raise BadSetting(f"OPENAI_WIRE must be responses or chat, not {found['OPENAI_WIRE']!r}")
-    if "BEDROCK_REGION" in found and not is_region(found["BEDROCK_REGION"]):
-        raise BadSetting(f"BEDROCK_REGION must be an AWS region like eu-central-1, not {found['BEDROCK_REGION']!r}")
-    if "GOOGLE_CLOUD_LOCATION" in found and not is_location(found["GOOGLE_CLOUD_LOCATION"]):
-        raise BadSetting(
-            f"GOOGLE_CLOUD_LOCATION must be a location like europe-west4, or global, not {found['GOOGLE_CLOUD_LOCATION']!r}"
-        )
-    return found
 
 
 def _keys_required(variables: Mapping[str, str]) -> bool:

@@ -31,7 +31,7 @@ def row(dialect: Dialect) -> tuple[str, ...]:
         " and ".join(forced) or "no",
         "as it came" if dialect.thoughts == ANY_THOUGHTS else ", ".join(f"`{name}`" for name in sorted(dialect.thoughts)) or "no",
         efforts(dialect),
-        ", ".join(f"`{name}`" for name in formats) or "no",
+        (", ".join(f"`{name}`" for name in formats) or "no") + ("" if dialect.format_with_tools else " (without tools)"),
         "yes" if "logprobs" in dialect.takes else "no",
         "yes" if "strict" in dialect.takes else "no",
         str(dialect.most_tools or "not published"),

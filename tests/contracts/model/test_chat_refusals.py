@@ -166,3 +166,40 @@ def test_a_part_that_was_refused_in_vain_is_sent_again(openai: Spoken) -> None:
         model.complete(asked(openai, "m"))
     assert model.complete(asked(openai, "m")).text == "One."
     assert openai.server.requests[-1].body["temperature"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"llama3.1:8b" does not support thinking',  # Gitlawb/openclaude#1371
+        'think value "medium" is not supported for this model',  # ollama/ollama#12561
+        "reasoning_effort is not enabled for this model",  # NousResearch/hermes-agent#11243
+        "reasoning_effort: Input should be 'low', 'medium' or 'high'",
+    ],
+)
+def test_an_effort_that_a_model_does_not_take_is_omitted_for_this_effort_alone(openai: Spoken, said: str) -> None:
+    model = speaking(openai, VLLM)
+    says(openai, refusal(said), *({"content": "Yes."} for _ in range(3)))
+    high = openai.request(Rows().user("Hi."), config=FULL | {"reasoning_effort": "high"})
+    for request in (asked(openai, "local-model"), asked(openai, "local-model"), high):
+        model.complete(request, HEARD.append)
+    assert [each.body.get("reasoning_effort") for each in openai.server.requests] == ["low", None, None, "high"]
+
+
+def test_a_refused_choice_of_tools_leaves_the_other_choices(openai: Spoken) -> None:
+    model = speaking(openai, ANY)
+    says(openai, refusal("tool_choice must be one of none, auto"), *({"content": "Yes."} for _ in range(2)))
+    for choice in (ToolChoice("required"), ToolChoice("none")):
+        model.complete(asked(openai, "local-model", choice=choice), HEARD.append)
+    assert [each.body.get("tool_choice") for each in openai.server.requests] == ["required", None, "none"]
+
+
+def test_the_assistants_first_messages_take_turns_with_a_user_too(openai: Spoken) -> None:
+    said = "Conversation roles must alternate user/assistant/user/assistant/..."
+    says(openai, refusal(said), {"content": "Yes."})
+    log = Rows()
+    rows = [log.assistant("Hello,"), log.assistant("I am Ada."), log.user("Hi.")]
+    speaking(openai, VLLM).complete(openai.request(*rows, model="gemma"), HEARD.append)
+    sent = openai.server.requests[-1].body["messages"]
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "user"]
+    assert sent[2]["content"] == "Hello,\n\nI am Ada."

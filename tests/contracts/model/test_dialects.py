@@ -36,7 +36,7 @@ from hibernaut.ports.model import ModelRequest, ToolChoice
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.errors import ModelBadRequest, NotFound
 from hibernaut.schemas.models.llm_config import JsonObjectResponseFormat, JsonSchemaResponseFormat, LLMConfig
-from hibernaut.wiring.settings import PROVIDER_NAMES
+from hibernaut.wiring.configuration.provider_variables import PROVIDER_NAMES
 from tests.contracts.model.dialect_table import table
 from tests.contracts.model.spoken import Spoken
 from tests.support.provider_servers import ScriptedOpenAI
@@ -237,8 +237,40 @@ def test_reasoning_that_can_be_switched_off_is_on_until_somebody_does(dialect: D
 
 
 def test_where_responses_are_not_called_nobody_is_told_to_ask_for_them() -> None:
-    with pytest.raises(ModelBadRequest, match=r"not called at this address: choose another model$"):
+    with pytest.raises(ModelBadRequest, match=r"set AZURE_WIRE=responses, or choose another model$"):
         sent(AZURE, model="gpt-6-astra", tools=(MEMORY_INSERT,))
+    own = OpenAIModel(api_key="k", base_url="http://127.0.0.1:9/v1", windows=ContextWindows(), name="our-azure", dialect=AZURE)
+    with pytest.raises(ModelBadRequest, match=r"not called at this address: choose another model$"):
+        own.payload(asked(model="gpt-6-astra", tools=(MEMORY_INSERT,)))
+
+
+@pytest.mark.parametrize("kind", ["json_object", "json_schema"])
+def test_groq_has_a_format_or_tools(kind: str) -> None:
+    config = {
+        "response_format": {"type": kind, **({"json_schema": {"name": "a", "schema": {}}} if kind == "json_schema" else {})}
+    }
+    with pytest.raises(ModelBadRequest, match=r"Groq takes no response_format together with tools; .* detach the tools"):
+        sent(GROQ, tools=(MEMORY_INSERT,), config=config)
+    assert sent(GROQ, config=config)["response_format"]["type"] == kind
+    assert "response_format" not in sent(GROQ, tools=(MEMORY_INSERT,), config={"response_format": {"type": "text"}})
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("mistral-small-latest", "high", "high"),
+        ("mistral-small-2603", "low", "none"),
+        ("mistral-medium-3-5", "max", "high"),
+        ("mistral-medium-2604", "high", "high"),
+        ("mistral-large-2512", "high", None),
+        ("magistral-medium-latest", "high", None),
+        ("mistral-small-2506", "high", None),
+        ("mistral-medium-2508", "high", None),
+    ],
+)
+def test_mistral_has_two_efforts_for_some_models(model: str, effort: str, expected: str | None) -> None:
+    """docs.mistral.ai/capabilities/reasoning/adjustable"""
+    assert sent(MISTRAL, model=model, config={"effort": effort}).get("reasoning_effort") == expected
 
 
 @pytest.mark.parametrize("dialect", EVERY, ids=lambda each: each.title)

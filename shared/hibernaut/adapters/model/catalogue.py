@@ -96,13 +96,14 @@ class Catalogue:
         with self._reading:
             if self._read is None:
                 secrets = self._secrets
-                factory = WireFactory(redaction_of(secrets), secrets.get("OPENAI_WIRE"), self._prompt_cache)
+                wires = secrets.get("OPENAI_WIRE"), secrets.get("AZURE_WIRE")
+                factory = WireFactory(redaction_of(secrets), *wires, self._prompt_cache)
                 found = {OWN: CatalogueProvider(OWN, "in this process", DemoModel())}
                 found |= {name: CatalogueProvider(name, "in this process", model) for name, model in self._extra.items()}
                 found |= {row.name: factory.provider(row) for row in configured(secrets)}
-                self._read = factory, found
                 self._aliases = MappingProxyType(provider_aliases(secrets))
                 self._addresses = MappingProxyType({name: provider.url for name, provider in found.items()})
+                self._read = factory, found
             return self._read
 
     def of(self, config: LLMConfig) -> Model:

@@ -49,7 +49,7 @@ class Dialect:
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
     every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
     OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first, and `effort_models` a pattern of the names
-    of those that take one ("": all). `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
+    of those that take one ("": all). `format_with_tools` False: a request has a `response_format` or tools. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `system_anywhere` False: a system message stands first, and a later one is sent as a user's.
     `think_tags`: a text may begin with `<think>`. `key_path`: the route
@@ -77,6 +77,7 @@ class Dialect:
     effort: Literal["openai", "any", "never"] = "any"
     efforts: tuple[str, ...] = ("low", "medium", "high")
     effort_models: str = ""
+    format_with_tools: bool = True
     switch: Literal["thinking", "reasoning"] | None = None
     most_tools: int | None = None
     call_id_length: int | None = None
@@ -135,6 +136,7 @@ GROQ = Dialect(
     limit_name="max_completion_tokens",  # there: `max_tokens` is deprecated
     thoughts=NO_THOUGHTS,  # janhq/jan#8136, NousResearch/hermes-agent#11089: reasoning_content "is unsupported"
     effort_models="openai/gpt-oss",  # earendil-works/pi#1745: Qwen's have other values, Llama none (iamsrikanthnani/pluely#242)
+    format_with_tools=False,  # agno-agi/agno#1065, vercel/ai#16540: "cannot be combined with tool/function calling"
     most_tools=128,  # console.groq.com/docs/api-reference#chat-create, `tools`
 )  # fmt: skip
 TOGETHER = Dialect(
@@ -168,6 +170,8 @@ MISTRAL = Dialect(
         {"parallel_tool_calls", "strict", "json_object", "json_schema", "temperature", "frequency_penalty", "prompt_cache_key"}
     ),
     thoughts=NO_THOUGHTS,  # charmbracelet/crush#1590
+    # docs.mistral.ai/capabilities/reasoning/adjustable; NousResearch/hermes-agent#11243: the others refuse an effort
+    efforts=("none", "high"), effort_models=r"mistral-small-(?:latest|26)|mistral-medium-(?:3[-.]5|26)",
     call_id_length=9,  # nearai/ironclaw#1241: "must be a-z, A-Z, 0-9, with a length of 9"
     user_after_tool=False,  # avante-corp/avante.nvim#2695: "Unexpected role 'user' after role 'tool'"
     embeds=True,

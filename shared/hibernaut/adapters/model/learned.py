@@ -18,7 +18,7 @@ Say = Callable[[Delta], None]
 class Weaken(Protocol[T]):
     """Reads a refusal."""
 
-    def __call__(self, traits: T, refusal: ModelError, *, streams: bool) -> T:
+    def __call__(self, traits: T, refusal: ModelError, /, *, streams: bool) -> T:
         """The traits without what the refusal names; the same traits if it names nothing that a request can do without. `streams`: the
         reply was to be streamed.
         """
@@ -26,15 +26,12 @@ class Weaken(Protocol[T]):
 
 class LearnedTraits(Generic[T]):
     """The traits of each model, by its name. `initial`: the traits of a model without refusals. `weaken`: the traits after a refusal; it must reach an end.
-    `kept`: the part of the learned traits that applies to later requests too. Thread-safe.
+    Thread-safe.
     """
 
-    def __init__(
-        self, initial: Callable[[str], T], weaken: Weaken[T], persistent: Callable[[T], T] = lambda traits: traits
-    ) -> None:
+    def __init__(self, initial: Callable[[str], T], weaken: Weaken[T]) -> None:
         self._initial = initial
         self._weaken = weaken
-        self._persistent = persistent
         self._learned: dict[str, T] = {}
 
     def of(self, model: str) -> T:
@@ -42,9 +39,17 @@ class LearnedTraits(Generic[T]):
         found = self._learned.get(model)
         return self._initial(model) if found is None else found
 
-    def complete(self, model: str, on_delta: Say | None, ask: Callable[[T, Say | None], ModelReply]) -> ModelReply:
+    def complete(
+        self,
+        model: str,
+        on_delta: Say | None,
+        ask: Callable[[T, Say | None], ModelReply],
+        *,
+        persistent: Callable[[T], T] = lambda traits: traits,
+    ) -> ModelReply:
         """The reply to `ask`. After a refusal the request is repeated without the refused parameter, until nothing can be omitted. It is not
-        repeated after a piece of the reply was passed on. The weaker traits are stored when a reply arrives.
+        repeated after a piece of the reply was passed on. When a reply arrives, the weaker traits are stored: `persistent` is their
+        part that applies to later requests too.
 
         Raises: ModelError, including the last refusal.
         """
@@ -62,7 +67,7 @@ class LearnedTraits(Generic[T]):
                 traits = weaker
                 continue
             if traits != first:
-                self._learned[model] = self._persistent(traits)
+                self._learned[model] = persistent(traits)
             return reply
 
 

@@ -184,7 +184,7 @@ class OwnProviders:
 
     def _wires(self, settings: ProviderSettings, dial: Dial[Client]) -> WireFactory:
         redaction = redaction_of(self._secrets, (settings,))
-        return WireFactory(redaction, None, self._prompt_cache, self._windows, dial)
+        return WireFactory(redaction, prompt_cache=self._prompt_cache, windows=self._windows, dial=dial)
 
     def _settings(self, access: ProviderAccess) -> ProviderSettings:
         if access.url:

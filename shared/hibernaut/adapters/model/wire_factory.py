@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.dialects import GEMINI, OPENAI
+from hibernaut.adapters.model.dialects import AZURE, GEMINI, OPENAI
 from hibernaut.adapters.model.image_refusals import ImageTolerantModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.prices.priced import PricedModel
@@ -36,12 +36,13 @@ class ListsModels(Model, Protocol):
 @immutable
 class WireFactory:
     """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own address,
-    Chat Completions at any other. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:
+    Chat Completions at any other. `azure_wire`: the same for Azure; None: Chat Completions. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:
     what is removed from errors and stored payloads. `dial`: makes the HTTP clients, and so decides which addresses may be reached.
     """
 
     redaction: Redaction
     openai_wire: str | None = None
+    azure_wire: str | None = None
     prompt_cache: CacheLife = "5m"
     windows: ContextWindows = field(default_factory=ContextWindows)
     dial: Dial[Client] = dial_any
@@ -61,6 +62,12 @@ class WireFactory:
         """Try the key and the address. Raises: ModelError, NotImplementedHere; neither repeats a secret."""
         with redacted(self.redaction, key_advice(settings)):
             self.wire(settings).check()
+
+    def _responds(self, settings: ProviderSettings) -> bool:
+        """Whether the provider is called by the Responses API."""
+        if settings.dialect is AZURE:
+            return self.azure_wire == RESPONSES
+        return settings.dialect is OPENAI and (self.openai_wire or (RESPONSES if settings.official else "chat")) == RESPONSES
 
     def wire(self, settings: ProviderSettings) -> ListsModels:
         key, url, dialect = settings.key, settings.url, settings.dialect
@@ -82,13 +89,15 @@ class WireFactory:
             from hibernaut.adapters.model.google.gemini import GeminiModel
 
             return GeminiModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dial=self.dial)
-        if dialect is OPENAI and (self.openai_wire or (RESPONSES if settings.official else "chat")) == RESPONSES:
+        dialect_or_none = None if dialect is OPENAI else dialect
+        if self._responds(settings):
             from hibernaut.adapters.model.openai.responses import ResponsesModel
 
-            return ResponsesModel(api_key=key, base_url=url, windows=self.windows, name=settings.name, dial=self.dial)
+            return ResponsesModel(
+                api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=dialect_or_none, dial=self.dial
+            )
         from hibernaut.adapters.model.openai.chat_completions import OpenAIModel
 
-        dialect_or_none = None if dialect is OPENAI else dialect
         return OpenAIModel(
             api_key=key, base_url=url, windows=self.windows, name=settings.name, dialect=dialect_or_none, dial=self.dial
         )

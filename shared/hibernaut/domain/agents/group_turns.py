@@ -18,6 +18,7 @@ from hibernaut.schemas.agents.group import ManagerType, StoredGroup
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.content import ImageContent, TextContent
 from hibernaut.schemas.immutable import immutable
+from hibernaut.schemas.limits import LONGEST_NAME
 from hibernaut.schemas.messages.message import Message, ToolReturn
 from hibernaut.schemas.models.model_call import ModelReply, ModelToolCall
 from hibernaut.schemas.runs.run import StoredRun
@@ -249,8 +250,17 @@ def _news(group_id: str, agent_id: str, rows: Sequence[Message]) -> list[Message
         elif row.role in ("user", "summary", "system"):
             role: Literal["user", "system"] = "user" if row.role == "user" else "system"
             said_to_all = [part for part in row.content if isinstance(part, TextContent | ImageContent)]
-            news.append(MessageCreate(role=role, content=said_to_all, name=row.name, sender_id=row.sender_id, group_id=group_id))
+            news.append(
+                MessageCreate(
+                    role=role, content=said_to_all, name=_name(row.name), sender_id=_name(row.sender_id), group_id=group_id
+                )
+            )
     return news
+
+
+def _name(stored: str | None) -> str | None:
+    """A stored name within the limit of a message."""
+    return stored and stored[:LONGEST_NAME]
 
 
 def _saying(group_id: str, saying: Saying) -> MessageCreate:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, T
 from hibernaut.schemas.base import Json, Moment, Schema, Whole
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.ids import AgentId, pattern
-from hibernaut.schemas.limits import Name, Small, Url
+from hibernaut.schemas.limits import Name, Note, Small, Url
 from hibernaut.schemas.messages.letta_message import MessageType
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.stored import Stored
@@ -51,6 +51,14 @@ class ScheduledMessage(Schema):
     otid: str | None = None
     sender_id: str | None = None
     type: Literal["message"] | None = "message"
+
+
+class ScheduledMessageCreate(ScheduledMessage):
+    """A message of a request, with the limits of a message that is sent."""
+
+    name: Name | None = None
+    otid: Note | None = None
+    sender_id: Name | None = None
 
 
 class OneTimeSchedule(Schema):
@@ -101,7 +109,7 @@ class ScheduleMessages(Schema):
 class CreateSchedule(Schema):
     """The request for a new schedule. `action` and `group_id` are extensions of Hibernaut."""
 
-    messages: Small[list[ScheduledMessage]] = Field(default_factory=list, max_length=MOST_MESSAGES)
+    messages: Small[list[ScheduledMessageCreate]] = Field(default_factory=list, max_length=MOST_MESSAGES)
     schedule: Timing
     callback_url: Url | None = None
     include_return_message_types: list[MessageType] | None = Field(default=None, max_length=MOST_TYPES)
@@ -113,7 +121,7 @@ class CreateSchedule(Schema):
 class UpdateSchedule(Schema):
     """The request to change a schedule; what is not sent stays."""
 
-    messages: Small[list[ScheduledMessage]] | None = Field(default=None, min_length=1, max_length=MOST_MESSAGES)
+    messages: Small[list[ScheduledMessageCreate]] | None = Field(default=None, min_length=1, max_length=MOST_MESSAGES)
     schedule: Timing | None = None
     callback_url: Url | None = None
     include_return_message_types: list[MessageType] | None = Field(default=None, max_length=MOST_TYPES)

@@ -84,7 +84,7 @@ class ModelDescription(LLMConfig):
     """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13).
 
     `trained_context_window`, an extension of Hibernaut: the tokens that the model was trained for, if its server tells them; the server may
-    read fewer.
+    read fewer. `context_window_assumed`, another: the server does not tell the window before it loads the model, and the row shows the least one.
     """
 
     name: str
@@ -92,6 +92,7 @@ class ModelDescription(LLMConfig):
     model_type: Literal["llm"] = "llm"
     max_context_window: int
     trained_context_window: int | None = None
+    context_window_assumed: bool = False
 
 
 class EmbeddingModelDescription(EmbeddingConfig):

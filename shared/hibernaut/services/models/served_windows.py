@@ -17,13 +17,14 @@ def served_model(config: LLMConfig, models: Models) -> ModelDescription | None:
     """The model as its server serves it now, if the server cuts longer prompts; None for other servers, and while it lists nothing."""
     if config.model_endpoint_type not in CUTS:
         return None
-    return next((row for row in models.list() if config.handle in (row.handle, None) and row.model == config.model), None)
+    rows = (row for row in models.list() if row.model_endpoint_type in CUTS and row.model == config.model)
+    return next((row for row in rows if config.handle in (row.handle, None)), None)
 
 
 def within_server(config: LLMConfig, models: Models) -> LLMConfig:
-    """The configuration with a window that its server does not cut."""
+    """The configuration with a window that its server does not cut, as far as the server tells it."""
     served = served_model(config, models)
-    if served is None or config.context_window <= served.max_context_window:
+    if served is None or served.context_window_assumed or config.context_window <= served.max_context_window:
         return config
     return config.model_copy(update={"context_window": served.max_context_window})
 
@@ -34,6 +35,11 @@ def window_note(config: LLMConfig, models: Models) -> str | None:
     if served is None:
         return None
     window, trained = served.max_context_window, served.trained_context_window
+    if served.context_window_assumed:
+        return (
+            f"The server tells a model's window only while it has loaded the model. It may read only {window} tokens of a prompt and cut a longer "
+            f"one without an error; the agent's window is {config.context_window} tokens. {_ADVICE}; then set the agent's context_window_limit."
+        )
     if config.context_window > window:
         return (
             f"The server reads only {window} tokens of a prompt and cuts a longer one without an error, and the agent's window is "

@@ -15,11 +15,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal, assert_never
 
+from pydantic import ValidationError
+
 from hibernaut.domain import schedules as calendar
 from hibernaut.ports.storage.table import Change, ConditionFailed
 from hibernaut.schemas.agents.schedule import OutcomeError, OutcomeStatus, PauseReason, ScheduledMessage, ScheduleOutcome
 from hibernaut.schemas.base import JsonObject, wire_time
-from hibernaut.schemas.errors import Conflict, HibernautError, NotFound, Unavailable
+from hibernaut.schemas.errors import Conflict, HibernautError, InvalidArgument, NotFound, Unavailable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import DEFAULT_MAX_STEPS, LettaAsyncRequest, MessageCreate
@@ -265,7 +267,12 @@ def _body(state: ScheduleState, occurrence: Occurrence) -> LettaAsyncRequest:
 
 
 def _message(one: ScheduledMessage, otid: str | None) -> MessageCreate:
-    return MessageCreate(role=one.role, content=one.content, name=one.name, sender_id=one.sender_id, otid=otid)
+    """Raises: InvalidArgument if the message was stored under wider limits than those of today."""
+    try:
+        return MessageCreate(role=one.role, content=one.content, name=one.name, sender_id=one.sender_id, otid=otid)
+    except ValidationError as error:
+        fields = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors(include_input=False)}))
+        raise InvalidArgument(f"INVALID_ARGUMENT: A message of the schedule cannot be sent; change its {fields}.") from None
 
 
 def _otid(name: str, place: int) -> str:

@@ -13,16 +13,17 @@ from tests.contracts.model.kit.chat_server import ChatServer, Traits, served
 from tests.contracts.model.kit.compatible_rules import (
     DEEPSEEK_RULES,
     GEMINI_RULES,
-    GROQ_RULES,
     KIMI_RULES,
     MINIMAX_RULES,
     MISTRAL_RULES,
+    OLLAMA_RULES,
     OPENROUTER_RULES,
     QWEN_RULES,
     XAI_RULES,
     ZAI_RULES,
 )
 from tests.contracts.model.kit.gemini_native import LIMIT
+from tests.contracts.model.kit.groq_rules import GROQ_RULES
 from tests.contracts.model.kit.ollama import OllamaServer
 from tests.contracts.model.kit.rules import Rule
 from tests.contracts.model.kit.server import KitServer, Provider
@@ -159,7 +160,9 @@ ZAI = _provider(
     prefix="/api/paas/v4",
 )
 MINIMAX = _provider("minimax", dialects.MINIMAX, "MiniMax-M3", Traits(thoughts="<think>", errors="plain"), MINIMAX_RULES)
-OLLAMA = _provider("ollama", dialects.OLLAMA, "qwen3.8:27b", OllamaServer.traits, QWEN_RULES, server=OllamaServer)
+OLLAMA = _provider(
+    "ollama", dialects.OLLAMA, "qwen3.8:27b", OllamaServer.traits, (*QWEN_RULES, *OLLAMA_RULES), server=OllamaServer
+)
 VLLM = _provider(
     "vllm",
     dialects.VLLM,

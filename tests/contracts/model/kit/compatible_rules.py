@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.contracts.model.kit.chat_rules import assistants, issued_with, tool_turns
+from tests.contracts.model.kit.chat_rules import issued_with, tool_turns
 from tests.contracts.model.kit.chat_server import refusal
 from tests.contracts.model.kit.rules import ErrorResponse, Rule, ServerMemory
 from tests.contracts.model.kit.server import at
@@ -137,6 +137,19 @@ def mistral_order_of_roles(asked: Recorded, _: ServerMemory) -> ErrorResponse | 
     return None
 
 
+_ADJUSTABLE = re.compile(r"mistral-small-(?:latest|2603)|mistral-medium-3[-.]5|mistral-medium-2604")
+
+
+def mistral_efforts_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    effort = asked.body.get("reasoning_effort")
+    if effort is None:
+        return None
+    if _ADJUSTABLE.match(asked.body["model"]) is None:
+        return _mistral("reasoning_effort is not enabled for this model", "invalid_request_error", "3051", 422)
+    text = f"reasoning_effort='{effort}' is not supported for this model. Must be one of ('none', 'high')"
+    return None if effort in ("none", "high") else _mistral(text, "invalid_request_error", "3051")
+
+
 # Gemini at its OpenAI address
 
 DUMMY_SIGNATURES = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -159,74 +172,6 @@ def gemini_signatures_come_back(asked: Recorded, memory: ServerMemory) -> ErrorR
             f", position {number + 1}."
         )
         return ErrorResponse(400, [{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}])
-    return None
-
-
-# Groq
-
-
-_GROQ_BODY = frozenset(
-    [
-        "messages",
-        "model",
-        "citation_options",
-        "compound_custom",
-        "disable_tool_validation",
-        "documents",
-        "exclude_domains",
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "include_domains",
-        "include_reasoning",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_tokens",
-        "metadata",
-        "n",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "reasoning_effort",
-        "reasoning_format",
-        "response_format",
-        "search_settings",
-        "seed",
-        "service_tier",
-        "stop",
-        "store",
-        "stream",
-        "stream_options",
-        "temperature",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "user",
-    ]
-)
-
-
-def groq_knows_all_members(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
-    unknown = sorted(asked.body.keys() - _GROQ_BODY)
-    return refusal(f"property '{unknown[0]}' is unsupported") if unknown else None
-
-
-def groq_efforts_of_the_model(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
-    effort, model = asked.body.get("reasoning_effort"), asked.body["model"]
-    if effort is None or ("gpt-oss" in model and effort in ("low", "medium", "high")):
-        return None
-    if "qwen3" in model:
-        return None if effort in ("none", "default") else refusal("`reasoning_effort` must be one of `none` or `default`")
-    return refusal("`reasoning_effort` is not supported with this model")
-
-
-def groq_knows_no_reasoning_content(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
-    for number, message in assistants(asked):
-        for name in ("reasoning_content", "reasoning_details", "extra_content"):
-            if name in message:
-                text = f"'messages.{number}' : for 'role:assistant' the following must be satisfied"
-                return refusal(f"{text}[('messages.{number}' : property '{name}' is unsupported)]")
     return None
 
 
@@ -323,6 +268,20 @@ def qwen_system_stands_first(asked: Recorded, _: ServerMemory) -> ErrorResponse 
     return refusal("Chat template error: System message must be at the beginning.")
 
 
+# Ollama
+
+
+def ollama_effort_of_thinking_models(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    effort, model = asked.body.get("reasoning_effort"), asked.body["model"]
+    if effort in (None, "none") or "qwen3" in model or "gpt-oss" in model:
+        return None
+    return refusal(f'"{model}" does not support thinking')
+
+
+OLLAMA_RULES = (
+    Rule("ollama_effort_of_thinking_models", "Gitlawb/openclaude#1371; ollama/ollama#14820",
+         ollama_effort_of_thinking_models),
+)  # fmt: skip
 XAI_RULES = (
     Rule("xai_effort_of_some_models", "NousResearch/hermes-agent#23435; earendil-works/pi#8381; chenyme/grok2api#814 (the form)",
          xai_effort_of_some_models),
@@ -354,18 +313,14 @@ KIMI_RULES = (
 MISTRAL_RULES = (
     Rule("mistral_knows_all_members", "BerriAI/litellm#30835; editor-code-assistant/eca#231; docs.rs mistral-openapi-client ChatCompletionRequest",
          mistral_knows_all_members),
+    Rule("mistral_efforts_of_the_model", "docs.mistral.ai/capabilities/reasoning/adjustable; architects-toolkit/SmartHopper#647 (the words); "
+         "NousResearch/hermes-agent#11243 (422)", mistral_efforts_of_the_model),
     Rule("mistral_call_ids", "nearai/ironclaw#1241; anomalyco/opencode#1680", mistral_call_ids),
     Rule("mistral_order_of_roles", "avante-corp/avante.nvim#2695; onyx-dot-app/onyx#6458; BerriAI/litellm#17761", mistral_order_of_roles),
 )  # fmt: skip
 GEMINI_RULES = (
     Rule("gemini_signatures_come_back", "ai.google.dev/gemini-api/docs/thought-signatures; securo-finance/securo#884; theopenco/llmgateway#1267",
          gemini_signatures_come_back),
-)  # fmt: skip
-GROQ_RULES = (
-    Rule("groq_knows_all_members", "console.groq.com/docs/api-reference#chat-create; janhq/jan#8136 (the words)", groq_knows_all_members),
-    Rule("groq_efforts_of_the_model", "earendil-works/pi#1745, #3764; iamsrikanthnani/pluely#242", groq_efforts_of_the_model),
-    Rule("groq_knows_no_reasoning_content", "janhq/jan#8136; tashfeenahmed/freellmapi#1070; NousResearch/hermes-agent#11089",
-         groq_knows_no_reasoning_content),
 )  # fmt: skip
 OPENROUTER_RULES = (
     Rule("openrouter_details_come_back", "openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks; RooCodeInc/Roo-Code#9506; OpenHands/software-agent-sdk#1500",

@@ -120,4 +120,20 @@ def _provider(model: str) -> Provider:
     return Provider(f"openai-responses-{model}", f"openai/{model}", ResponsesServer, RESPONSES_RULES, _variables, lists=lists)
 
 
-PROVIDERS = tuple(_provider(model) for model in ("gpt-5.4", "gpt-5.6-sol", "gpt-6-astra", "gpt-6.2-astra"))
+class AzureResponsesServer(ResponsesServer):
+    """Azure's v1 route (learn.microsoft.com/azure/foundry/openai/how-to/responses). Its list names no deployment."""
+
+    prefix = "/openai/v1"
+
+    @property
+    def chat_models(self) -> list[str]:
+        return []
+
+
+def _azure(address: str) -> Mapping[str, str]:
+    return {"AZURE_API_KEY": "sk-kit", "AZURE_BASE_URL": address, "AZURE_WIRE": "responses"}
+
+
+AZURE = Provider("azure-responses", "azure/gpt-6-astra", AzureResponsesServer, RESPONSES_RULES, _azure)
+"""A deployment with its model's name; this model takes tools by this wire alone."""
+PROVIDERS = (*(_provider(model) for model in ("gpt-5.4", "gpt-5.6-sol", "gpt-6-astra", "gpt-6.2-astra")), AZURE)

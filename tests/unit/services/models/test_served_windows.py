@@ -88,3 +88,24 @@ def test_other_providers_and_windows_without_a_limit_have_no_note(engine: Engine
     ollama.shows = {"llama3.3": {"model_info": {"llama.context_length": 131_072}}}
     engine.make_agent(HANDLE)
     assert note(engine) is None
+
+
+def test_the_window_of_a_model_that_is_not_loaded_is_assumed_and_caps_no_limit(engine: Engine, ollama: ScriptedOllama) -> None:
+    ollama.loaded = {}
+    engine.make_agent(HANDLE)
+    assert engine.window == 4096
+    engine.change_agent(context_window_limit=32_768)
+    assert engine.window == 32_768
+    engine.change_agent(max_tokens=1024)
+    assert engine.window == 32_768
+    assert (note(engine) or "").startswith(
+        "The server tells a model's window only while it has loaded the model. It may read only 4096"
+    )
+    row = next(row for row in engine.models.list() if row.handle == HANDLE)
+    assert row.context_window_assumed
+
+
+def test_a_configuration_without_a_handle_is_that_of_its_own_server(engine: Engine, ollama: ScriptedOllama) -> None:
+    engine.make_agent("openai/gpt-5.6-sol")
+    engine.change_agent(llm_config={"model": "llama3.3", "model_endpoint_type": "vllm", "context_window": 50_000})
+    assert engine.window == 50_000

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from hibernaut.adapters.cipher.key_file import KeyFileCipher
 from hibernaut.ports.storage.table import Key
@@ -163,6 +164,25 @@ def test_a_full_queue_and_a_used_up_budget_are_outcomes(planned: Planned) -> Non
     assert codes == ["budget_exceeded", None, "conversation_busy"]
     with pytest.raises(BudgetExceeded):
         planned.use.run(made, planned.agent, None)
+
+
+@pytest.mark.parametrize("field", ["name", "sender_id", "otid"])
+def test_the_limits_of_a_message_are_those_of_a_scheduled_message(planned: Planned, field: str) -> None:
+    with pytest.raises(ValidationError, match=field):
+        planned.make(messages=[{**WAKE[0], field: "n" * 70_000}])
+    assert planned.use.page(ScheduleQuery(None)).scheduled_messages == []
+
+
+def test_a_message_that_was_stored_under_wider_limits_is_an_outcome_and_the_schedule_goes_on(planned: Planned) -> None:
+    request = CreateSchedule.model_validate({"schedule": EVERY_FIVE, "messages": WAKE})
+    request.messages[0].name = "n" * 1001
+    made = planned.use.create(planned.agent, request, None).id
+    planned.later(minutes=5)
+    assert [planned.fire(made), planned.fire(made)] == ["failed", "early"]
+    (outcome,) = planned.get(made).outcomes
+    assert outcome.error is not None
+    assert "change its name" in outcome.error.message
+    assert planned.heard() == []
 
 
 def test_a_schedule_acts_for_its_key_and_for_the_one_after_a_rotation(planned: Planned, tmp_path: Path) -> None:

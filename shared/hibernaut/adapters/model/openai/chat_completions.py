@@ -76,12 +76,20 @@ class OpenAIModel:
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """As the port says. After the server has refused a part of a request for a model, later requests to the model omit it."""
+        """As the port says. After the server has refused a part of a request for a model, later requests to the model omit it; a refused effort or
+        tool choice is omitted from requests with the same one.
+        """
 
-        def ask(omitted: chat_refusals.Omitted, say: Say | None) -> ModelReply:
+        values = _values(request)
+
+        def ask(learned: chat_refusals.Omitted, say: Say | None) -> ModelReply:
+            omitted = chat_refusals.of_request(learned, values)
             return self._complete(request, omitted, None if "stream" in omitted else say, on_open)
 
-        return self._omitted.complete(request.config.model, on_delta, ask)
+        def persistent(omitted: chat_refusals.Omitted) -> chat_refusals.Omitted:
+            return chat_refusals.of_values(omitted, values)
+
+        return self._omitted.complete(request.config.model, on_delta, ask, persistent=persistent)
 
     def _after(self, traits: chat_refusals.Omitted, refusal: ModelError, *, streams: bool) -> chat_refusals.Omitted:
         weaker = chat_refusals.after(traits, refusal, streams=streams)
@@ -121,7 +129,8 @@ class OpenAIModel:
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
         body = openai_messages.payload(request, self._dialect, self._place.name)
-        return chat_refusals.without(body, self._omitted.of(request.config.model))
+        omitted = chat_refusals.of_request(self._omitted.of(request.config.model), _values(request))
+        return chat_refusals.without(body, omitted)
 
     def models(self) -> list[ModelDescription]:
         """The chat models that the server lists; limits that it reports (vLLM, Groq, OpenRouter, LM Studio) take precedence."""
@@ -155,7 +164,8 @@ class OpenAIModel:
         limits = self._windows.of(row["id"])
         window = next((row[name] for name in _REPORTED_WINDOW if isinstance(row.get(name), int) and row[name] > 0), limits.window)
         found = self._place.model(row["id"], Limits(window, limits.output))
-        found = found.model_copy(update={"trained_context_window": row.get("trained")})
+        windows = {"trained_context_window": row.get("trained"), "context_window_assumed": row.get("assumed") is True}
+        found = found.model_copy(update=windows)
         return (
             found if self._dialect.name == found.provider_type else found.model_copy(update={"provider_type": self._place.name})
         )
@@ -199,3 +209,9 @@ class OpenAIModel:
 def _named(row: JsonObject) -> JsonObject:
     """The row by the name that requests use: Gemini's list puts `models/` before it (ai.google.dev/gemini-api/docs/openai)."""
     return row | {"id": row["id"].removeprefix("models/")}
+
+
+def _values(request: ModelRequest) -> chat_refusals.Values:
+    """What a server may refuse for its value alone: the effort, and the kind of tool choice."""
+    config = request.config
+    return {"reasoning_effort": config.effort or config.reasoning_effort or "", "tool_choice": request.choice.mode}

@@ -7,26 +7,29 @@ tell its model.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hibernaut.adapters.model.wire.provider_errors import refuses_streams
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError
 
 Omitted = frozenset[str]
-"""Names of `_NAMES`, and `stream`."""
+"""Names of `_NAMES`, and `stream`. With a value (`reasoning_effort=low`): the part is omitted from requests with this value."""
+Values = Mapping[str, str]
+"""The values of a request that a server may refuse while it takes others, by their names."""
 NOTHING: Omitted = frozenset()
 
 _REFUSED = (
-    r"(?:not|n't|isn't) (?:be )?(?:support|permit|allow|accept|recogni[sz]|one of|implement)"
-    r"|un(?:support|known|recogni[sz]|expect)|extra (?:inputs|fields|parameters)|incompatible|must be one of|only the default|must alternate"
+    r"(?:not|n't|isn't) (?:be )?(?:support|permit|allow|accept|recogni[sz]|one of|implement|enabl)"
+    r"|un(?:support|known|recogni[sz]|expect)|extra (?:inputs|fields|parameters)|incompatible|must be one of|input should be ['\"`]|only the default|must alternate"
 )
 _NAMES = {
     # "Function tools with reasoning_effort are not supported for … in /v1/chat/completions." (litellm#34569)
     "reasoning": r"tools with reasoning[ _.]?effort",
     # "Model … does not support parameter reasoningEffort." (earendil-works/pi#8381); "`reasoning_effort` must be one of `none` or
     # `default`" (earendil-works/pi#1745); "`reasoning_effort` is not supported with this model" (iamsrikanthnani/pluely#242)
-    "reasoning_effort": r"reasoning[ _.]?effort",
+    # '"llama3.1:8b" does not support thinking'; 'think value "medium" is not supported for this model' (Ollama's compatible route)
+    "reasoning_effort": r"reasoning[ _.]?effort|support thinking|think value",
     # "'temperature' does not support 0.1 with this model. Only the default (1) value is supported." (microsoft/vscode#274315)
     "temperature": r"temperature",
     "frequency_penalty": r"frequency[ _]?penalty",
@@ -57,6 +60,16 @@ def after(omitted: Omitted, refusal: ModelError, *, streams: bool) -> Omitted:
     return omitted | {"stream"} if streams and refuses_streams(refusal) else omitted
 
 
+def of_request(learned: Omitted, values: Values) -> Omitted:
+    """What a request with these values omits."""
+    return learned | {name for name, value in values.items() if f"{name}={value}" in learned}
+
+
+def of_values(omitted: Omitted, values: Values) -> Omitted:
+    """What requests to the same model omit, after the omission from a request with these values."""
+    return frozenset(f"{name}={values[name]}" if name in values else name for name in omitted)
+
+
 def without(body: JsonObject, omitted: Omitted) -> JsonObject:
     """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in requests with tools;
     with `roles`, users and the assistant take turns.
@@ -76,14 +89,22 @@ def without(body: JsonObject, omitted: Omitted) -> JsonObject:
 
 
 def alternating(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """The messages with users' messages in a row as one, and with one of the assistant between a tool's and a user's."""
+    """The messages with those of a user in a row as one, and those of the assistant without calls; with one of the assistant between a tool's and
+    a user's, and with one of a user before the assistant's first.
+    """
     turns: list[JsonObject] = []
     for message in bridged(messages):
-        if turns and turns[-1]["role"] == message["role"] == "user":
-            turns[-1] = turns[-1] | {"content": _joined(turns[-1]["content"], message["content"])}
+        if message["role"] == "assistant" and (not turns or turns[-1]["role"] in ("system", "developer")):
+            turns.append({"role": "user", "content": "Begin."})
+        if turns and _as_one(turns[-1], message):
+            turns[-1] = turns[-1] | message | {"content": _joined(turns[-1]["content"], message["content"])}
         else:
             turns.append(message)
     return turns
+
+
+def _as_one(earlier: JsonObject, later: JsonObject) -> bool:
+    return earlier["role"] == later["role"] and later["role"] in ("user", "assistant") and not earlier.get("tool_calls")
 
 
 def bridged(messages: Sequence[JsonObject]) -> list[JsonObject]:

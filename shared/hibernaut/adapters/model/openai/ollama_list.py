@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 
 def ollama_rows(call: ProviderCall) -> list[JsonObject]:
-    """The models as rows of a list: `id`, `context_length`, `type` where it is an embedding model, and `trained`, the window that the
-    model could have. `call` goes to Ollama's root. Raises: ModelError if Ollama cannot be reached.
+    """The models as rows of a list: `id`, `context_length`, `type` where it is an embedding model, `trained`, the window that the
+    model could have, and `assumed`: the window is Ollama's least default. `call` goes to Ollama's root. Raises: ModelError if Ollama cannot be reached.
     """
     names = [name for row in _models(_get(call, "/api/tags")) if (name := _name(row))]
     loaded = {_name(row): window for row in _models(_optional(call, "/api/ps")) if (window := _count(row.get("context_length")))}
@@ -54,13 +54,15 @@ def _row(name: str, loaded: Mapping[str, int], facts: JsonObject) -> JsonObject:
     trained = _trained(facts.get("model_info"))
     parameters = facts.get("parameters")
     own = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
-    window = loaded.get(name) or (int(own[1]) if own else 0) or LEAST_DEFAULT
+    known = loaded.get(name) or (int(own[1]) if own else 0)
+    window = known or LEAST_DEFAULT
     capabilities = facts.get("capabilities")
     embeds = isinstance(capabilities, list) and "embedding" in capabilities and "completion" not in capabilities
     return {
         "id": name,
         "context_length": min(window, trained or window),
         "trained": trained,
+        "assumed": not known and (trained is None or trained > LEAST_DEFAULT),
         **({"type": "embedding"} if embeds else {}),
     }
 

@@ -42,7 +42,9 @@ def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObjec
     body |= _openai_reasoning(config, provider, tools="tools" in body) if openais else _sampling(config, dialect)
     if config.frequency_penalty is not None and "frequency_penalty" in dialect.takes:
         body["frequency_penalty"] = config.frequency_penalty
-    body |= _format(config, dialect, provider) | _logprobs(request, dialect, provider, body.get("reasoning_effort"))
+    body |= _format(config, dialect, provider, tools="tools" in body) | _logprobs(
+        request, dialect, provider, body.get("reasoning_effort")
+    )
     if request.user and "user" in dialect.takes:
         body["user"] = request.user
     if request.cache_key and "prompt_cache_key" in dialect.takes:
@@ -57,7 +59,9 @@ def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonO
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
             advice = (
-                "set OPENAI_WIRE=responses, or choose" if provider == "openai" else "which is not called at this address: choose"
+                f"set {provider.upper()}_WIRE=responses, or choose"
+                if provider in ("openai", "azure")
+                else "which is not called at this address: choose"
             )
             raise ModelBadRequest(
                 f"{provider}: {config.model} takes tools only through the Responses API, {advice} another model"
@@ -98,13 +102,17 @@ def _logprobs(request: ModelRequest, dialect: Dialect, provider: str, effort: st
     return {"logprobs": True} | ({"top_logprobs": most} if most else {})
 
 
-def _format(config: LLMConfig, dialect: Dialect, provider: str) -> JsonObject:
+def _format(config: LLMConfig, dialect: Dialect, provider: str, *, tools: bool) -> JsonObject:
     response_format = config.response_format
     if response_format is None or response_format.type == "text":
         return {}
     if response_format.type not in dialect.takes:
         raise ModelBadRequest(
             f"{provider}: {dialect.title} takes no response_format {response_format.type!r}; leave it out or choose a model of another provider"
+        )
+    if tools and not dialect.format_with_tools:
+        raise ModelBadRequest(
+            f"{provider}: {dialect.title} takes no response_format together with tools; leave it out, detach the tools, or choose a model of another provider"
         )
     return {"response_format": response_format.model_dump()}
 

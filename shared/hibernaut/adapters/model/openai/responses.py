@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hibernaut.adapters.model.dialects import Dialect
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
@@ -60,21 +61,25 @@ class ResponsesModel:
         base_url: str | None = None,
         windows: ContextWindows,
         name: str = "openai",
+        dialect: Dialect | None = None,
         headers: Headers | None = None,
         dial: Dial[Client] = dial_any,
     ) -> None:
         url = (base_url or OFFICIAL_URL).rstrip("/")
         self._name = name
         self._client = ProviderClient(name, url, headers or fixed({"Authorization": f"Bearer {api_key or 'none'}"}), dial)
-        self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name, dial=dial)
-        self._omitted = LearnedTraits(lambda _: frozenset[str](), _without, lambda omitted: omitted - _OF_ONE_REQUEST)
+        self._list = OpenAIModel(api_key=api_key, base_url=base_url, windows=windows, name=name, dialect=dialect, dial=dial)
+        self._omitted = LearnedTraits(lambda _: frozenset[str](), _without)
 
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says. After the provider refuses a parameter for a model, later requests to the model omit it."""
         return self._omitted.complete(
-            request.config.model, on_delta, lambda omitted, say: self._complete(request, omitted, say, on_open)
+            request.config.model,
+            on_delta,
+            lambda omitted, say: self._complete(request, omitted, say, on_open),
+            persistent=lambda omitted: omitted - _OF_ONE_REQUEST,
         )
 
     def _complete(
