@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from hibernaut.ports.storage.blobs import BlobEntry, Blobs
@@ -21,7 +23,11 @@ class Died(BaseException):
 
 @dataclass
 class Points:
-    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died."""
+    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died.
+
+    A process stands still as a whole: while a fault lasts, its other threads wait at their next point. A worker that waits for a streamed reply would
+    else see the hours pass for which the model's thread is held up.
+    """
 
     at: int
     strikes: Callable[[], None]
@@ -30,16 +36,18 @@ class Points:
     struck: str = ""
     dead: bool = False
     places: list[str] = field(default_factory=list)
+    _still: AbstractContextManager[bool] = field(default_factory=threading.RLock)
 
     def point(self, place: str) -> None:
-        if self.dead:
-            raise Died(place)
-        if not self.counts(place) or self.struck:
-            return
-        self.seen += 1
-        if self.seen == self.at:
-            self.struck = place
-            self.strikes()
+        with self._still:
+            if self.dead:
+                raise Died(place)
+            if not self.counts(place) or self.struck:
+                return
+            self.seen += 1
+            if self.seen == self.at:
+                self.struck = place
+                self.strikes()
 
 
 class WatchedBlobs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
@@ -152,3 +153,25 @@ def test_a_house_that_does_lose_doubles_or_bricks_is_found(tmp_path: Path) -> No
         assert sorted(finding.kind for finding in tried) == ["doubled", "lost"]
         world.accept(played.agent_id, "nobody drives this")
         assert "bricked" in [finding.kind for finding in at_home.verdict(world, played.agent_id, [], {})]
+
+
+def test_a_process_that_is_held_up_at_one_point_reaches_no_other() -> None:
+    order, reached = [], threading.Event()
+
+    def other_thread() -> None:
+        reached.set()
+        points.point("before get")
+        order.append("other")
+
+    other = threading.Thread(target=other_thread)
+
+    def held_up() -> None:
+        other.start()
+        reached.wait()
+        other.join(0.05)  # Long enough to pass if nothing held it.
+        order.append("held up")
+
+    points = Points(1, held_up)
+    points.point("after model")
+    other.join()
+    assert order == ["held up", "other"]
