@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.ports.clock import Clock
 from hibernaut.schemas.agents.agent_file import ImportOptions
-from hibernaut.schemas.agents.schedule import CreateSchedule, OneTimeSchedule, ScheduledMessage
+from hibernaut.schemas.agents.schedule import CreateSchedule, OneTimeSchedule, ScheduledMessageCreate
 from hibernaut.schemas.errors import ImportContinues
 from hibernaut.schemas.messages.letta_message import ApprovalItem, ApprovalReturn, WireToolReturn
 from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, LettaRequest, LettaStreamingRequest, MessageCreate
@@ -263,7 +263,7 @@ class Scheduled:
     def _made(self, client: Client) -> str:
         soon = client.desk.clock.now().timestamp() * 1000 + SOON_MS
         body = CreateSchedule(
-            messages=[ScheduledMessage(role="user", content=self.text)], schedule=OneTimeSchedule(scheduled_at=soon)
+            messages=[ScheduledMessageCreate(role="user", content=self.text)], schedule=OneTimeSchedule(scheduled_at=soon)
         )
         return client.desk.schedules.create(client.agent_id, body, None).id
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.ports.storage.table import OutcomeUnknown, Table
-from hibernaut.schemas.agents.schedule import CreateSchedule, RecurringSchedule, ScheduledMessage, UpdateSchedule
+from hibernaut.schemas.agents.schedule import CreateSchedule, RecurringSchedule, ScheduledMessageCreate, UpdateSchedule
 from tests.support.scripted_model import in_turn, says
 from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
@@ -65,7 +65,7 @@ def test_each_time_has_one_run(steps: list[tuple[int, tuple[str, str, int]]]) ->
         made = world.chain.schedules.create(
             agent,
             CreateSchedule(
-                messages=[ScheduledMessage(role="user", content="wake up")],
+                messages=[ScheduledMessageCreate(role="user", content="wake up")],
                 schedule=RecurringSchedule(cron_expression="*/5 * * * *"),
             ),
             None,
@@ -99,7 +99,7 @@ def test_many_schedules_of_one_minute_all_run_and_none_twice(tmp_path: Path) -> 
     places = []
     for number in range(MANY):
         request = CreateSchedule(
-            messages=[ScheduledMessage(role="user", content=str(number))],
+            messages=[ScheduledMessageCreate(role="user", content=str(number))],
             schedule=RecurringSchedule(cron_expression="*/5 * * * *"),
         )
         places.append(world.chain.schedules.create(agents[number % 10], request, None).id)
@@ -129,7 +129,8 @@ def test_a_schedule_that_is_paused_or_changed_while_it_fires_does_not_run(tmp_pa
     world = World(data_in(tmp_path, in_turn(says("done"))))
     agent, schedules = world.make_agent(), world.chain.schedules
     request = CreateSchedule(
-        messages=[ScheduledMessage(role="user", content="wake up")], schedule=RecurringSchedule(cron_expression="*/5 * * * *")
+        messages=[ScheduledMessageCreate(role="user", content="wake up")],
+        schedule=RecurringSchedule(cron_expression="*/5 * * * *"),
     )
     later = UpdateSchedule(schedule=RecurringSchedule(cron_expression="0 0 * * *"))
     paused, changed, deleted = (schedules.create(agent, request, None).id for _ in range(3))
