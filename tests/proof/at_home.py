@@ -19,7 +19,7 @@ from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.tool_calls.tool_execution import ToolLimits
 from tests.proof.agents import made_for
 from tests.proof.clients import Client, Notes, Say
-from tests.proof.faults import Died, Points, WatchedBlobs
+from tests.proof.faults import Died, PausedPoints, Points, WatchedBlobs
 from tests.proof.stories import STILL_THERE, Story
 from tests.proof.verdict import Finding, Shown, answered, runs, shown, verdict
 from tests.support.inline_schedules import InlineSchedules
@@ -206,7 +206,7 @@ def overtaken(played: PlayedStory, at: int) -> Trial:
         played.looked()
         WorldDesk(played.opened(holder="host:2", alone=False)).settle()
 
-    points = Points(at, held_up)
+    points = PausedPoints(at, held_up)
     world = played.lives(points, alone=False)
     return played.judged(points, world)
 

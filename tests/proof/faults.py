@@ -23,11 +23,7 @@ class Died(BaseException):
 
 @dataclass
 class Points:
-    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died.
-
-    A process stands still as a whole: while a fault lasts, its other threads wait at their next point. A worker that waits for a streamed reply would
-    else see the hours pass for which the model's thread is held up.
-    """
+    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died."""
 
     at: int
     strikes: Callable[[], None]
@@ -36,18 +32,30 @@ class Points:
     struck: str = ""
     dead: bool = False
     places: list[str] = field(default_factory=list)
+
+    def point(self, place: str) -> None:
+        if self.dead:
+            raise Died(place)
+        if not self.counts(place) or self.struck:
+            return
+        self.seen += 1
+        if self.seen == self.at:
+            self.struck = place
+            self.strikes()
+
+
+@dataclass
+class PausedPoints(Points):
+    """Points of a process that stands still as a whole while a fault lasts, which returns: its other threads wait at their next point.
+
+    A worker that waits for a streamed reply would else see the hours pass for which the model's thread is held up.
+    """
+
     _still: AbstractContextManager[bool] = field(default_factory=threading.RLock)
 
     def point(self, place: str) -> None:
         with self._still:
-            if self.dead:
-                raise Died(place)
-            if not self.counts(place) or self.struck:
-                return
-            self.seen += 1
-            if self.seen == self.at:
-                self.struck = place
-                self.strikes()
+            super().point(place)
 
 
 class WatchedBlobs:

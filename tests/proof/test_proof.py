@@ -14,7 +14,7 @@ import pytest
 from hibernaut.schemas.stop import StopReason
 from tests.proof import at_home
 from tests.proof.engines import AT_HOME, Engine, Tally, killed, on_dynamodb_local
-from tests.proof.faults import Points
+from tests.proof.faults import PausedPoints, Points
 from tests.proof.partitions import few_partitions
 from tests.proof.stories import STILL_THERE, STORIES, Story
 from tests.proof.table import points_of, sums_of
@@ -171,7 +171,7 @@ def test_a_process_that_is_held_up_at_one_point_reaches_no_other() -> None:
         other.join(0.05)  # Long enough to pass if nothing held it.
         order.append("held up")
 
-    points = Points(1, held_up)
+    points = PausedPoints(1, held_up)
     points.point("after model")
     other.join()
     assert order == ["held up", "other"]
