@@ -251,7 +251,8 @@ class RunTermination:
             events = events_of(work, rows)
         rows += self._handovers.input_rows(before.run, rows[-1].id if rows else head.last_message, now)
         if is_long:  # A worker that resolves the calls now may not commit any more.
-            after = replace(before, run=before.run.model_copy(), attempt=before.attempt + 1, lease=0, token=after.token)
+            going = before.run.model_copy(update={"sleeptime_group": after.run.sleeptime_group})
+            after = replace(before, run=going, attempt=before.attempt + 1, lease=0, token=after.token)
         after.run.resolve, after.run.input = None, before.run.input[INPUT_PAGE:]
         after.run.last_message = rows[-1].id if rows else after.run.last_message
         writes = StepWrites(rows, None, events, facts=edits.facts)

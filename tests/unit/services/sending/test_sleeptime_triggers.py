@@ -20,6 +20,7 @@ from hibernaut.schemas.stop import StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.agents.agent_pauses import AgentPauses
 from hibernaut.services.sending.sleeptime_triggers import RUN_TYPE
+from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from tests.support.conversations import begin_in, conversations_of, records_of
 from tests.support.groups import groups_of
 from tests.support.scripted_model import calls, in_turn, says
@@ -115,6 +116,22 @@ def test_a_reply_that_asks_for_an_approval_is_a_turn(tmp_path: Path) -> None:
         ["user: please ring", "assistant: Calling tool ring"],
         ["assistant: Rung."],
     ]
+
+
+@pytest.mark.parametrize("count", [1, 2 * INPUT_PAGE])
+def test_an_approved_call_whose_run_is_cancelled_is_a_turn_however_much_was_sent_with_the_answer(
+    tmp_path: Path, count: int
+) -> None:
+    world = World(data_in(tmp_path, both(finishes, in_turn(calls(("ring", {"x": "1"})), says("Rung.")))))
+    agent = world.make_agent(blocks={"human": ""}, tools=("ring",), rules=(RequiresApprovalToolRule(tool_name="ring"),))
+    pair = paired(world, agent, every=0)
+    call = world.stores.approvals.get(world.send(agent, "please ring"))
+    assert call is not None
+    texts = [f"line {number}" for number in range(count)]
+    answer = {"type": "approval", "tool_call_id": call.record.calls[0].id, "approve": True}
+    run_id = world.answer(agent, answer, texts=texts).run_id
+    world.chain.termination.end(run_id, StopReason.CANCELLED)
+    assert group_in(world, pair).turns == 2
 
 
 def test_an_agent_gets_a_sleeper_later_which_is_told_the_newest_of_what_was_before(tmp_path: Path) -> None:
