@@ -10,6 +10,7 @@ import ipaddress
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.scheduling import EngineScheduling
 
     return EngineScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failure at once, so that a run that is cut off has said what failed. Workers report to the process that distributes the tests."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nFAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)", file=sys.__stderr__, flush=True)
 
 
 def pytest_collectstart() -> None:
