@@ -28,7 +28,7 @@ def row(dialect: Dialect) -> tuple[str, ...]:
         f"`{dialect.name}/…`",
         f"`{dialect.key}`",
         f"`{dialect.address}`" + (f": `{dialect.url}`" if dialect.url else ""),
-        " and ".join(forced) or "no",
+        (" and ".join(forced) or "no") + ("" if dialect.thinking_choices is None else " (without reasoning)"),
         "as it came" if dialect.thoughts == ANY_THOUGHTS else ", ".join(f"`{name}`" for name in sorted(dialect.thoughts)) or "no",
         efforts(dialect),
         (", ".join(f"`{name}`" for name in formats) or "no") + ("" if dialect.format_with_tools else " (without tools)"),

@@ -49,7 +49,8 @@ class Dialect:
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
     every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
     OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first, and `effort_models` a pattern of the names
-    of those that take one ("": all). `format_with_tools` False: a request has a `response_format` or tools. `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
+    of those that take one ("": all). `format_with_tools` False: a request has a `response_format` or tools. `thinking_choices`: the tool choices
+    while the model reasons (None: all of `choices`). `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `system_anywhere` False: a system message stands first, and a later one is sent as a user's.
     `think_tags`: a text may begin with `<think>`. `key_path`: the route
@@ -71,6 +72,7 @@ class Dialect:
     listing: Literal["models", "tags", "none"] = "models"
     takes: frozenset[Member] = COMMON
     choices: frozenset[Choice] = ANY_CHOICE
+    thinking_choices: frozenset[Choice] | None = None
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     thoughts: frozenset[Thoughts] = ANY_THOUGHTS
     fills: Literal["reasoning_content", "signature"] | None = None
@@ -88,6 +90,10 @@ class Dialect:
     local: bool = False
     embeds: bool = False
     embedding_list: str = "/models"
+
+    def choices_of(self, *, thinks: bool) -> frozenset[Choice]:
+        """The tool choices of a request. `thinks`: its reasoning is not switched off."""
+        return self.choices if self.thinking_choices is None or not thinks else self.thinking_choices
 
     def at(self, address: str | None) -> str | None:
         """The base URL: `address`, completed by the path where it has none, else the provider's own. None: not configured."""
@@ -156,8 +162,8 @@ DEEPSEEK = Dialect(
     "deepseek", "DeepSeek", "deepseek", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1",
     # api-docs.deepseek.com/api/create-chat-completion: JSON objects only; `strict` needs another address
     takes=frozenset({"stream_options", "json_object", "temperature", "frequency_penalty", "logprobs"}),
-    # deepseek-ai/DeepSeek-V3#1376, mozilla-ai/any-llm#1384: refused while it thinks, which is the default
-    choices=frozenset({"auto", "none"}),
+    # deepseek-ai/DeepSeek-V3#1376, BerriAI/litellm#37470: a forced one is refused while it thinks, which is the default
+    thinking_choices=frozenset({"auto", "none"}),
     thoughts=frozenset({"reasoning_content"}),  # api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722
     fills="reasoning_content",  # NousResearch/hermes-agent#17341: an empty text is refused
     switch="thinking", efforts=("high", "max"),  # api-docs.deepseek.com/guides/thinking_mode; Kilo-Org/kilocode#9512

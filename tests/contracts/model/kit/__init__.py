@@ -10,7 +10,7 @@ A careless request, and what shows that ours is none (a rule of a server, a scen
 | a version of an API that moves with an SDK | rules `known_version`, `no_sampling_in_the_new_version` |
 | reasoning that does not go back, or goes where it is refused | rules `deepseek_thoughts_come_back`, `kimi_thoughts_come_back`, `gemini_signatures_come_back`, `mistral_knows_all_members` |
 | a list of models with "instruct" in their names, or without an object around it | scenario `listed_models`; `test_dialects` |
-| a forced tool while a model thinks; reasoning that was switched off | rules `no_forced_tool`, `kimi_forces_no_tool`; scenarios `forced_tool`, `reasoning_off` |
+| a forced tool while a model thinks; reasoning that was switched off | rules `no_forced_tool`, `deepseek_forces_no_tool`, `kimi_forces_no_tool`; scenarios `forced_tool`, `reasoning_off` |
 | a prompt beyond the window that Ollama reads | scenario `window`; `test_ollama` |
 | "too long" in words that nobody knows | scenario `overflow`; `test_refusals` |
 | streams with other indices, ids and usages | `chat_server.Traits`; `test_chat_streams` |

@@ -180,6 +180,7 @@ _COMPATIBLE: tuple[tuple[Provider, str, Change], ...] = (
     (compatible.DEEPSEEK, "deepseek_thoughts_come_back", lambda case: case.messages[1].update(reasoning_content="Hmm.")),
     (compatible.DEEPSEEK, "deepseek_thoughts_come_back", lambda case: case.messages[1].update(reasoning_content="")),
     (compatible.KIMI, "kimi_thoughts_come_back", lambda case: case.messages[1].pop("reasoning_content")),
+    (compatible.DEEPSEEK, "deepseek_forces_no_tool", member(tool_choice="required")),
     (compatible.KIMI, "kimi_forces_no_tool", member(tool_choice="required")),
     (compatible.KIMI, "kimi_temperature_is_fixed", member(temperature=0.7)),
     (compatible.MISTRAL, "mistral_knows_all_members", member(user="agent-1")),

@@ -43,9 +43,19 @@ def kimi_thoughts_come_back(asked: Recorded, memory: ServerMemory) -> ErrorRespo
     return refusal(f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {number}")
 
 
+def _forces_while_it_thinks(asked: Recorded) -> bool:
+    return _thinks(asked) and asked.body.get("tool_choice") not in (None, "auto", "none")
+
+
+def deepseek_forces_no_tool(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
+    if not _forces_while_it_thinks(asked):
+        return None
+    return refusal("Thinking mode does not support this tool_choice", code="invalid_request_error")
+
+
 def kimi_forces_no_tool(asked: Recorded, _: ServerMemory) -> ErrorResponse | None:
     choice = asked.body.get("tool_choice")
-    if not _thinks(asked) or choice in (None, "auto", "none"):
+    if not _forces_while_it_thinks(asked):
         return None
     kind = "specified" if isinstance(choice, dict) else choice
     return refusal(f"tool_choice '{kind}' is incompatible with thinking enabled")
@@ -303,6 +313,7 @@ QWEN_RULES = (
 DEEPSEEK_RULES = (
     Rule("deepseek_thoughts_come_back", "api-docs.deepseek.com/guides/thinking_mode; anomalyco/opencode#24722; NousResearch/hermes-agent#17341 (an empty text)",
          deepseek_thoughts_come_back),
+    Rule("deepseek_forces_no_tool", "deepseek-ai/DeepSeek-V3#1376; BerriAI/litellm#37470; osaurus-ai/osaurus#1940", deepseek_forces_no_tool),
 )  # fmt: skip
 KIMI_RULES = (
     Rule("kimi_thoughts_come_back", "continuedev/continue#11711; anomalyco/opencode#16318; Lapis0x0/obsidian-yolo#243",

@@ -45,7 +45,8 @@ def _choice(request: ModelRequest, dialect: Dialect) -> Json:
     """The value of `tool_choice`; None: omitted, so that the model chooses. A forced choice that the server does not support is
     omitted or weakened, because the turn machine checks the calls of a reply.
     """
-    mode, supported, allowed = request.choice.mode, dialect.choices, request.allowed
+    mode, allowed = request.choice.mode, request.allowed
+    supported = dialect.choices_of(thinks=request.config.enable_reasoner)
     if mode == "none" or (allowed is not None and not allowed):
         return "none"
     if mode == "named" and "named" in supported:
