@@ -131,12 +131,15 @@ def test_reasoning_that_can_be_switched_off_is_on_until_somebody_does(dialect: D
     assert not reasoning_defaults(off, AgentType.LETTA_V1).enable_reasoner
 
 
-def test_where_responses_are_not_called_nobody_is_told_to_ask_for_them() -> None:
+def test_a_model_that_takes_tools_by_responses_alone_is_refused_with_the_variable_that_helps() -> None:
     with pytest.raises(ModelBadRequest, match=r"set AZURE_WIRE=responses, or choose another model$"):
         sent(AZURE, model="gpt-6-astra", tools=(MEMORY_INSERT,))
     own = OpenAIModel(api_key="k", base_url="http://127.0.0.1:9/v1", windows=ContextWindows(), name="our-azure", dialect=AZURE)
-    with pytest.raises(ModelBadRequest, match=r"not called at this address: choose another model$"):
+    with pytest.raises(ModelBadRequest, match=r"^our-azure: .* set AZURE_WIRE=responses, or choose another model$"):
         own.payload(asked(model="gpt-6-astra", tools=(MEMORY_INSERT,)))
+    proxy = OpenAIModel(api_key="k", base_url="http://127.0.0.1:9/v1", windows=ContextWindows(), name="proxy", dialect=OPENAI)
+    with pytest.raises(ModelBadRequest, match=r"not called at this address: choose another model$"):
+        proxy.payload(asked(model="gpt-6-astra", tools=(MEMORY_INSERT,)))
 
 
 @pytest.mark.parametrize("kind", ["json_object", "json_schema"])

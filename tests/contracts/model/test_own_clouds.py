@@ -1,9 +1,9 @@
-"""Providers of a tenant's own on Bedrock and Vertex AI: whose credentials a request carries, which addresses are reached, and what is refused."""
+"""Providers of a tenant's own on Bedrock, Vertex AI and Azure: whose credentials a request carries, which addresses are reached, and what is refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.ports.model import ModelRequest, ProviderAccess
 from hibernaut.schemas.errors import InvalidArgument, ModelAuthentication, ModelConnection
+from tests.contracts.model.kit import openai_chat, openai_responses
 from tests.contracts.model.kit.bedrock import CONVERSES, ConverseServer
 from tests.contracts.model.kit.bedrock_rules import REGION
 from tests.contracts.model.kit.converse_rules import NOVA
@@ -38,8 +39,8 @@ def vertex() -> Iterator[VertexServer]:
         yield server
 
 
-def own(**fields: Any) -> OwnProviders:
-    return OwnProviders(EnvironmentSecrets({}), **fields)
+def own(variables: Mapping[str, str] = {}, **fields: Any) -> OwnProviders:
+    return OwnProviders(EnvironmentSecrets(variables), **fields)
 
 
 def of_bedrock(url: str | None = None, **fields: Any) -> ProviderAccess:
@@ -146,3 +147,14 @@ def test_a_remote_client_reaches_no_address_of_this_network(bedrock: ConverseSer
     with pytest.raises(InvalidArgument, match="token_uri of the service account must be"):
         remote.connect(of_vertex())
     assert (bedrock.connections, vertex.connections, shared_token_server().asked) == (0, 0, before)
+
+
+@pytest.mark.parametrize(("variables", "route"), [({"AZURE_WIRE": "responses"}, "/responses"), ({}, "/chat/completions")])
+def test_azure_is_called_by_the_api_of_the_servers_setting(variables: Mapping[str, str], route: str) -> None:
+    kit = openai_responses.AZURE if variables else openai_chat.AZURE
+    with kit.server(kit) as server:
+        server.plays(reply("Here."))
+        provider = own(variables).connect(ProviderAccess("mine", "azure", key="sk-kit", url=f"{server.address}/openai/v1"))
+        assert asked(provider, kit.model).text == "Here."
+        assert server.requests[-1].path == f"/openai/v1{route}"
+        assert server.broken == []

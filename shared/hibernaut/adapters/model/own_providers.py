@@ -184,7 +184,8 @@ class OwnProviders:
 
     def _wires(self, settings: ProviderSettings, dial: Dial[Client]) -> WireFactory:
         redaction = redaction_of(self._secrets, (settings,))
-        return WireFactory(redaction, prompt_cache=self._prompt_cache, windows=self._windows, dial=dial)
+        azure_wire = self._secrets.get("AZURE_WIRE")
+        return WireFactory(redaction, azure_wire=azure_wire, prompt_cache=self._prompt_cache, windows=self._windows, dial=dial)
 
     def _settings(self, access: ProviderAccess) -> ProviderSettings:
         if access.url:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import assert_never
 
-from hibernaut.adapters.model.dialects import Dialect
+from hibernaut.adapters.model.dialects import AZURE, Dialect
 from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
 from hibernaut.adapters.model.openai.chat_refusals import bridged
 from hibernaut.adapters.model.openai.chat_tools import tools
@@ -39,7 +39,7 @@ def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObjec
     body |= tools(request, dialect, provider)
     if config.max_tokens is not None:
         body["max_completion_tokens" if openais else dialect.limit_name] = config.max_tokens
-    body |= _openai_reasoning(config, provider, tools="tools" in body) if openais else _sampling(config, dialect)
+    body |= _openai_reasoning(config, dialect, provider, tools="tools" in body) if openais else _sampling(config, dialect)
     if config.frequency_penalty is not None and "frequency_penalty" in dialect.takes:
         body["frequency_penalty"] = config.frequency_penalty
     body |= _format(config, dialect, provider, tools="tools" in body) | _logprobs(
@@ -52,15 +52,16 @@ def payload(request: ModelRequest, dialect: Dialect, provider: str) -> JsonObjec
     return body
 
 
-def _openai_reasoning(config: LLMConfig, provider: str, *, tools: bool) -> JsonObject:
+def _openai_reasoning(config: LLMConfig, dialect: Dialect, provider: str, *, tools: bool) -> JsonObject:
     """What OpenAI's reasoning models take in place of a temperature."""
     options = model_options(config.model)
     effort = options.effort(config.effort or config.reasoning_effort)
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
+            wire = "AZURE_WIRE" if dialect is AZURE else "OPENAI_WIRE"
             advice = (
-                f"set {provider.upper()}_WIRE=responses, or choose"
-                if provider in ("openai", "azure")
+                f"set {wire}=responses, or choose"
+                if provider == "openai" or dialect is AZURE
                 else "which is not called at this address: choose"
             )
             raise ModelBadRequest(
