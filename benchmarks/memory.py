@@ -57,6 +57,9 @@ class RandomEmbedder:
             found.append(tuple((drawn / np.linalg.norm(drawn)).tolist()))
         return found
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        return [None] * len(texts)
+
     def of(self, config: EmbeddingConfig | None) -> RandomEmbedder | None:
         return self if config else None
 

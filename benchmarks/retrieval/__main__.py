@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.retrieval import dialogue, faqs, memories
 from benchmarks.retrieval.corpora import Corpus, Places, recall
-from benchmarks.retrieval.measure import Remembering, archived
+from benchmarks.retrieval.measure import OfProcess, Remembering, archived
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
@@ -35,6 +35,7 @@ WAYS = (
     "hybrid",
     "hybrid, weight of other kinds",
     "words, no index",
+    "hybrid, a quarter waits, first search",
     "hybrid, a quarter waits",
 )
 
@@ -102,16 +103,19 @@ def _column(corpus: Corpus, embedders: Embedders, index: Callable[[str], MemoryI
             "reciprocal ranks": [whole.fused_by_ranks(corpus.questions)],
             "hybrid": [whole.found(corpus.questions, "hybrid")],
             "words, no index": [whole.found_without_index(corpus.questions)],
+            "hybrid, a quarter waits, first search": [],
             "hybrid, a quarter waits": [],
             **{f"weight {weight}": [whole.found_with_weight(corpus.questions, weight)] for weight in WEIGHTS},
         }
         whole.table.close()
     for part in range(PARTS):
         waiting = range(part * len(corpus.texts) // PARTS, (part + 1) * len(corpus.texts) // PARTS)
-        with tempfile.TemporaryDirectory() as folder:
-            partly = archived(Path(folder), index(f"{name}-part-{part}"), embedders, corpus.texts, waiting=waiting)
-            found["hybrid, a quarter waits"].append(partly.found(corpus.questions, "hybrid"))
-            partly.table.close()
+        for number, way in enumerate(("hybrid, a quarter waits, first search", "hybrid, a quarter waits")):
+            process = OfProcess(embedders, searches=number > 0)
+            with tempfile.TemporaryDirectory() as folder:
+                partly = archived(Path(folder), index(f"{name}-part-{part}-{number}"), process, corpus.texts, waiting=waiting)
+                found[way].append(partly.found(corpus.questions, "hybrid"))
+                partly.table.close()
     return {way: _cell(corpus, places) for way, places in found.items()}
 
 

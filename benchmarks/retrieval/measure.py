@@ -12,10 +12,11 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
+from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.search import fusion
-from hibernaut.ports.memory.embedder import Embedder, Embedders
+from hibernaut.ports.memory.embedder import Embedder, Embedders, Vector
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.memory.passage import Archive, Passage
@@ -48,6 +49,36 @@ class Remembering:
         if inner is None:
             return None
         return self._made.setdefault(inner.space, CachedEmbedder(inner, most=MOST_REMEMBERED, most_texts=MOST_REMEMBERED))
+
+    def default(self) -> EmbeddingConfig | None:
+        return self._inner.default()
+
+
+class _Forgetting(WrappedEmbedder):
+    """An embedder whose vectors are known to nobody: each search is the first one of its process."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
+        return self._inner.embed(texts, query=query)
+
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        return [None] * len(texts)
+
+
+class OfProcess:
+    """The embedding models as a server has them, which takes the vectors from `inner` instead of a model. `searches` False: each search is the
+    first one of its process, else all searches are of one, with a cache of the usual size.
+    """
+
+    def __init__(self, inner: Embedders, *, searches: bool) -> None:
+        self._inner, self._searches = inner, searches
+        self._made: dict[str, Embedder] = {}
+
+    def of(self, config: EmbeddingConfig | None) -> Embedder | None:
+        inner = self._inner.of(config)
+        if inner is None:
+            return None
+        forgetting = _Forgetting(inner)
+        return self._made.setdefault(inner.space, CachedEmbedder(forgetting) if self._searches else forgetting)
 
     def default(self) -> EmbeddingConfig | None:
         return self._inner.default()

@@ -45,6 +45,9 @@ class HashingEmbedder:
         self.embedded += texts
         return [self._vector(text) for text in texts]
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        return [None] * len(texts)
+
     def _vector(self, text: str) -> Vector:
         return hashed(WORD.findall(text.lower())[: self.max_tokens], self.dimension)
 

@@ -45,6 +45,23 @@ def test_many_texts_do_not_drive_queries_out() -> None:
     assert inner.embedded == ["text 0"]
 
 
+def test_what_is_known_is_what_was_embedded_as_a_text() -> None:
+    inner = HashingEmbedder()
+    cached = CachedEmbedder(inner)
+    cached.embed(["query"], query=True)
+    [vector] = cached.embed(["one"])
+    assert cached.known(["two", "one", "query"]) == [None, vector, None]
+    assert inner.embedded == ["query", "one"]
+
+
+def test_what_is_known_and_asked_for_is_forgotten_last() -> None:
+    cached = CachedEmbedder(HashingEmbedder(), most_texts=2)
+    cached.embed(["one", "two"])
+    cached.known(["one"])
+    cached.embed(["three"])
+    assert [vector is not None for vector in cached.known(["one", "two", "three"])] == [True, False, True]
+
+
 def test_the_query_not_asked_for_longest_is_forgotten_first() -> None:
     inner = HashingEmbedder()
     cached = CachedEmbedder(inner, most=2)

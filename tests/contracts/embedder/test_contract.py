@@ -40,6 +40,14 @@ def test_a_text_has_the_same_vector_again_in_any_company_and_as_a_query(embedder
     assert near(alone[::-1], embedder.embed(SENTENCES[::-1]))
 
 
+def test_what_is_known_of_a_text_is_its_vector(embedder: Embedder) -> None:
+    vectors = embedder.embed(["a harbour", "\ud800"])
+    for known, vector in zip(embedder.known(["a harbour", "\ud800"]), vectors, strict=True):
+        assert known in (None, vector)
+    assert embedder.known(["never embedded"]) == [None]
+    assert embedder.known([]) == []
+
+
 def test_different_texts_have_different_vectors(embedder: Embedder) -> None:
     one, other = embedder.embed(["ferries in the harbour", "compound interest"])
     assert cosine(one, other) < 0.9

@@ -31,7 +31,7 @@ class CachedEmbedder(WrappedEmbedder):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
         """As the port says. Two threads with the same new text may both call the model."""
-        sums = [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+        sums = [_sum(text) for text in texts]
         found = self._remembered(sums, query)
         missing = {key: text for key, text in zip(sums, texts, strict=True) if key not in found}
         if missing:
@@ -39,6 +39,12 @@ class CachedEmbedder(WrappedEmbedder):
             self._keep(vectors, query)
             found |= vectors
         return [found[key] for key in sums]
+
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """As the port says. What is asked for stays longest in the cache."""
+        sums = [_sum(text) for text in texts]
+        found = self._remembered(sums, query=False)
+        return [found.get(key) for key in sums]
 
     def _remembered(self, sums: Sequence[bytes], query: bool) -> dict[bytes, Vector]:
         with self._lock:
@@ -54,3 +60,7 @@ class CachedEmbedder(WrappedEmbedder):
             cache |= vectors
             while len(cache) > self._most[query]:
                 cache.popitem(last=False)
+
+
+def _sum(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

@@ -63,6 +63,10 @@ class MiniLM:
             time.sleep(0)
         return vectors
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Nothing: `CachedEmbedder` wraps this class."""
+        return [None] * len(texts)
+
     def _ready(self) -> _Loaded:
         with self._lock:
             if self._refused is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hibernaut.ports.memory.embedder import Embedder
+from collections.abc import Sequence
+
+from hibernaut.ports.memory.embedder import Embedder, Vector
 
 
 class WrappedEmbedder:
@@ -29,3 +31,6 @@ class WrappedEmbedder:
 
     def count(self, text: str) -> int:
         return self._inner.count(text)
+
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        return self._inner.known(texts)

@@ -52,6 +52,9 @@ class Embedder(Protocol):
         differently, and their vectors are cached for a while. Raises: EmbedderFailed.
         """
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """For each text its vector as a document if it is cached, else None. Does not call the model and does not raise."""
+
 
 class Embedders(Protocol):
     """The catalogue of embedding models of this deployment."""

@@ -24,7 +24,7 @@ OF_DEPLOYMENT = frozenset({OWN, "letta"})
 
 @immutable
 class OwnEmbedder:
-    """A model at a provider of a tenant's own (port `Embedder`). Equal ones stand for the same model. No call but `embed` does I/O."""
+    """A model at a provider of a tenant's own (port `Embedder`). Equal ones stand for the same model. No call but `embed` and `known` does I/O."""
 
     tenant: str
     provider: str
@@ -62,6 +62,13 @@ class OwnEmbedder:
             raise EmbedderFailed(error.detail, retryable=False) from error
         except EmbedderFailed as error:
             raise EmbedderFailed(f"{self.provider}/{error}", retryable=False, of_texts=error.of_texts) from error
+
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """As the port; nothing is known while the provider's record cannot be read."""
+        try:
+            return self._connected().known(texts)
+        except (HibernautError, EmbedderFailed):
+            return [None] * len(texts)
 
     def _connected(self) -> Embedder:
         found = self.own.get(self.provider)

@@ -2,13 +2,14 @@
 
 Lexical search scores pending documents by the formula of the index (BM25), and their terms count in the document frequencies.
 Vector search embeds pending documents within a bound: a message of a moment ago is found by its meaning, and an import of hundreds of
-documents does not slow a search down any further.
+documents does not slow a search down any further. Vectors that are cached are compared all: those of earlier searches, and those that the indexer has not written yet.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from operator import mul
 
@@ -25,7 +26,7 @@ EMBEDDED_TAIL = 16
 """The number of pending documents that a search embeds in one space, however long they are."""
 EMBEDDED_CHARACTERS = 8_000
 """More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs 0.35 seconds for 68 short texts of so many and 0.65 for 16 long
-ones, once: the vectors are cached. A hybrid search finds the other documents by words only; a vector search reports that it may miss
+ones, once: the vectors are cached, and the next search embeds as many of the others. A hybrid search finds the other documents by words only; a vector search reports that it may miss
 them."""
 OF_EACH = 60
 """Characters that a document counts besides its own."""
@@ -96,7 +97,7 @@ def _by_words(
 
 
 def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
-    """The pending documents that a search embeds. `promising`: ids of those that have words of the query, best first; they come first,
+    """The pending documents that a search embeds, of those without a cached vector. `promising`: ids of those that have words of the query, best first; they come first,
     because only a vector tells which of them is about it. Then come the newest.
     """
     places = {each: place for place, each in enumerate(promising)}
@@ -114,18 +115,21 @@ def _by_meaning(
     """
     if query.vector is None or space.embedder is None:
         return [], set()
-    near = _compared(space.embedder, query.vector, _worth_embedding(space.embedder, pending, promising))
+    near = _compared(space.embedder, query.vector, pending, promising)
     compared_ids = {each for each, _ in near}
     near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
     return spread(near), compared_ids
 
 
-def _compared(embedder: Embedder, query: Vector, documents: Sequence[IndexDocument]) -> list[tuple[str, float]]:
-    """Document ids with the similarity that an index would report; empty if the embedder fails."""
-    if not documents:
-        return []
-    try:
-        vectors = embedder.embed([document.text for document in documents])
-    except EmbedderFailed:
-        return []
-    return [(document.id, (1 + sum(map(mul, query, vector))) / 2) for document, vector in zip(documents, vectors, strict=True)]
+def _compared(
+    embedder: Embedder, query: Vector, pending: Sequence[IndexDocument], promising: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Document ids with the similarity that an index would report. If the embedder fails, of those with a cached vector alone."""
+    cached = embedder.known([document.text for document in pending])
+    vectors = {document.id: vector for document, vector in zip(pending, cached, strict=True) if vector is not None}
+    others = _worth_embedding(embedder, [document for document in pending if document.id not in vectors], promising)
+    if others:
+        with suppress(EmbedderFailed):
+            made = embedder.embed([document.text for document in others])
+            vectors |= {document.id: vector for document, vector in zip(others, made, strict=True)}
+    return [(name, (1 + sum(map(mul, query, vector))) / 2) for name, vector in vectors.items()]

@@ -23,6 +23,7 @@ from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.schemas.models.provider import CreateProvider, ProviderKeys
+from hibernaut.services.search.candidates import EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import SearchResult, SearchScope
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
@@ -188,6 +189,20 @@ def test_a_deleted_provider_leaves_memory_to_its_words_until_it_is_added_again(
     lab.ask_again()
     assert ({embedded for _, embedded in lab.held()}, lab.refused()) == ({True}, 0)
     assert not lab.found(notes, "lamp").words_only
+
+
+def test_each_search_embeds_others_of_what_waits(lab: Lab, server: ScriptedOpenAI) -> None:
+    ours = lab.of("default")
+    add(ours, server)
+    notes = archive(ours, embedding_config=config())
+    texts = [f"{number} ".ljust(1_000, "x") for number in range(EMBEDDED_TAIL + 4)]
+    for text in texts:
+        remember(ours, notes, text)
+    embedded = []
+    for query in ("lamp", "clock"):
+        lab.found(notes, query)
+        embedded.append({text for asked in server.embedded for text in asked.body["input"]} & set(texts))
+    assert [len(each) for each in embedded] == [EMBEDDED_TAIL, EMBEDDED_TAIL + 4]
 
 
 def test_a_changed_key_is_used_by_the_next_call(lab: Lab, server: ScriptedOpenAI) -> None:

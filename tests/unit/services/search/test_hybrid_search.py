@@ -275,6 +275,27 @@ def test_a_search_embeds_a_few_of_what_waits_and_each_text_once(memory: Memory) 
 
 
 @pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+def test_each_search_embeds_some_more_of_what_waits_and_compares_all_that_is_known(memory: Memory) -> None:
+    inner = memory.embedders.embedder
+    memory.embedders.embedder = CachedEmbedder(inner)  # type: ignore[assignment]
+    memory.insert(*(f"harbour {number} {LONG}" for number in range(3 * EMBEDDED_TAIL)))
+    incomplete = [memory.search.passages(WHERE, f"port {number}", mode="vector").incomplete for number in range(4)]
+    assert incomplete == [True, True, False, False]
+    assert len(inner.embedded) == 3 * EMBEDDED_TAIL + 4, "each text once, and each query"
+
+
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+def test_what_waits_is_compared_by_its_cached_vectors_while_the_embedder_fails(memory: Memory) -> None:
+    inner = memory.embedders.embedder
+    memory.embedders.embedder = CachedEmbedder(inner)  # type: ignore[assignment]
+    memory.insert(f"a harbour {LONG}")
+    assert memory.search.passages(WHERE, "harbour", mode="vector").hits
+    inner.refuses, inner.only = EmbedderFailed("away", retryable=True), "ferry"
+    memory.insert(f"a ferry {LONG}")
+    assert [hit.record.text for hit in memory.search.passages(WHERE, "harbour", mode="vector").hits] == [f"a harbour {LONG}"]
+
+
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
 @pytest.mark.parametrize(("batch", "expected"), [(1, EMBEDDED_TAIL), (EMBEDDED_TAIL + 9, EMBEDDED_TAIL + 9), (1_000, 60)])
 def test_of_short_texts_it_embeds_as_many_as_one_call_takes(batch: int, expected: int, memory: Memory) -> None:
     inner = memory.embedders.embedder

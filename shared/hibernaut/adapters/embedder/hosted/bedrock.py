@@ -71,6 +71,10 @@ class BedrockEmbedder:
             vectors += self._cohere_vectors(batch, query=query) if self._cohere else [self._titan_vector(batch[0])]
         return vectors
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Nothing: `CachedEmbedder` wraps this class."""
+        return [None] * len(texts)
+
     def _titan_vector(self, text: str) -> Vector:
         body: JsonObject = {"inputText": text[:TITAN_CHARACTERS]}
         if self._shortens:

@@ -106,6 +106,10 @@ class HttpEmbedder:
             vectors += self._ask(batch, query=query)
         return vectors
 
+    def known(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Nothing: `CachedEmbedder` wraps this class."""
+        return [None] * len(texts)
+
     def _ask(self, batch: list[str], *, query: bool) -> list[Vector]:
         answer = self._post(*self._form.request(batch, query=query))
         if answer.status_code != 200:
