@@ -102,6 +102,17 @@ def test_it_is_loaded_with_the_first_text_and_says_so_once(caplog: pytest.LogCap
     assert caplog.messages == ["local embedding model loaded"]
 
 
+def test_all_embedders_of_a_process_share_the_model_until_its_files_change(tmp_path: Path) -> None:
+    vocabulary = minilm_files.installed_folder() / minilm_files.VOCABULARY
+    folder = changed(tmp_path, minilm_files.VOCABULARY, vocabulary.read_bytes())
+    first, second = MiniLM(folder), MiniLM(folder)
+    assert first.embed(["one"]) == second.embed(["one"])
+    assert first._loaded is second._loaded
+    (folder / minilm_files.VOCABULARY).write_bytes(b"something else")
+    with pytest.raises(EmbedderFailed, match="is not the official file"):
+        MiniLM(folder).embed(["one"])
+
+
 def test_the_terminal_shows_that_it_is_loaded() -> None:
     script = "from hibernaut.local import logs; from hibernaut.adapters.embedder.minilm import MiniLM; logs.to_terminal(); MiniLM().embed(['one'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,8 @@ class MiniLM:
     def _load(self) -> _Loaded:
         begun = time.perf_counter()
         try:
-            folder = minilm_files.checked(self._folder or minilm_files.installed_folder())
-            loaded = _loaded(folder)
+            folder = self._folder or minilm_files.installed_folder()
+            loaded = _loaded(folder, minilm_files.versions(folder))
         except (NotTheModel, ImportError) as error:
             self._refused = f"hibernaut/minilm cannot be used: {error}"
             logger.error("local embedding model refused, search uses words only", extra={"reason": str(error)})
@@ -89,11 +90,14 @@ class MiniLM:
         return loaded
 
 
-def _loaded(folder: Path) -> _Loaded:
+@lru_cache(maxsize=1)
+def _loaded(folder: Path, _versions: tuple[tuple[int, int, int], ...]) -> _Loaded:
+    """The model of these files, which all embedders of a process share. Raises: NotTheModel."""
     from threadpoolctl import threadpool_limits
 
     from hibernaut.adapters.embedder.minilm_network import MiniLmNetwork
 
+    minilm_files.checked(folder)
     # A product on all cores is ten times slower as soon as one of them is busy, so the work is distributed by texts.
     threadpool_limits(limits=1, user_api="blas")
     return _Loaded(WordPieces(minilm_files.vocabulary(folder)), MiniLmNetwork(minilm_files.weights(folder)))

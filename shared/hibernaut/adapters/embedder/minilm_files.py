@@ -2,7 +2,7 @@
 
 The package serves only as a folder with the official files (none of its code runs, and its requirements are not installed). Its
 publisher is not trusted: both files must have the official SHA-256 sums (sentence-transformers/all-MiniLM-L6-v2, revision
-1110a243). Verification reads 90 MB: a tenth of a second, once in a process.
+1110a243). Verification reads 90 MB: a tenth of a second, once in a process (`minilm._loaded`).
 """
 
 from __future__ import annotations
@@ -55,6 +55,15 @@ def checked(folder: Path) -> Path:
         if actual != expected:
             raise NotTheModel(f"{name} is not the official file: its SHA-256 begins with {actual[:12]}, not {expected[:12]}")
     return folder
+
+
+def versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    """What changes if one of the files is replaced or written to. Raises: NotTheModel."""
+    try:
+        found = [(folder / name).stat() for name in SUMS]
+    except OSError as error:
+        raise NotTheModel(f"{Path(error.filename).name} cannot be read: {error.strerror}") from error
+    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
 
 
 def vocabulary(folder: Path) -> Sequence[str]:
