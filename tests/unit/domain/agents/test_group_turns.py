@@ -27,6 +27,7 @@ from hibernaut.domain.tools.tool_returns import pack
 from hibernaut.domain.window.erased_rows import ERASED, erased
 from hibernaut.schemas.agents.group import ManagerType, StoredGroup
 from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.limits import LONGEST_NAME
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 from hibernaut.services.groups.group_messages import TURNS_OF_A_CHOICE
 
@@ -108,6 +109,12 @@ def test_a_dynamic_group_ends_within_its_steps_whatever_its_manager_says(answers
     assert len(turns) <= TURNS_OF_A_CHOICE * most
     assert sum(turn.purpose == "speak" for turn, _ in turns) <= most
     assert all(turn.agent_id == "agent-9" for turn, _ in turns if turn.purpose == "choose")
+
+
+def test_a_name_that_was_stored_before_names_had_a_limit_is_cut() -> None:
+    said = row("user", "Hello.", "run-1", name="n" * (LONGEST_NAME + 1), sender_id="s" * (LONGEST_NAME + 1))
+    [message] = turn_messages(GROUP, GroupTurn("agent-0"), [SYSTEM, said])
+    assert (message.name, message.sender_id) == ("n" * LONGEST_NAME, "s" * LONGEST_NAME)
 
 
 def test_an_agent_that_has_missed_much_is_told_the_older_part_in_one_message() -> None:
