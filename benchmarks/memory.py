@@ -19,6 +19,7 @@ from pathlib import Path
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.embedder.minilm import MiniLM
+from hibernaut.adapters.embedder.uncached import UncachedEmbedder
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.memory.embedder import Vector
@@ -39,7 +40,7 @@ AT_ONCE = 80
 TIMED = 100
 
 
-class RandomEmbedder:
+class RandomEmbedder(UncachedEmbedder):
     """An embedder that derives a random vector from each text. It takes almost no time and knows no meaning."""
 
     space, dimension, max_tokens, batch = "drawn-384", 384, 254, 100
@@ -56,9 +57,6 @@ class RandomEmbedder:
             drawn = np.random.default_rng(abs(hash(text))).standard_normal(384)
             found.append(tuple((drawn / np.linalg.norm(drawn)).tolist()))
         return found
-
-    def known(self, texts: Sequence[str]) -> list[Vector | None]:
-        return [None] * len(texts)
 
     def of(self, config: EmbeddingConfig | None) -> RandomEmbedder | None:
         return self if config else None

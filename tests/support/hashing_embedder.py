@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hibernaut.adapters.embedder.uncached import UncachedEmbedder
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 
@@ -18,7 +19,7 @@ WORD = re.compile(r"\w+")
 
 
 @dataclass(eq=False)
-class HashingEmbedder:
+class HashingEmbedder(UncachedEmbedder):
     """`refuses`: the error of every call, or with `only` of each call with a text that contains it. `asked` counts the calls, `embedded`
     the texts.
     """
@@ -44,9 +45,6 @@ class HashingEmbedder:
             raise self.refuses
         self.embedded += texts
         return [self._vector(text) for text in texts]
-
-    def known(self, texts: Sequence[str]) -> list[Vector | None]:
-        return [None] * len(texts)
 
     def _vector(self, text: str) -> Vector:
         return hashed(WORD.findall(text.lower())[: self.max_tokens], self.dimension)

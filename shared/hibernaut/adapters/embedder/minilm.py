@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.minilm_files import NotTheModel
 from hibernaut.adapters.embedder.minilm_words import WordPieces
+from hibernaut.adapters.embedder.uncached import UncachedEmbedder
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.schemas.immutable import immutable
 
@@ -38,7 +39,7 @@ class _Loaded:
     network: MiniLmNetwork
 
 
-class MiniLM:
+class MiniLM(UncachedEmbedder):
     """The embedder. `folder`: the location of the files, by default the installed package. Threads compute in parallel, one core
     each.
     """
@@ -63,10 +64,6 @@ class MiniLM:
             vectors += (tuple(row) for row in loaded.network.vectors(group).tolist())
             time.sleep(0)
         return vectors
-
-    def known(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Nothing: `CachedEmbedder` wraps this class."""
-        return [None] * len(texts)
 
     def _ready(self) -> _Loaded:
         with self._lock:

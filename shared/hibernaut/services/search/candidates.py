@@ -2,7 +2,8 @@
 
 Lexical search scores pending documents by the formula of the index (BM25), and their terms count in the document frequencies.
 Vector search embeds pending documents within a bound: a message of a moment ago is found by its meaning, and an import of hundreds of
-documents does not slow a search down any further. Vectors that are cached are compared all: those of earlier searches, and those that the indexer has not written yet.
+documents does not slow a search down any further. All cached vectors are compared: those of earlier searches, and those that the indexer
+has not written yet.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ EMBEDDED_TAIL = 16
 """The number of pending documents that a search embeds in one space, however long they are."""
 EMBEDDED_CHARACTERS = 8_000
 """More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs 0.35 seconds for 68 short texts of so many and 0.65 for 16 long
-ones, once: the vectors are cached, and the next search embeds as many of the others. A hybrid search finds the other documents by words only; a vector search reports that it may miss
-them."""
+ones, once: the vectors are cached, and the next search embeds as many of the others. A hybrid search finds the other documents by words
+only; a vector search reports that it may miss them."""
 OF_EACH = 60
 """Characters that a document counts besides its own."""
 Scored = tuple[tuple[str, float], ...]
@@ -97,8 +98,8 @@ def _by_words(
 
 
 def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
-    """The pending documents that a search embeds, of those without a cached vector. `promising`: ids of those that have words of the query, best first; they come first,
-    because only a vector tells which of them is about it. Then come the newest.
+    """Which of the pending documents without a cached vector a search embeds. `promising`: ids of those that have words of the query,
+    best first; they come first, because only a vector tells which of them is about it. Then come the newest.
     """
     places = {each: place for place, each in enumerate(promising)}
     newest = sorted(pending, key=lambda document: document.created_at, reverse=True)

@@ -23,6 +23,7 @@ from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.schemas.models.provider import CreateProvider, ProviderKeys
+from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.search.candidates import EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import SearchResult, SearchScope
 from hibernaut.wiring.api_services import services_of
@@ -203,6 +204,18 @@ def test_each_search_embeds_others_of_what_waits(lab: Lab, server: ScriptedOpenA
         lab.found(notes, query)
         embedded.append({text for asked in server.embedded for text in asked.body["input"]} & set(texts))
     assert [len(each) for each in embedded] == [EMBEDDED_TAIL, EMBEDDED_TAIL + 4]
+
+
+def test_of_a_deleted_provider_no_vector_is_known(lab: Lab, server: ScriptedOpenAI) -> None:
+    provider_id = add(lab.of("default"), server)
+    connections = OwnProviders(EnvironmentSecrets({}), embedder=own_embedder)
+    own = OwnModels(lab.house.stores, lab.house.cipher, connections)
+    embedder = own.embedders("default", OneEmbedder(defaults=False)).of(config())
+    assert embedder is not None
+    [vector] = embedder.embed(["one"])
+    assert embedder.known(["one", "two"]) == [vector, None]
+    lab.of("default").providers.delete(provider_id)
+    assert embedder.known(["one"]) == [None]
 
 
 def test_a_changed_key_is_used_by_the_next_call(lab: Lab, server: ScriptedOpenAI) -> None:

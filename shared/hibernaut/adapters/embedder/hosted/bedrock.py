@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.embedder.hosted.replies import batches, vector_of
+from hibernaut.adapters.embedder.uncached import UncachedEmbedder
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import known, max_tokens_of, space_of
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
@@ -46,7 +47,7 @@ Invoke = Callable[[str, JsonObject], JsonObject]
 """Calls a model by its id with a body, and returns the reply's body. Raises: EmbedderFailed."""
 
 
-class BedrockEmbedder:
+class BedrockEmbedder(UncachedEmbedder):
     """One model. `invoke` calls it."""
 
     def __init__(self, *, model: str, dimension: int, invoke: Invoke) -> None:
@@ -70,10 +71,6 @@ class BedrockEmbedder:
         for batch in batches(texts, limit=self.max_tokens, most=self.batch, most_tokens=self.batch * self.max_tokens):
             vectors += self._cohere_vectors(batch, query=query) if self._cohere else [self._titan_vector(batch[0])]
         return vectors
-
-    def known(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Nothing: `CachedEmbedder` wraps this class."""
-        return [None] * len(texts)
 
     def _titan_vector(self, text: str) -> Vector:
         body: JsonObject = {"inputText": text[:TITAN_CHARACTERS]}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hibernaut.adapters.embedder.hosted.replies import batches, vector_of
+from hibernaut.adapters.embedder.uncached import UncachedEmbedder
 from hibernaut.adapters.http_headers import sendable
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import max_tokens_of, space_of
@@ -80,7 +81,7 @@ class EmbeddingServer:
     dial: Dial = direct
 
 
-class HttpEmbedder:
+class HttpEmbedder(UncachedEmbedder):
     """One model of a server. `batch`: the number of texts in a request."""
 
     def __init__(self, model: EmbeddingModel, form: EmbeddingFormat, server: EmbeddingServer, *, batch: int = 32) -> None:
@@ -105,10 +106,6 @@ class HttpEmbedder:
         for batch in batches(texts, limit=self.max_tokens, most=self.batch, most_tokens=self._form.most_tokens):
             vectors += self._ask(batch, query=query)
         return vectors
-
-    def known(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Nothing: `CachedEmbedder` wraps this class."""
-        return [None] * len(texts)
 
     def _ask(self, batch: list[str], *, query: bool) -> list[Vector]:
         answer = self._post(*self._form.request(batch, query=query))

@@ -58,12 +58,8 @@ def _openai_reasoning(config: LLMConfig, dialect: Dialect, provider: str, *, too
     effort = options.effort(config.effort or config.reasoning_effort)
     if tools and _TOOLS_WITHOUT_EFFORT.match(config.model):
         if "none" not in options.efforts:
-            wire = "AZURE_WIRE" if dialect is AZURE else "OPENAI_WIRE"
-            advice = (
-                f"set {wire}=responses, or choose"
-                if provider == "openai" or dialect is AZURE
-                else "which is not called at this address: choose"
-            )
+            variable = "AZURE_WIRE" if dialect is AZURE else "OPENAI_WIRE" if provider == "openai" else None
+            advice = f"set {variable}=responses, or choose" if variable else "which is not called at this address: choose"
             raise ModelBadRequest(
                 f"{provider}: {config.model} takes tools only through the Responses API, {advice} another model"
             )
