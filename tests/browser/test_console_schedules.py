@@ -50,7 +50,7 @@ def test_a_schedule_is_made_run_paused_and_deleted(chromium: Browser, served: Se
         dialog_button(page, "Make").click()
         card = page.get_by_role("article", name="Schedule: What is still open?")
         expect(card).to_contain_text("by 30 7 * * 1-5 in Europe/Oslo")
-        expect(card).to_contain_text(re.compile(r"Next: .* [12]:30 AM.*in \d+ .*7:30 AM in Europe/Oslo"))
+        expect(card).to_contain_text(re.compile(r"Next: .* [12]:30 AM, (tomorrow|in .+) \(.*7:30 AM in Europe/Oslo\)"))
         [made] = served.get(f"agents/{agent}/schedule")["scheduled_messages"]
         assert made["message"]["messages"][0]["content"] == "What is still open?"
         card.get_by_role("button", name="Show outcomes").click()
@@ -110,6 +110,41 @@ def test_each_kind_of_time_is_what_the_form_says_and_becomes_each_other_kind(chr
             [made] = served.get(f"agents/{agent}/schedule")["scheduled_messages"]
             assert made["action"] == "compaction"
             assert made["schedule"] == made["schedule"] | timing
+
+
+NOW = "2026-11-28T01:30:39-05:00"
+"""A Saturday in New York."""
+SPANS = {
+    "2026-11-28T01:30:39-05:00": ("now", "just now"),
+    "2026-11-28T01:31:00-05:00": ("in less than a minute", "just now"),
+    "2026-11-28T02:30:38-05:00": ("in 59 min.", "in 59 min."),
+    "2026-11-29T01:30:38-05:00": ("in 23 hr.", "in 23 hr."),
+    "2026-11-29T01:30:39-05:00": ("tomorrow", "tomorrow"),
+    "2026-11-29T23:59:59-05:00": ("tomorrow", "tomorrow"),
+    "2026-11-30T00:00:00-05:00": ("in 2 days", "in 2 days"),
+    "2026-11-30T01:30:00-05:00": ("in 2 days", "in 2 days"),
+    "2027-03-15T00:30:00-04:00": ("in 107 days", "in 107 days"),
+    "2026-11-28T01:29:40-05:00": ("now", "just now"),
+    "2026-11-28T00:00:00-05:00": ("now", "1 hr. ago"),
+    "2026-11-27T01:30:40-05:00": ("now", "23 hr. ago"),
+    "2026-11-27T00:00:00-05:00": ("now", "yesterday"),
+    "2026-11-26T23:59:59-05:00": ("now", "2 days ago"),
+    "2026-11-01T00:30:00-04:00": ("now", "27 days ago"),
+}
+"""Moments, and how a page says them at `NOW`: as what comes, and as what was. The clocks changed on the first of November and on
+the fourteenth of March."""
+
+
+def test_a_span_of_days_is_one_of_the_calendar(chromium: Browser, served: Served) -> None:
+    with visiting(chromium, served.url, timezone_id="America/New_York") as visit:
+        said = visit.open().evaluate(
+            """async ([address, now, moments]) => {
+                const { ago, soon } = await import(address);
+                return moments.map((at) => [soon(at, new Date(now)), ago(at, new Date(now))]);
+            }""",
+            [next(address for address in visit.addresses if address.endswith("/app/format.js")), NOW, list(SPANS)],
+        )
+    assert dict(zip(SPANS, map(tuple, said), strict=True)) == SPANS
 
 
 def test_a_change_sends_what_was_changed_alone(visit: Visit, served: Served) -> None:

@@ -4,20 +4,40 @@ const LANGUAGE = navigator.language;
 const RELATIVE = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto", style: "short" });
 const MOMENT = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "short" });
 const NUMBER = new Intl.NumberFormat(LANGUAGE);
-/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 
 /** @param {string} iso */
 export const moment = (iso) => MOMENT.format(new Date(iso));
 
 /**
+ * The span between two moments as a person says it: days of the calendar from 24 hours on, so that
+ * the day after tomorrow is never "tomorrow", and whole hours or minutes below. Null below a minute.
+ * @param {Date} at
+ * @param {Date} now
+ */
+function span(at, now) {
+  const seconds = (at.getTime() - now.getTime()) / 1000;
+  if (Math.abs(seconds) >= DAY) return RELATIVE.format(Math.round((midnight(at) - midnight(now)) / 1000 / DAY), "day");
+  if (Math.abs(seconds) >= HOUR) return RELATIVE.format(Math.trunc(seconds / HOUR), "hour");
+  return Math.abs(seconds) >= MINUTE ? RELATIVE.format(Math.trunc(seconds / MINUTE), "minute") : null;
+}
+
+/** The midnight before a moment, in the browser's time zone, in milliseconds. @param {Date} at */
+const midnight = (at) => new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
+
+/**
  * How long ago a moment was.
  * @param {string} iso
  */
-export function ago(iso, now = Date.now()) {
-  const seconds = (new Date(iso).getTime() - now) / 1000;
-  for (const [unit, length] of UNITS) if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);
-  return "just now";
+export const ago = (iso, now = new Date()) => span(new Date(iso), now) ?? "just now";
+
+/**
+ * When a moment will be, from now.
+ * @param {string} iso
+ */
+export function soon(iso, now = new Date()) {
+  const at = new Date(iso);
+  return at <= now ? "now" : span(at, now) ?? "in less than a minute";
 }
 
 /** @param {number} value */

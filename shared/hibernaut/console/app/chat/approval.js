@@ -4,7 +4,7 @@
  */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { get } from "../api.js";
-import { ago, moment } from "../format.js";
+import { moment, soon } from "../format.js";
 import { useLoaded } from "../store.js";
 import { Failure, Loading } from "../ui.js";
 import { CallView } from "./entry.js";
@@ -42,7 +42,7 @@ export function Approvals({ calls, answer }) {
 
 /** Until when a call waits. @param {{until: string | null}} props */
 function Until({ until }) {
-  return until ? html` <span class="small">Without an answer it is denied ${ago(until)}, at <time datetime=${until}>${moment(until)}</time>.</span>` : null;
+  return until ? html` <span class="small">Without an answer it is denied ${soon(until)}, at <time datetime=${until}>${moment(until)}</time>.</span>` : null;
 }
 
 /** @param {Asking & {policy?: string | null}} props */

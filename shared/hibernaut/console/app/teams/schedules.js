@@ -2,12 +2,12 @@
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, post } from "../api.js";
 import { useAction } from "../forms.js";
-import { moment } from "../format.js";
+import { moment, soon } from "../format.js";
 import { agentPlace, go } from "../router.js";
 import { useLoaded } from "../store.js";
 import { Confirm, Failure, Icon, IconButton, Loading, Time, say, useRepeated, useTitle } from "../ui.js";
 import { ChangeSchedule, ScheduleForm } from "./schedule_form.js";
-import { AgentLink, elsewhere, outcomeWord, soon, timingOf, useNames, whatOf } from "./words.js";
+import { AgentLink, elsewhere, outcomeWord, timingOf, useNames, whatOf } from "./words.js";
 
 /** @typedef {import("./words.js").Schedule} Schedule */
 /** @typedef {import("./words.js").Outcome} Outcome */

@@ -27,7 +27,6 @@ const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 /** How many agents one request asks for: API Gateway takes addresses of some KB. */
 const AT_ONCE = 100;
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const SOON = new Intl.RelativeTimeFormat(navigator.language, { numeric: "auto", style: "short" });
 
 /** @param {Group} group */
 export const sleeps = (group) => group.manager_type.endsWith("sleeptime");
@@ -106,17 +105,6 @@ export function timingOf(timing) {
     case "one-time":
       return `once, at ${moment(new Date(timing.scheduled_at).toISOString())}`;
   }
-}
-
-/**
- * When a moment will be, from now.
- * @param {string} iso
- */
-export function soon(iso, now = Date.now()) {
-  const seconds = (new Date(iso).getTime() - now) / 1000;
-  for (const [unit, length] of /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([["day", DAY], ["hour", HOUR], ["minute", MINUTE]]))
-    if (seconds >= length) return SOON.format(Math.trunc(seconds / length), unit);
-  return seconds > 0 ? "in less than a minute" : "now";
 }
 
 /**
