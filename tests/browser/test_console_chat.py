@@ -307,6 +307,16 @@ def test_what_another_tab_said_is_seen(visit: Visit, chromium: Browser, served: 
     expect(log_of(page).get_by_text("Heard: from the other tab")).to_be_visible()
 
 
+def test_a_scroll_event_that_comes_after_the_chat_was_left_does_no_harm(visit: Visit, served: Served) -> None:
+    """A browser sends the events of scrolling with the next frame, when the log may have left the page."""
+    page = visit.chat(served.agent())
+    log = page.get_by_role("log").element_handle()
+    visit.open("#/home")
+    expect(page.get_by_role("log")).to_have_count(0)
+    log.evaluate("(log) => log.dispatchEvent(new Event('scroll'))")
+    expect(page.get_by_role("heading", name="Agents", exact=True)).to_be_visible()
+
+
 def test_conversations_are_begun_forked_and_searched(visit: Visit, served: Served) -> None:
     agent = served.agent()
     served.say(agent, "the harbour is closed")

@@ -42,9 +42,9 @@ export function Log({ session, version, target, children }) {
   const chunks = useMemo(() => chunked(session.history.entries, session.prepended), [session.history, session.prepended, session.crossing]);
   const asked = useMemo(() => new Set(/** @type {Entry[]} */ (session.waiting)), [chunks, session.busy]);
   const past = useMemo(() => chunks.map((chunk) => html`<${ChunkView} key=${chunk.number} chunk=${chunk} asked=${asked} box=${box} shown=${chunk === chunks[chunks.length - 1] || chunk.entries.some((one) => one.id === target)} />`), [chunks, asked, target]);
-  const scrolled = () => {
-    const element = /** @type {HTMLElement} */ (box.current);
-    // This event comes late: what has grown meanwhile is below the end that was scrolled to. Only a way up leaves the end.
+  const scrolled = (/** @type {{currentTarget: HTMLElement}} */ { currentTarget: element }) => {
+    // This event comes late: what has grown meanwhile is below the end that was scrolled to, and the log may have left the page.
+    // Only a way up leaves the end.
     if (element.scrollHeight - element.scrollTop - element.clientHeight < STICKY) sticks.current = true;
     else if (element.scrollTop < height.current) sticks.current = false;
     height.current = element.scrollTop;
