@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.search.fusion import fused, spread
+from hibernaut.domain.search.fusion import fused, prominent, spread
 
 SHARE = st.floats(min_value=0.0, max_value=1.0)
 IDS = [f"passage-{number}" for number in range(12)]
@@ -16,17 +16,19 @@ LIMITS = st.integers(min_value=0, max_value=30)
 
 def test_a_hit_of_both_lists_passes_the_first_of_each() -> None:
     found = fused([("a", 0.9), ("both", 0.8)], [("b", 1.0), ("both", 0.9)], 3)
-    assert [(hit.id, hit.lexical_rank, hit.vector_rank) for hit in found] == [("both", 2, 2), ("a", 1, None), ("b", None, 1)]
+    assert [(hit.id, hit.lexical_rank, hit.vector_rank) for hit in found] == [("both", 2, 2), ("b", None, 1), ("a", 1, None)]
 
 
 def test_one_common_word_does_not_pass_the_nearest_by_meaning() -> None:
     assert [hit.id for hit in fused([("by chance", 0.3)], [("near", 1.0), ("by chance", 0.2)], 2)] == ["near", "by chance"]
 
 
-def test_what_has_no_vector_counts_by_its_words_wholly() -> None:
-    lexical, vector = [("new", 0.9), ("old", 0.9)], [("old", 0.8), ("other", 0.0)]
+def test_what_has_no_vector_counts_by_its_words_as_if_they_were_its_meaning_too() -> None:
+    lexical, vector = [("new", 0.9), ("old", 0.9)], [("old", 0.5), ("other", 0.6)]
     assert [hit.id for hit in fused(lexical, vector, 3, unseen={"new"})] == ["new", "old", "other"]
     assert [hit.id for hit in fused(lexical, vector, 3)] == ["old", "new", "other"]
+    whole = fused([("new", 1.0), ("old", 1.0)], [("old", 0.6)], 2, unseen={"new"})
+    assert whole[0].score == pytest.approx(whole[1].score), "a text with all words is worth the best by words and by meaning"
 
 
 def test_scores_are_spread_between_the_worst_candidate_and_the_best() -> None:
@@ -34,6 +36,40 @@ def test_scores_are_spread_between_the_worst_candidate_and_the_best() -> None:
     assert spread([("a", 1.0), ("b", 0.0)]) == [("a", 1.0), ("b", pytest.approx(1 / 3))]
     assert spread([("a", 0.8), ("b", 0.8)]) == [("a", 1.0), ("b", 1.0)]
     assert spread([]) == []
+
+
+def test_meaning_counts_the_less_the_less_the_best_stands_out() -> None:
+    """Turns of one talk, all about as near to a question: the text with its words is the answer, whatever the nearest one is."""
+    words = [("answer", 0.8)]
+    flat = [("near", 0.80), *((f"turn {number}", 0.70) for number in range(20))]
+    apart = [("near", 0.95), *((f"turn {number}", 0.55) for number in range(20))]
+    assert fused(words, prominent(flat), 1)[0].id == "answer"
+    assert fused(words, prominent(apart), 1)[0].id == "near"
+
+
+@pytest.mark.parametrize(
+    ("scored", "best"),
+    [
+        ([("a", 0.9), ("b", 0.5)], (0.4 / 0.5) ** 0.4),
+        ([("a", 1.0), ("b", 0.5)], 1.0),
+        ([("a", 0.7)], 1.0),
+        ([("a", 0.7), ("b", 0.7)], 1.0),
+        ([("a", 1.0), ("b", 1.0)], 1.0),
+    ],
+)
+def test_the_best_counts_by_its_part_of_the_way_to_a_perfect_match(scored: list[tuple[str, float]], best: float) -> None:
+    assert max(score for _, score in prominent(scored)) == pytest.approx(best)
+
+
+def test_nothing_stands_out_of_nothing() -> None:
+    assert prominent([]) == []
+
+
+@given(LISTS)
+def test_standing_out_changes_no_order_and_raises_no_score(scored: list[tuple[str, float]]) -> None:
+    places, counted = spread(scored), prominent(scored)
+    assert [each for each, _ in counted] == [each for each, _ in places]
+    assert all(0.0 <= score <= place for (_, score), (_, place) in zip(counted, places, strict=True))
 
 
 @given(LISTS, LISTS, LIMITS, st.sets(st.sampled_from(IDS)))

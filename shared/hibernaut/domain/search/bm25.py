@@ -19,7 +19,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.search import WordCounts
 
 K1, B = 1.2, 0.75
-USUAL_LENGTH = 64.0
+USUAL_LENGTH = 72.0
 """The number of terms against which lengths are weighed, in place of a mean: a score depends on no other text's length, and is the same
 whatever an engine can count. On texts of 10 to 110 words it finds as much as the mean does (decision 17)."""
 Found = TypeVar("Found")

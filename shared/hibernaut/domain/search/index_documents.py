@@ -20,7 +20,7 @@ OF_A_LIFE = 4
 """Versions of one life of a record: a passage that was deleted and brought back goes through them once more, above the earlier ones."""
 LAST_LIFE = 1 << 40
 """The life of a record that cannot come back: above all that it can have had."""
-OF_WHAT_STANDS_BEFORE = 0.25
+OF_WHAT_STANDS_BEFORE = 0.35
 """The weight of the vector of the text before, relative to a text's own."""
 SPEAKING = "send_message"
 _NOT_SAID = ("conversation_search",)

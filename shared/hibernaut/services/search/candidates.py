@@ -15,7 +15,7 @@ from itertools import accumulate
 from operator import mul
 
 from hibernaut.domain.search.bm25 import rarities, scan, shares
-from hibernaut.domain.search.fusion import spread
+from hibernaut.domain.search.fusion import prominent
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
@@ -119,7 +119,7 @@ def _by_meaning(
     near = _compared(space.embedder, query.vector, pending, promising)
     compared_ids = {each for each, _ in near}
     near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
-    return spread(near), compared_ids
+    return prominent(near), compared_ids
 
 
 def _compared(
