@@ -11,7 +11,7 @@ from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.bm25 import rarities, shares
-from hibernaut.domain.search.fusion import fused, spread
+from hibernaut.domain.search.fusion import fused, prominent
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from tests.contracts.memory_index.documents import (
@@ -265,7 +265,7 @@ def test_the_right_facts_come_first(index: MemoryIndex) -> None:
         assert {hit.id for hit in found.lexical[: len(right)]} == right
         ceiling = sum(rarities(terms(asked), found.counts).values())
         by_words, by_meaning = ([(hit.id, hit.score) for hit in hits] for hits in (found.lexical, found.vector))
-        ranked = fused(shares(by_words, ceiling), spread(by_meaning), len(right))
+        ranked = fused(shares(by_words, ceiling), prominent(by_meaning), len(right))
         assert {hit.id for hit in ranked} == right
 
 
