@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.search.fusion import fused, prominent, spread
+from hibernaut.domain.search.fusion import OF_THE_TEXTS_BEFORE, fused, prominent, spread, with_texts_before
 
 SHARE = st.floats(min_value=0.0, max_value=1.0)
 IDS = [f"passage-{number}" for number in range(12)]
@@ -118,3 +120,49 @@ def test_with_a_higher_score_by_words_none_stands_lower(
     raised = [(each, max(score, own) if each == one else own) for each, own in lexical]
     before, after = ([hit.id for hit in fused(scores, vector, 30)].index(one) for scores in (lexical, raised))
     assert after <= before
+
+
+CHAIN = {later: earlier for earlier, later in pairwise(IDS)}
+"""Each id follows the one before it."""
+
+
+def test_the_words_of_the_lines_before_lift_the_answer() -> None:
+    words, meaning = [("question", 0.9)], [("other", 0.8), ("answer", 0.75), ("question", 0.7)]
+    assert [hit.id for hit in fused(words, meaning, 3)] == ["question", "other", "answer"]
+    assert [hit.id for hit in fused(words, meaning, 3, before={"answer": "question"})] == ["question", "answer", "other"]
+
+
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_three_lines_before_lend_the_less_the_farther_they_are(steps: int) -> None:
+    scores = {IDS[0]: 0.8} | dict.fromkeys(IDS[1 : steps + 1], 0.0)
+    part = OF_THE_TEXTS_BEFORE[steps - 1] if steps <= len(OF_THE_TEXTS_BEFORE) else 0.0
+    assert with_texts_before(scores, CHAIN)[IDS[steps]] == pytest.approx(0.8 * part)
+
+
+def test_a_text_that_has_the_words_itself_gains_little() -> None:
+    found = with_texts_before({IDS[0]: 0.8, IDS[1]: 0.9, IDS[2]: 1.0}, CHAIN)
+    assert found == {IDS[0]: 0.8, IDS[1]: pytest.approx(0.9 + 0.1 * 0.25 * 0.8), IDS[2]: 1.0}
+
+
+@given(LISTS, st.sampled_from(IDS))
+def test_a_text_that_is_gone_lends_nothing_and_those_before_it_neither(scored: list[tuple[str, float]], gone: str) -> None:
+    scores = {each: score for each, score in scored if each != gone}
+    found = with_texts_before(scores, CHAIN)
+    cut = {later: earlier for later, earlier in CHAIN.items() if gone not in (later, earlier)}
+    assert found == with_texts_before(scores, cut)
+    assert all(scores[each] <= score <= 1.0 for each, score in found.items())
+
+
+@given(LISTS, LISTS, st.dictionaries(st.sampled_from(IDS), st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
+def test_whatever_stands_before_no_hit_comes_or_goes(
+    lexical: list[tuple[str, float]], vector: list[tuple[str, float]], before: dict[str, str], unseen: set[str]
+) -> None:
+    """Even in a circle. One list alone stays as it is."""
+    alone, found = fused(lexical, vector, 30, unseen), fused(lexical, vector, 30, unseen, before)
+    assert {(hit.id, hit.lexical_rank, hit.vector_rank) for hit in found} == {
+        (hit.id, hit.lexical_rank, hit.vector_rank) for hit in alone
+    }
+    scores = {hit.id: hit.score for hit in alone}
+    assert all(scores[hit.id] - 1e-12 <= hit.score <= 1.0 + 1e-12 for hit in found)
+    if not lexical or not vector:
+        assert found == alone

@@ -72,3 +72,15 @@ def test_an_old_tombstone_takes_no_newer_document_away(index: MemoryIndex) -> No
     index.put(SPACE, [document("one", version=3)])
     index.remove(SPACE, [tombstone("one", 2)])
     assert held(index) == [("one", 3, False)]
+
+
+def test_hits_of_both_lists_name_the_document_before_them(index: MemoryIndex) -> None:
+    index.put(SPACE, [document("one", "tea", EAST), document("two", "tea for two", EAST, before="one")])
+    found = index.search(SPACE, query("tea", EAST))
+    for hits in (found.lexical, found.vector):
+        assert {hit.id: hit.before for hit in hits} == {"one": "", "two": "one"}
+    index.put(SPACE, [document("two", "tea for two", EAST, before="another", version=2)])
+    index.remove(SPACE, [tombstone("one")])
+    found = index.search(SPACE, query("tea", EAST))
+    for hits in (found.lexical, found.vector):
+        assert {hit.id: hit.before for hit in hits} == {"two": "another"}

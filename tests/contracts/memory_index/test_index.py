@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from hibernaut.adapters.memory_index import opensearch_requests
 from hibernaut.adapters.memory_index.opensearch import OpenSearchMemoryIndex
 from hibernaut.adapters.memory_index.opensearch_client import connected
+from hibernaut.adapters.memory_index.opensearch_collection import CollectionDialect
+from hibernaut.adapters.memory_index.opensearch_domain import DomainDialect
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.bm25 import rarities, shares
 from hibernaut.domain.search.fusion import fused, prominent
@@ -69,6 +72,7 @@ from tests.contracts.memory_index.promises_versions import (
     test_a_vector_may_be_taken_away,
     test_an_old_tombstone_takes_no_newer_document_away,
     test_an_older_or_equal_version_changes_nothing,
+    test_hits_of_both_lists_name_the_document_before_them,
     test_the_highest_of_versions_put_at_once_stays,
     test_what_was_removed_is_not_found_and_does_not_come_back_in_the_same_or_an_older_version,
 )
@@ -102,6 +106,7 @@ __all__ = [
     "test_dates_are_inclusive_to_the_microsecond",
     "test_files_and_roles_are_chosen",
     "test_filters_hold_before_the_cut",
+    "test_hits_of_both_lists_name_the_document_before_them",
     "test_ids_are_compared_by_their_code_points",
     "test_kinds_and_places_are_apart",
     "test_no_tenants_documents_move_the_scores_of_anothers",
@@ -329,6 +334,27 @@ def test_what_one_process_dropped_another_makes_again_whatever_it_remembers(
     one.put(SPACE, [document("one", "tea", (1.0, 0.0))])
     assert by_vector(other, (1.0, 0.0)) == ["one"]
     other.close()
+
+
+@pytest.mark.parametrize("engine", ["opensearch", "serverless"])
+def test_an_index_of_a_release_that_named_no_documents_before_is_searched_and_written_on(
+    request: pytest.FixtureRequest, engine: str
+) -> None:
+    index: OpenSearchMemoryIndex = request.getfixturevalue(f"new_{engine}")()
+    address: str = request.getfixturevalue("opensearch_node" if engine == "opensearch" else "collection").address
+    client = connected(address, seconds=60)
+    dialect = DomainDialect(client) if engine == "opensearch" else CollectionDialect(client)
+    name = f"{index.prefix}-{opensearch_requests.FORMAT}-{SPACE}"
+    body = dialect.index_body(index.prefix, SPACE, f"{name}.writes")
+    del body["mappings"]["properties"]["before"]
+    client.indices.create(index=name, body=body)
+    found = index.search(SPACE, query("tea", EAST))
+    assert found.lexical == found.vector == ()
+    index.put(SPACE, [document("one", "tea", EAST), document("two", "tea", EAST, before="one")])
+    found = index.search(SPACE, query("tea", EAST))
+    for hits in (found.lexical, found.vector):
+        assert {hit.id: hit.before for hit in hits} == {"one": "", "two": "one"}
+    client.close()
 
 
 def test_prefixes_that_begin_alike_share_nothing(

@@ -150,6 +150,39 @@ def test_a_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
     index.close()
 
 
+def test_a_file_of_the_format_before_stays_and_learns_what_stands_before(tmp_path: Path) -> None:
+    """Without a rebuild, which would embed every text again."""
+    old = SqliteMemoryIndex(tmp_path / "memory.db")
+    old.put(SPACE, [document("one", "tea", EAST)])
+    old.put("words", [document("one", "tea", tenant="another")])
+    old.close()
+    connection = sqlite3.connect(tmp_path / "memory.db")
+    for (number,) in connection.execute("SELECT number FROM space").fetchall():
+        connection.execute(f"ALTER TABLE document_{number} DROP COLUMN before")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    for _ in range(2):
+        index = SqliteMemoryIndex(tmp_path / "memory.db")
+        assert not index.is_new
+        assert index.spaces() == [SPACE, "words"]
+        index.put(SPACE, [document("two", "tea", EAST, before="one")])
+        found = index.search(SPACE, query("tea", EAST))
+        for hits in (found.lexical, found.vector):
+            assert {hit.id: hit.before for hit in hits} == {"one": "", "two": "one"}
+        index.close()
+
+
+def test_a_damaged_file_of_the_format_before_is_made_anew(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    index = SqliteMemoryIndex(tmp_path / "memory.db")
+    assert index.is_new
+    index.put(SPACE, [document("one", "tea")])
+    assert by_words(index, "tea") == ["one"]
+    index.close()
+
+
 def test_numpy_is_not_imported_before_the_first_vector(tmp_path: Path) -> None:
     """The server starts without it, and so does whoever searches words alone."""
     script = (

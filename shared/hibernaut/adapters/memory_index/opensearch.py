@@ -203,7 +203,7 @@ class OpenSearchMemoryIndex:
             _check_dimension(space, current, dimension)
 
     def _create_index(self, space: str) -> None:
-        """Create the space's index, unless it exists.
+        """Create the space's index. One that exists gets the fields that an earlier release did not give it.
 
         A deletion in a missing index creates an index with the alias's name. Such an index blocks the alias and is deleted.
         """
@@ -227,6 +227,7 @@ class OpenSearchMemoryIndex:
                     return False
                 if error.error != _IS_THERE:
                     raise
+                self._client.indices.put_mapping(index=self._index(space), body={"properties": requests.FIELDS})
         return True
 
     def _dimension_of(self, space: str) -> int | None:

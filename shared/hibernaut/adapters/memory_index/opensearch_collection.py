@@ -45,7 +45,7 @@ _IDS_AT_ONCE = 500
 _MOST_HITS = 10_000
 _MISSING = "index_not_found_exception"
 _UNKNOWN_FIELD = "strict_dynamic_mapping_exception"
-_FIELDS = ["id", "embedded", "version", "length", "created_at"]
+_FIELDS = ["id", "embedded", "version", "length", "created_at", "before"]
 _NOTHING: Mapping[str, Any] = {"timed_out": False, "_shards": {"failed": 0}, "hits": {"total": {"value": 0}, "hits": []}}
 Answer = TypeVar("Answer")
 
@@ -166,9 +166,19 @@ class CollectionDialect:
         for hit in _newest(response):
             frequencies, length = hit["_source"].get("frequencies", {}), hit["fields"]["length"][0]
             score = sum(weight * saturation(frequencies[term], length) for term, weight in weights.items() if term in frequencies)
-            scored.append((-score, -hit["fields"]["created_at"][0], hit["fields"]["id"][0], hit["fields"]["embedded"][0]))
+            scored.append(
+                (
+                    -score,
+                    -hit["fields"]["created_at"][0],
+                    hit["fields"]["id"][0],
+                    hit["fields"]["embedded"][0],
+                    requests.before_of(hit),
+                )
+            )
         best = sorted(scored)[: query.limit]
-        return tuple(IndexHit(id=name, score=-score, embedded=embedded) for score, _, name, embedded in best)
+        return tuple(
+            IndexHit(id=name, score=-score, embedded=embedded, before=before) for score, _, name, embedded, before in best
+        )
 
     def vector_search(self, query: IndexQuery, vector: Sequence[float]) -> dict[str, Any]:
         size = COPIES * query.limit

@@ -22,11 +22,11 @@ FORMAT = 2
 """The format of an index's mapping. It is part of the index's name: an index of an older format stays unused, and a new one is filled from the table."""
 
 FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags"), _KEYWORD),
+    **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags", "before"), _KEYWORD),
     "created_at": {"type": "long"},
     "embedded": {"type": "boolean"},
 }
-"""The fields that hits are filtered and sorted by."""
+"""The fields that hits are filtered and sorted by, and `before`, which they bring along. An index gets those that it lacks at its first write."""
 
 
 def meta(prefix: str, space: str) -> dict[str, Any]:
@@ -95,16 +95,27 @@ def ranked(query: dict[str, Any], limit: int) -> dict[str, Any]:
         "sort": order,
         "_source": False,
         "track_total_hits": False,
-        "docvalue_fields": ["id", "embedded"],
+        "docvalue_fields": ["id", "embedded", "before"],
     }
 
 
 def hits_of(response: Mapping[str, Any]) -> tuple[IndexHit, ...]:
     """The hits of a `ranked` search, in its order."""
     return tuple(
-        IndexHit(id=hit["fields"]["id"][0], score=hit["_score"], embedded=hit["fields"]["embedded"][0])
+        IndexHit(
+            id=hit["fields"]["id"][0],
+            score=hit["_score"],
+            embedded=hit["fields"]["embedded"][0],
+            before=before_of(hit),
+        )
         for hit in response["hits"]["hits"]
     )
+
+
+def before_of(hit: Mapping[str, Any]) -> str:
+    """The id of the document before a hit; "" where it has none, or was written by a release that named none."""
+    found: str = hit["fields"].get("before", [""])[0]
+    return found
 
 
 def filters(query: IndexQuery) -> list[dict[str, Any]]:
@@ -147,7 +158,7 @@ def _part(stretch: Stretch) -> dict[str, Any]:
 def source(document: IndexDocument) -> dict[str, Any]:
     """The fields of a document."""
     fields: dict[str, Any] = {
-        **document.model_dump(include={"id", "kind", "tenant", "place", "conversation", "file_id", "role"}),
+        **document.model_dump(include={"id", "kind", "tenant", "place", "conversation", "file_id", "role", "before"}),
         "words": " ".join(analysed(document.text)),
         "tags": list(document.tags),
         "created_at": _microseconds(document.created_at),

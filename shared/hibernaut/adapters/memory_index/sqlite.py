@@ -146,8 +146,10 @@ class SqliteMemoryIndex:
             self._vectors.sift(reader, places)
             near = self._vectors.nearest(reader, places, vector, among=among, limit=query.limit)
             names = rows.named(reader, number, (row for row, _ in near))
-        hits = [(-cosine, -names[row][1], names[row][0]) for row, cosine in near if row in names]
-        return tuple(IndexHit(id=found, score=(1 - less) / 2) for less, _, found in sorted(hits))
+        hits = [
+            (-cosine, -created, found, before) for row, cosine in near if row in names for found, created, before in (names[row],)
+        ]
+        return tuple(IndexHit(id=found, score=(1 - less) / 2, before=before) for less, _, found, before in sorted(hits))
 
 
 def _checked(query: IndexQuery, space: str, dimension: int | None) -> bytes | None:

@@ -1,7 +1,7 @@
 """The SQLite file of an index. Each reader sees a snapshot and never waits for a writer.
 
 Knows: the file's format and the errors of its connections. An index is derived from the table: an unreadable file, or one with
-another format, is created anew. Must not know: documents.
+another format, is created anew; one of the format before is brought to today's. Must not know: documents.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hibernaut.adapters.memory_index.sqlite_schema import FILE, FORMAT
+from hibernaut.adapters.memory_index.sqlite_schema import FILE, FORMAT, UPGRADABLE, upgrade
 from hibernaut.adapters.sqlite_connections import (
     CommitUnknown,
     ConnectionsClosed,
@@ -65,11 +65,22 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
         return _remade(path), True
     if found == FORMAT:
         return writer, False
+    if found == UPGRADABLE and _upgraded(writer):
+        return writer, False
     if there and found:
         writer.close()
         return _remade(path), True
     writer.executescript(FILE)
     return writer, True
+
+
+def _upgraded(writer: sqlite3.Connection) -> bool:
+    """False for a file that is damaged."""
+    try:
+        writer.executescript(upgrade([number for (number,) in writer.execute("SELECT number FROM space")]))
+    except sqlite3.Error:
+        return False
+    return True
 
 
 def _remade(path: Path) -> sqlite3.Connection:

@@ -68,11 +68,11 @@ def _insert(writer: sqlite3.Connection, number: int, documents: Sequence[tuple[I
     terms = {row: analysed(document.text) for row, document, _ in numbered}
     writer.executemany(
         f"INSERT INTO document_{number} (row, tenant, kind, place, conversation, file, role, created, id, version, embedded,"
-        " length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " length, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 *(row, one.tenant, one.kind, one.place, one.conversation, one.file_id, one.role),
-                *(microseconds(one.created_at), one.id, one.version, vector is not None, len(terms[row])),
+                *(microseconds(one.created_at), one.id, one.version, vector is not None, len(terms[row]), one.before),
             )
             for row, one, vector in numbered
         ],
@@ -130,10 +130,10 @@ def places(reader: sqlite3.Connection, number: int, query: IndexQuery) -> list[s
     ]
 
 
-def named(reader: sqlite3.Connection, number: int, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
-    """Ids and times of the rows that still exist."""
-    selected = f"SELECT row, id, created FROM document_{number} WHERE row IN {LIST}"
-    return {row: (found_id, created) for row, found_id, created in reader.execute(selected, (json.dumps(list(rows)),))}
+def named(reader: sqlite3.Connection, number: int, rows: Iterable[int]) -> dict[int, tuple[str, int, str]]:
+    """Ids and times of the rows that still exist, and the ids of the documents before them."""
+    selected = f"SELECT row, id, created, before FROM document_{number} WHERE row IN {LIST}"
+    return {row: (found, created, before) for row, found, created, before in reader.execute(selected, (json.dumps(list(rows)),))}
 
 
 def states(reader: sqlite3.Connection, number: int, tenant: str, after: str) -> list[tuple[str, int, bool]]:

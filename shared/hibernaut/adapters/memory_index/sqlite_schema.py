@@ -8,7 +8,11 @@ Must not know: connections, queries.
 
 from __future__ import annotations
 
-FORMAT = 2
+from collections.abc import Iterable
+
+FORMAT = 3
+UPGRADABLE = 2
+"""The format before: its documents do not name the ones before them."""
 
 FILE = f"""
 BEGIN IMMEDIATE;
@@ -28,7 +32,8 @@ _SPACE = (
     CREATE TABLE document_{number} (
         row INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, kind TEXT NOT NULL, place TEXT NOT NULL,
         conversation TEXT NOT NULL, file TEXT NOT NULL, role TEXT NOT NULL, created INTEGER NOT NULL,
-        id TEXT NOT NULL, version INTEGER NOT NULL, embedded INTEGER NOT NULL, length INTEGER NOT NULL
+        id TEXT NOT NULL, version INTEGER NOT NULL, embedded INTEGER NOT NULL, length INTEGER NOT NULL,
+        before TEXT NOT NULL DEFAULT ''
     )
     """,
     "CREATE UNIQUE INDEX document_{number}_id ON document_{number} (tenant, id)",
@@ -44,6 +49,12 @@ _SPACE = (
     "CREATE VIRTUAL TABLE words_{number} USING fts5(words, tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N*'\")",
 )
 _TABLES = ("document", "vector", "tag", "tombstone", "words")
+
+
+def upgrade(numbers: Iterable[int]) -> str:
+    """The script that brings a file of the format before, with these spaces, to today's. Its documents stay."""
+    added = "".join(f"ALTER TABLE document_{number} ADD COLUMN before TEXT NOT NULL DEFAULT '';" for number in numbers)
+    return f"BEGIN IMMEDIATE; {added} PRAGMA user_version = {FORMAT}; COMMIT;"
 
 
 def space_creation(number: int) -> list[str]:

@@ -55,13 +55,13 @@ def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tupl
         named |= {f"fts{place}": fts, f"weight{place}": weights[term], f"term{place}": _quoted(term)}
     numbered = "".join(f"{part}:filter{place}" for place, part in enumerate(where.split("?")[:-1])) + where.split("?")[-1]
     found = reader.execute(
-        f"WITH hit AS MATERIALIZED ({arms}), measured AS (SELECT d.id, d.created, d.embedded, d.row, d.length, hit.part, hit.weight,"
+        f"WITH hit AS MATERIALIZED ({arms}), measured AS (SELECT d.id, d.created, d.embedded, d.before, d.row, d.length, hit.part, hit.weight,"
         f" :k1 * (1 - :b + :b * d.length / :mean) AS own FROM hit JOIN document_{number} d ON d.row = hit.row WHERE {numbered})"
-        f" SELECT id, sum(weight * {_SATURATION}) AS score, embedded FROM measured GROUP BY row"
+        f" SELECT id, sum(weight * {_SATURATION}) AS score, embedded, before FROM measured GROUP BY row"
         " ORDER BY round(score, 9) DESC, created DESC, id LIMIT :most",
         {**named, "k1": K1, "b": B, "mean": mean_length, "usual": USUAL_LENGTH, "most": query.limit},
     )
-    return tuple(IndexHit(id=name, score=score, embedded=bool(has)) for name, score, has in found), own
+    return tuple(IndexHit(id=name, score=score, embedded=bool(has), before=before) for name, score, has, before in found), own
 
 
 def _quoted(term: str) -> str:

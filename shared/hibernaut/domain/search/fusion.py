@@ -2,13 +2,14 @@
 
 Scores by words are parts of the best that the query's terms could score (`domain.search.bm25.shares`): a text that shares one common word with a
 question stays low, even where nothing shares more. Scores by meaning are spread between the worst and the best candidate, since
-cosines of one model all lie in a narrow band, and count the less, the less the best one stands out. Decisions 17 and 70 have the figures
-and the literature.
+cosines of one model all lie in a narrow band, and count the less, the less the best one stands out. A question often has words of the
+lines before its answer, which therefore lend it a part of their scores. Decisions 17, 70 and 71 have the figures and the literature.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from hibernaut.schemas.immutable import immutable
 
@@ -16,7 +17,10 @@ WORDS_WEIGHT = 0.48
 """The part of a score that is by words; the rest is by meaning."""
 PROMINENCE_POWER = 0.4
 """How much it matters that the best candidate by meaning stands out: at 0 not at all, at 1 as much as it does."""
+OF_THE_TEXTS_BEFORE = (0.25, 0.2, 0.1)
+"""What the words of the text before count for a text too, of the one before that, and so on: shares of their scores."""
 Scored = Sequence[tuple[str, float]]
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @immutable
@@ -50,27 +54,50 @@ def prominent(scored: Scored) -> list[tuple[str, float]]:
     return [(each, score * factor) for each, score in spread(scored)]
 
 
-def fused(lexical: Scored, vector: Scored, limit: int, unseen: Collection[str] = ()) -> list[Ranked]:
+def with_texts_before(scores: Mapping[str, float], before: Mapping[str, str]) -> dict[str, float]:
+    """Scores by words, 0 to 1, each with parts of the scores of the three texts before it (`OF_THE_TEXTS_BEFORE`). They fill a part of what is
+    missing to 1: whoever has the words itself gains little. A text that is not among these lends nothing, and those before it neither.
+    """
+    found: dict[str, float] = {}
+    for each, own in scores.items():
+        lent, at = 0.0, each
+        for part in OF_THE_TEXTS_BEFORE:
+            at = before.get(at, "")
+            if at not in scores:
+                break
+            lent += part * scores[at]
+        found[each] = own + (1.0 - own) * lent
+    return found
+
+
+def fused(
+    lexical: Scored, vector: Scored, limit: int, unseen: Collection[str] = (), before: Mapping[str, str] = _NOTHING
+) -> list[Ranked]:
     """The best `limit` ids of both lists, best first. Scores are 0 to 1; an id counts by its first place in a list.
 
     Where one list is empty, the other's scores are used. `unseen`: ids without a vector, which therefore are not in the list by meaning.
     Being new is no fault: their words count for their meaning too, of which the best in the list is the most. Among equals the one with the
     higher place in the lexical list comes first.
+
+    `before`: the ids of the texts before some ids. Where there are scores by meaning, each id gets a part of the scores by words of the three texts
+    before it, as far as they are in a list themselves: a text that is gone lends nothing.
     """
     by_words, by_meaning = _places(lexical), _places(vector)
     weight = 1.0 if not vector else WORDS_WEIGHT if lexical else 0.0
     in_place_of_both = weight + (1.0 - weight) * max((score for _, score in vector), default=0.0)
+    ids = dict.fromkeys((*by_words, *by_meaning))
+    own = {each: by_words[each][1] if each in by_words else 0.0 for each in ids}
+    words = with_texts_before(own, before) if vector else own
 
     def score(each: str) -> float:
-        words, meaning = by_words.get(each), by_meaning.get(each)
-        if words is not None and meaning is None and each in unseen:
-            return in_place_of_both * words[1]
-        return weight * (words[1] if words else 0.0) + (1.0 - weight) * (meaning[1] if meaning else 0.0)
+        meaning = by_meaning.get(each)
+        if meaning is None and each in unseen:
+            return in_place_of_both * words[each]
+        return weight * words[each] + (1.0 - weight) * (meaning[1] if meaning else 0.0)
 
     def rank(places: dict[str, tuple[int, float]], each: str) -> int | None:
         return places[each][0] if each in places else None
 
-    ids = dict.fromkeys((*by_words, *by_meaning))
     ranked = [Ranked(each, score(each), rank(by_words, each), rank(by_meaning, each)) for each in ids]
     return sorted(ranked, key=lambda hit: -hit.score)[: max(limit, 0)]
 

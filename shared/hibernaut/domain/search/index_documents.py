@@ -125,6 +125,16 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
     return document.model_copy(update={"vector": tuple([number / length for number in mixed])})
 
 
+def linked(documents: Collection[IndexDocument]) -> list[IndexDocument]:
+    """Documents of one log, archive or file, each with the id of the one before it among them, in the order in which they were.
+
+    Those of an unbroken stretch get the ids that the index will have. What stands before the first is left open.
+    """
+    ids = sorted(document.id for document in documents)
+    before = dict(zip(ids[1:], ids, strict=False))
+    return [each.model_copy(update={"before": before.get(each.id, "")}) for each in documents]
+
+
 def gone(tenant: str, container: str, ids: Collection[str], lives: Mapping[str, int]) -> list[Tombstone]:
     """The marks of deleted records. `lives`: the lives that ended, by id, where they are not the first."""
     return [Tombstone(id=name_of(container, one), tenant=tenant, version=lives.get(one, 0) * OF_A_LIFE + GONE) for one in ids]

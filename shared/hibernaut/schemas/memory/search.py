@@ -16,8 +16,8 @@ class IndexDocument(Frozen):
     """A document of an index. The table is authoritative; search results are looked up there.
 
     `place` is the scope of the document: the archive of a passage, the agent of a message, the folder of a file's piece.
-    `conversation` is "" in an agent's default conversation. `vector` None: not embedded (yet). `version` increases with every
-    write of the document.
+    `conversation` is "" in an agent's default conversation. `vector` None: not embedded (yet). `before` is the id of the document
+    that precedes this one in its log, archive or file ("": none, or not known). `version` increases with every write of the document.
     """
 
     id: str
@@ -31,6 +31,7 @@ class IndexDocument(Frozen):
     created_at: Moment
     text: str
     vector: tuple[float, ...] | None = None
+    before: str = ""
     version: int = 1
 
 
@@ -102,12 +103,13 @@ class IndexQuery(Frozen):
 
 class IndexHit(Frozen):
     """A hit. `score`: by words BM25 (`domain.search.bm25`), above 0; by vectors (1 + cosine) / 2, from 0 to 1. `embedded`: the
-    document has a vector.
+    document has a vector; `before`: as it was written (`IndexDocument`), whether that document still exists or not.
     """
 
     id: str
     score: float
     embedded: bool = True
+    before: str = ""
 
 
 class IndexFound(Frozen):

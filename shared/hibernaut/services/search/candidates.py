@@ -20,7 +20,7 @@ from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery
+from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexHit, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 
 EMBEDDED_TAIL = 16
@@ -36,13 +36,14 @@ Scored = tuple[tuple[str, float], ...]
 
 @immutable
 class Candidates:
-    """Lexical and vector hits: ids with scores from 0 to 1. `unseen`: ids without a comparable vector. `missed`: hits may be
-    missing.
+    """Lexical and vector hits: ids with scores from 0 to 1. `unseen`: ids without a comparable vector. `before`: ids with the
+    id of the document that precedes each, where it is known. `missed`: hits may be missing.
     """
 
     lexical: Scored = ()
     vector: Scored = ()
     unseen: frozenset[str] = frozenset()
+    before: tuple[tuple[str, str], ...] = ()
     missed: bool = False
 
     def with_those(self, other: Candidates) -> Candidates:
@@ -51,6 +52,7 @@ class Candidates:
             self.lexical + other.lexical,
             self.vector + other.vector,
             self.unseen | other.unseen,
+            self.before + other.before,
             self.missed or other.missed,
         )
 
@@ -66,6 +68,7 @@ def gathered(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery, waiti
     promising = tail.scored(weights)
     vector, compared_ids = _by_meaning(result, space, query, waiting, [each for each, _ in promising])
     lexical = dict(_by_words(result, promising, weights, names)) if query_terms else {}
+    before = _before((*result.lexical, *result.vector), waiting)
     unseen = {hit.id for hit in result.lexical if query.vector is None or not hit.embedded} | (names - compared_ids)
     for name in _other_spaces(index, space, query) if query_terms else ():
         other_result = index.search(name, query.model_copy(update={"vector": None}))
@@ -73,8 +76,15 @@ def gathered(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery, waiti
         fresh = {each: score for each, score in _by_words(other_result, (), weights, names) if each not in lexical}
         lexical |= fresh
         unseen |= fresh.keys()
+        before = _before(other_result.lexical, ()) | before
     missed = query.text is None and len(compared_ids) < len(names)
-    return Candidates(tuple(lexical.items()), tuple(vector), frozenset(unseen), missed)
+    return Candidates(tuple(lexical.items()), tuple(vector), frozenset(unseen), tuple(before.items()), missed)
+
+
+def _before(hits: Iterable[IndexHit], waiting: Sequence[IndexDocument]) -> dict[str, str]:
+    """What precedes each hit; of a document that the index has in an older version too, as the pending one says."""
+    indexed = {hit.id: hit.before for hit in hits if hit.before}
+    return indexed | {document.id: document.before for document in waiting if document.before}
 
 
 def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery) -> Iterable[str]:

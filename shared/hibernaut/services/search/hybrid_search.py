@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from hibernaut.domain.search.bm25 import best
 from hibernaut.domain.search.fusion import Ranked, fused
-from hibernaut.domain.search.index_documents import name_of, place_of
+from hibernaut.domain.search.index_documents import linked, name_of, place_of
 from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.schemas.immutable import immutable
@@ -160,7 +160,7 @@ class HybridSearch:
             index_query = _index_query(self._stores.tenant, scope, places, text, vector, max(CANDIDATES, 2 * limit))
             pending = [each for each in tail.documents.values() if places is None or each.place in places]
             found = found.with_those(gathered(index, space, index_query, pending))
-        ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen)
+        ranked = fused(found.lexical, found.vector, 2 * limit + len(tail.documents), found.unseen, dict(found.before))
         hits = self._records(scope, ranked, limit)
         incomplete = tail.cut or found.missed or before.stage != "OVER" or self._stores.search_outbox.building() != before
         return SearchResult(hits, incomplete=incomplete, words_only=words_only)
@@ -180,7 +180,7 @@ class HybridSearch:
             cut = cut or count + len(pointer.ids) > TAIL_RECORDS
             newest = pointer.ids[: TAIL_RECORDS - count]
             count += len(newest)
-            documents = self._sources.read(replace(pointer, ids=newest)).documents
+            documents = linked(self._sources.read(replace(pointer, ids=newest)).documents)
             found |= {each.id: each for each in documents if fits(each, scope)}
         return _Tail(found, cut)
 

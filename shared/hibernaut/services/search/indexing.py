@@ -246,22 +246,21 @@ class Indexing:
             self._index.discard(space.name, [copies[name] for name in names if name in copies])
 
     def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> Mapping[str, str]:
-        """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector.
-        Returns the copy of each document, by name.
+        """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector, and
+        each document names the preceding one. Returns the copy of each document, by name.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
         if space.embedder is None:
             return self._copies(space, documents)
-        ordered = self._with_texts_before(group, documents)
-        before: Vector | None = None
+        names = {document.id for document in documents}
+        chain = self._chained(group, documents)
+        vectors: dict[str, Vector | None] = {}
         copies: dict[str, str] = {}
-        for start in range(0, len(ordered), EMBEDDED_AT_ONCE):
-            fresh = list[IndexDocument]()
-            for document in self._embedded(space.embedder, ordered[start : start + EMBEDDED_AT_ONCE]):
-                if document.id:
-                    fresh.append(in_context(document, before))
-                before = document.vector
+        for start in range(0, len(chain), EMBEDDED_AT_ONCE):
+            found = self._embedded(space.embedder, chain[start : start + EMBEDDED_AT_ONCE])
+            vectors |= {document.id: document.vector for document in found}
+            fresh = [in_context(document, vectors.get(document.before)) for document in found if document.id in names]
             copies |= self._copies(space, fresh)
             self._refusals.embedded(space)
         return copies
@@ -270,22 +269,27 @@ class Indexing:
         """Write documents. Returns the copy of each, by name; nothing for an engine that overwrites."""
         return dict(zip((document.id for document in documents), self._index.put(space.name, documents), strict=False))
 
-    def _with_texts_before(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-        """The documents in the order of their ids, with the preceding text before a pointer's first document.
+    def _chained(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
+        """The documents in the order of their ids, each with the id of the one before it.
 
-        That text is a document with an empty id: it is embedded for its context and not indexed. It is left out if the document
-        before it in the list has the same text.
+        Before a pointer's first document stands the document of the text before that, unless it is one of these documents itself: it
+        is embedded for its context and not indexed. The other records of a pointer follow one another.
         """
+        within = group[0].within
         ordered = sorted(documents, key=lambda document: document.id)
         record_ids = {place_of(document.id)[1] for document in ordered}
         firsts = [min(found) for pointer in group if (found := record_ids.intersection(pointer.ids))]
-        texts = self._sources.texts_before(_joined(group), firsts) if firsts else {}
+        preceding = self._sources.texts_before(_joined(group), firsts) if firsts else {}
         chain: list[IndexDocument] = []
         for document in ordered:
-            text = texts.get(place_of(document.id)[1])
-            if text and not (chain and chain[-1].text == text):
-                chain.append(document.model_copy(update={"id": "", "text": text}))
-            chain.append(document)
+            record_id = place_of(document.id)[1]
+            before = chain[-1].id if chain else ""
+            if record_id in preceding:
+                text = preceding[record_id]
+                before = name_of(within, text.id) if text else ""
+                if text and not (chain and chain[-1].id == before):
+                    chain.append(document.model_copy(update={"id": before, "text": text.text}))
+            chain.append(document.model_copy(update={"before": before}))
         return chain
 
     def _embedded(self, embedder: Embedder, documents: Sequence[IndexDocument]) -> Sequence[IndexDocument]:

@@ -55,6 +55,14 @@ class SourceDocuments:
     gone: list[str]
 
 
+@immutable
+class Preceding:
+    """The searchable text that stands before a record in its log, archive or file, and the id of its record."""
+
+    id: str
+    text: str
+
+
 class SearchSources:
     """Reads the records behind index documents and pointers."""
 
@@ -110,48 +118,48 @@ class SearchSources:
         deleted = [record_id for record_id in pointer.ids if record_id not in records and record_id not in unreadable]
         return SourceDocuments([document for document in documents if document is not None], deleted)
 
-    def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
-        """The text that precedes each of these records in its log, archive or file; None if there is none within the search
+    def texts_before(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, Preceding | None]:
+        """What precedes each of these records in its log, archive or file; None if there is nothing within the search
         limit, or if its blob is missing: the loss of one record keeps its neighbours findable.
         """
         if pointer.kind == "message" and len(record_ids) > 1:
             with suppress(KeyError):
                 return self._texts_before_all(pointer, record_ids)
-        found: dict[str, str | None] = dict.fromkeys(record_ids)
+        found: dict[str, Preceding | None] = dict.fromkeys(record_ids)
         for record_id in record_ids:
             with suppress(KeyError):
                 found[record_id] = self._text_before(pointer, record_id)
         return found
 
-    def _texts_before_all(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, str | None]:
+    def _texts_before_all(self, pointer: Pointer, record_ids: Sequence[str]) -> dict[str, Preceding | None]:
         ordered = sorted(record_ids)
         # Rows that are indexed together mostly stand together: one read of the newest rows shows what is before each of them.
         preceding_texts, complete = self._said_before(pointer, ordered[-1], LOOK_BACK + 2 * (len(ordered) - 1))
-        found: dict[str, str | None] = {}
+        found: dict[str, Preceding | None] = {}
         for record_id in ordered:
-            preceding = next((text for row_id, text in preceding_texts if row_id < record_id), None)
+            preceding = next((each for each in preceding_texts if each.id < record_id), None)
             found[record_id] = preceding if preceding or complete else self._text_before(pointer, record_id)
         return found
 
-    def _text_before(self, pointer: Pointer, record_id: str) -> str | None:
+    def _text_before(self, pointer: Pointer, record_id: str) -> Preceding | None:
         within = pointer.within
         if pointer.kind == "message":
             for limit in (JUST_BEFORE, LOOK_BACK):
                 texts, complete = self._said_before(pointer, record_id, limit)
                 if texts or complete:
-                    return texts[0][1] if texts else None
+                    return texts[0] if texts else None
             return None
         before = self._stores.passages.before if pointer.kind == "passage" else self._stores.passages.piece_before
         found = before(within, record_id)
-        return found.text if found else None
+        return Preceding(found.id, found.text) if found else None
 
-    def _said_before(self, pointer: Pointer, record_id: str, limit: int) -> tuple[list[tuple[str, str]], bool]:
-        """Ids and texts of the messages in the last `limit` rows before a record, newest first; True: the log has no earlier
+    def _said_before(self, pointer: Pointer, record_id: str, limit: int) -> tuple[list[Preceding], bool]:
+        """The messages in the last `limit` rows before a record that have a text, newest first; True: the log has no earlier
         rows.
         """
         span = IdRange(None, record_id)
         rows = self._stores.conversations.logs.rows(pointer.within, (), span, limit=limit, descending=True)
-        texts = [(row.id, text) for row in rows if (text := index_documents.searchable_text(row)) is not None]
+        texts = [Preceding(row.id, text) for row in rows if (text := index_documents.searchable_text(row)) is not None]
         return texts, len(rows) < limit
 
     def ended_lives(self, pointer: Pointer, ids: Sequence[str]) -> dict[str, int]:

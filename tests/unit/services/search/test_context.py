@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, in_context, of_passage
 from hibernaut.schemas.memory.passage import Passage
+from hibernaut.schemas.memory.search import IndexQuery
 from hibernaut.services.search import indexing
 from hibernaut.services.search.hybrid_search import SearchScope
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder
-from tests.support.memories import ARCHIVE, FOLDER, Kind, memories
+from tests.support.memories import ARCHIVE, FILE, FOLDER, TENANT, Kind, Memories, memories
 
 
 def cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
@@ -54,6 +56,58 @@ def test_the_order_of_texts_decides_what_stands_before_however_they_are_written(
     }
     assert [hit.record.text for hit in found][:2] == sorted(texts, key=lambda text: -coloured[text])[:2] == texts[:2]
     assert coloured[texts[1]] > plain[texts[1]] + 0.1
+    memory.close()
+
+
+@pytest.mark.parametrize("kind", ["passage", "file"])
+@pytest.mark.parametrize("at_once", [1, 2, 32])
+def test_each_document_names_the_one_before_it_however_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, at_once: int
+) -> None:
+    monkeypatch.setattr(indexing, "EMBEDDED_AT_ONCE", at_once)
+    memory = memories(tmp_path)
+    texts = ("a ferry", "a ferry", "a ferry at noon", "a ferry at night", "the last ferry")
+    ids = memory.write(kind, *texts[:1])
+    memory.worker().drain()
+    ids += memory.write(kind, *texts[1:3])
+    ids += memory.write(kind, *texts[3:])
+    memory.worker().drain()
+    container = ARCHIVE if kind == "passage" else FILE
+    names = [f"{container}/{one}" for one in ids]
+    assert named(memory, kind) == dict(zip(names, ["", *names[:-1]], strict=True))
+    memory.delete(kind, ids[1])
+    memory.worker().drain()
+    assert named(memory, kind)[names[2]] == names[1], "a document names what is gone, which is no candidate"
+    memory.reindexing().begin([TENANT], lambda _progress: None)
+    memory.worker().drain()
+    assert named(memory, kind) == dict(zip([names[0], *names[2:]], ["", names[0], *names[2:-1]], strict=True))
+    memory.close()
+
+
+def named(memory: Memories, kind: Kind) -> dict[str, str]:
+    """The document before each, as the index has it."""
+    (space,) = memory.index.spaces()
+    found = memory.index.search(space, IndexQuery(tenant=TENANT, kind=kind, text="ferry"))
+    return {hit.id: hit.before for hit in found.lexical}
+
+
+LINES = ("When does the ferry to Bergen leave?", "Eight", "Thanks")
+OTHERS = tuple(f"number {number} of many" for number in range(6))
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_an_answer_is_found_by_the_words_of_the_question_before_it_until_that_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, waiting: bool
+) -> None:
+    monkeypatch.setattr(index_documents, "OF_WHAT_STANDS_BEFORE", 0.0)  # words alone
+    memory = memories(tmp_path)
+    ids = memory.write("passage", *OTHERS, *LINES)
+    if not waiting:
+        memory.worker().drain()
+    assert [hit.record.text for hit in memory.found("passage", "ferry Bergen", limit=2).hits] == list(LINES[:2])
+    memory.delete("passage", ids[len(OTHERS)])
+    after = [hit.record.text for hit in memory.found("passage", "ferry Bergen", limit=10).hits]
+    assert LINES[0] not in after
     memory.close()
 
 
