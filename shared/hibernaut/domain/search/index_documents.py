@@ -125,6 +125,13 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
     return document.model_copy(update={"vector": tuple([number / length for number in mixed])})
 
 
+def cosine_in_context(own: float, before: float, between: float) -> float:
+    """The cosine of a query with a text's vector `in_context`, from the cosines of the query with the text's own vector and with that of
+    the text before, and from the cosine of these two."""
+    length = math.sqrt(1.0 + OF_WHAT_STANDS_BEFORE * (OF_WHAT_STANDS_BEFORE + 2.0 * between))
+    return (own + OF_WHAT_STANDS_BEFORE * before) / length
+
+
 def linked(documents: Collection[IndexDocument]) -> list[IndexDocument]:
     """Documents of one log, archive or file, each with the id of the one before it among them, in the order in which they were.
 

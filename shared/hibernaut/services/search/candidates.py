@@ -16,6 +16,7 @@ from operator import mul
 
 from hibernaut.domain.search.bm25 import rarities, scan, shares
 from hibernaut.domain.search.fusion import prominent
+from hibernaut.domain.search.index_documents import cosine_in_context
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
@@ -121,21 +122,25 @@ def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promi
 def _by_meaning(
     result: IndexFound, space: EmbeddingSpace, query: IndexQuery, pending: Sequence[IndexDocument], promising: Sequence[str]
 ) -> tuple[list[tuple[str, float]], set[str]]:
-    """The vector hits of the index and of the pending documents in one list, and the ids of the pending documents that were
-    compared.
+    """The vector hits of the index and of the pending documents in one list, as long as the index would make it with all of them, and
+    the ids of the pending documents that were compared.
     """
     if query.vector is None or space.embedder is None:
         return [], set()
     near = _compared(space.embedder, query.vector, pending, promising)
     compared_ids = {each for each, _ in near}
     near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
-    return prominent(near), compared_ids
+    return prominent(sorted(near, key=lambda hit: -hit[1])[: query.limit]), compared_ids
 
 
 def _compared(
     embedder: Embedder, query: Vector, pending: Sequence[IndexDocument], promising: Sequence[str]
 ) -> list[tuple[str, float]]:
-    """Document ids with the similarity that an index would report. If the embedder fails, of those with a cached vector alone."""
+    """Document ids with the similarity that an index would report. If the embedder fails, of those with a cached vector alone.
+
+    The text before counts as it does in the index, where its vector is at hand.
+    """
+    in_context = dict[str, float]()
     cached = embedder.known([document.text for document in pending])
     vectors = {document.id: vector for document, vector in zip(pending, cached, strict=True) if vector is not None}
     others = _worth_embedding(embedder, [document for document in pending if document.id not in vectors], promising)
@@ -143,4 +148,14 @@ def _compared(
         with suppress(EmbedderFailed):
             made = embedder.embed([document.text for document in others])
             vectors |= {document.id: vector for document, vector in zip(others, made, strict=True)}
-    return [(name, (1 + sum(map(mul, query, vector))) / 2) for name, vector in vectors.items()]
+    cosines = {name: _dot(query, vector) for name, vector in vectors.items()}
+    for document in pending:
+        name, before = document.id, document.before
+        if name in vectors and before in vectors:
+            in_context[name] = cosine_in_context(cosines[name], cosines[before], _dot(vectors[name], vectors[before]))
+    return [(name, (1 + cosine) / 2) for name, cosine in (cosines | in_context).items()]
+
+
+def _dot(one: Vector, other: Vector) -> float:
+    """The cosine of two vectors of unit norm."""
+    return sum(map(mul, one, other))

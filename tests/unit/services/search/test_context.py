@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import random
 from operator import mul
 from pathlib import Path
 
 import pytest
 
 from hibernaut.domain.search import index_documents
-from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, in_context, of_passage
+from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, cosine_in_context, in_context, of_passage
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search import IndexQuery
 from hibernaut.services.search import indexing
@@ -109,6 +110,38 @@ def test_an_answer_is_found_by_the_words_of_the_question_before_it_until_that_is
     after = [hit.record.text for hit in memory.found("passage", "ferry Bergen", limit=10).hits]
     assert LINES[0] not in after
     memory.close()
+
+
+@pytest.mark.parametrize("indexed", [0, 200])
+def test_what_waits_is_found_as_it_is_when_it_is_indexed(tmp_path: Path, indexed: int) -> None:
+    """By words, by meaning, and by what stands before it; also where one list of candidates is full without it."""
+    memory = memories(tmp_path)
+    words = ("ferry", "harbour", "Bergen", "rain", "tea", "noon", "captain", "ticket", "boat")
+    texts = [" ".join(random.Random(number).choices(words, k=4)) + f" {number}" for number in range(indexed + 50)]
+    for start in range(0, indexed + 1, 50):
+        memory.write("passage", *texts[start : min(start + 50, indexed + 1)])
+    memory.worker().drain()
+    memory.write("passage", *texts[indexed + 1 :])
+    waiting, after = (scores(memory, drain=drain) for drain in (False, True))
+    for text in texts[indexed + 1 : indexed + 4]:  # what stands before the first that waits is not known
+        del waiting[text], after[text]
+    assert waiting == pytest.approx(after, rel=0.01)
+    memory.close()
+
+
+def scores(memory: Memories, *, drain: bool) -> dict[str, float]:
+    if drain:
+        memory.worker().drain()
+    return {hit.record.text: hit.score for hit in memory.found("passage", "the ferry to Bergen at noon", limit=400).hits}
+
+
+def test_a_cosine_in_context_is_that_with_the_vector_in_context() -> None:
+    query, own, before = HashingEmbedder().embed(["a ferry at noon", "the noon ferry", "which boat"])
+    passage = Passage(id="passage-1", text="x", created_at=ManualClock().now())
+    document = in_context(of_passage("t", "archive-1", "archive-1", passage).model_copy(update={"vector": own}), before)
+    assert document.vector is not None
+    found = cosine_in_context(cosine(query, own), cosine(query, before), cosine(own, before))
+    assert found == pytest.approx(cosine(query, document.vector))
 
 
 def mixed(own: tuple[float, ...], before: tuple[float, ...] | None) -> tuple[float, ...]:
