@@ -158,4 +158,4 @@ def _compared(
 
 def _dot(one: Vector, other: Vector) -> float:
     """The cosine of two vectors of unit norm."""
-    return sum(map(mul, one, other))
+    return float(sum(map(mul, one, other)))

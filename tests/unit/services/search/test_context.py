@@ -123,16 +123,17 @@ def test_what_waits_is_found_as_it_is_when_it_is_indexed(tmp_path: Path, indexed
     memory.worker().drain()
     memory.write("passage", *texts[indexed + 1 :])
     waiting, after = (scores(memory, drain=drain) for drain in (False, True))
-    for text in texts[indexed + 1 : indexed + 4]:  # what stands before the first that waits is not known
-        del waiting[text], after[text]
-    assert waiting == pytest.approx(after, rel=0.01)
+    first = texts[indexed + 1 : indexed + 4]  # what stands before the first that waits is not known
+    best = [text for text in after if text not in first][:40]
+    assert len(best) == 40
+    assert {text: waiting.get(text) for text in best} == pytest.approx({text: after[text] for text in best}, rel=0.01)
     memory.close()
 
 
 def scores(memory: Memories, *, drain: bool) -> dict[str, float]:
     if drain:
         memory.worker().drain()
-    return {hit.record.text: hit.score for hit in memory.found("passage", "the ferry to Bergen at noon", limit=400).hits}
+    return {hit.record.text: hit.score for hit in memory.found("passage", "the ferry to Bergen at noon", limit=60).hits}
 
 
 def test_a_cosine_in_context_is_that_with_the_vector_in_context() -> None:
