@@ -112,6 +112,28 @@ def test_each_kind_of_time_is_what_the_form_says_and_becomes_each_other_kind(chr
             assert made["schedule"] == made["schedule"] | timing
 
 
+def test_a_form_closes_when_the_page_shows_what_it_has_changed(chromium: Browser, served: Served) -> None:
+    """A form that begins with what was there before would undo the change when it is saved."""
+    agent = served.agent("Slow list")
+    time = {"type": "recurring", "cron_expression": "5 6 * * 1", "timezone": "Asia/Tokyo"}
+    made = served.post(f"agents/{agent}/schedule", {"schedule": time, "action": "compaction"})
+    with visiting(chromium, served.url, timezone_id="Asia/Tokyo") as visit:
+        page = visit.open("#/teams/schedules")
+        card = page.get_by_role("article").filter(has_text="Slow list")
+        card.get_by_role("button", name="Change").click()
+        page.get_by_role("combobox", name="When").select_option("workdays")
+        page.route("**/v1/schedules*", lambda _held: None)
+        with page.expect_request("**/v1/schedules*"):
+            dialog_button(page, "Save").click()
+        expect(page.get_by_role("dialog").get_by_role("button", name="Save …")).to_be_disabled()
+        changed = served.get(f"agents/{agent}/schedule/{made['id']}")["schedule"]["cron_expression"]
+        assert changed == "5 6 * * 1-5"
+        page.unroute("**/v1/schedules*")  # lets go what is held
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        card.get_by_role("button", name="Change").click()
+        expect(page.get_by_role("combobox", name="When")).to_have_value("workdays")
+
+
 NOW = "2026-11-28T01:30:39-05:00"
 """A Saturday in New York."""
 SPANS = {

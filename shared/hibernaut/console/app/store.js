@@ -60,7 +60,8 @@ export function useLoaded(load, inputs) {
   const [state, setState] = useState(
     /** @type {{value: T | undefined, error: unknown, loading: boolean}} */ ({ value: undefined, error: null, loading: true }),
   );
-  const waiting = useRef(/** @type {(() => void)[]} */ ([]));
+  const newest = useRef(0);
+  const waiting = useRef(/** @type {{since: number, told: () => void}[]} */ ([]));
   const isUnderWay = useRef(true);
   useEffect(() => {
     const stop = new AbortController();
@@ -68,7 +69,10 @@ export function useLoaded(load, inputs) {
       if (stop.signal.aborted) return;
       isUnderWay.current = false;
       setState(change);
-      for (const told of waiting.current.splice(0)) told();
+      // An answer to what was asked before tells nothing about what has changed since.
+      const told = waiting.current.filter((one) => one.since <= count);
+      waiting.current = waiting.current.filter((one) => one.since > count);
+      for (const one of told) one.told();
     };
     isUnderWay.current = true;
     setState((old) => ({ ...old, loading: true }));
@@ -78,9 +82,10 @@ export function useLoaded(load, inputs) {
     );
     return () => stop.abort();
   }, [...inputs, count]);
-  const answered = () => /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push(resolve)));
+  const answered = () => /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push({ since: newest.current, told: resolve })));
   const again = () => {
-    setCount((old) => old + 1);
+    newest.current += 1;
+    setCount(newest.current);
     return answered();
   };
   const refresh = () => (isUnderWay.current ? answered() : again());

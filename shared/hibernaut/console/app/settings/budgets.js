@@ -68,7 +68,7 @@ function Limit({ name, title, limit, used }) {
     <span>${title}: ${amount(name, used)} of ${amount(name, limit)}${used >= limit && html` <strong class="state failed">used up</strong>`}</span></div>`;
 }
 
-/** @param {{budget: Partial<Budget>, close: () => void, made: () => void}} props */
+/** @param {{budget: Partial<Budget>, close: () => void, made: () => void | Promise<void>}} props */
 function SetBudget({ budget, close, made }) {
   /** @param {FormData} form */
   const save = async (form) => {
@@ -77,7 +77,7 @@ function SetBudget({ budget, close, made }) {
     const body = { ...Object.fromEntries(limits.map(([name, value]) => [name, Number(value)])), ...("warn_at" in budget ? { warn_at: budget.warn_at } : {}) };
     await call("PUT", `budgets/${encodeURIComponent(subject)}`, { body });
     say("The budget was set.");
-    made();
+    await made(); // The page shows it before the form closes, so that the next one begins with it.
   };
   return html`<${FormDialog} title=${budget.subject ? "Change the budget" : "Set a budget"} act="Set" done=${save} close=${close}>
     ${!budget.subject && html`<label class="field"><span>For: “tenant”, the id of a key or of an agent</span><input name="subject" required value="tenant" dir="ltr" autocomplete="off" /></label>`}

@@ -45,7 +45,7 @@ export function policyOf(action, rows, form) {
   };
 }
 
-/** @param {{policy: ToolPolicy | null, close: () => void, made: () => void}} props  `policy`: null for a new one */
+/** @param {{policy: ToolPolicy | null, close: () => void, made: () => void | Promise<void>}} props  `policy`: null for a new one */
 export function PolicyForm({ policy, close, made }) {
   const [action, setAction] = useState(policy?.action ?? "deny");
   const [rows, setRows] = useState(/** @type {Row[]} */ ((policy?.arguments ?? []).map((start, key) => ({ key, start }))));
@@ -54,7 +54,7 @@ export function PolicyForm({ policy, close, made }) {
     const body = policyOf(action, rows, form);
     await (policy ? call("PATCH", `tool-policies/${policy.id}`, { body }) : call("POST", "tool-policies", { body }));
     say(policy ? "The policy was changed." : "The policy was made. It is compared after all others.");
-    made();
+    await made(); // The page shows it before the form closes, so that the next one begins with it.
   };
   const add = () => setRows((old) => [...old, { key: Math.max(-1, ...old.map((one) => one.key)) + 1, start: BLANK }]);
   return html`<${FormDialog} title=${policy ? "Change the policy" : "New tool policy"} act=${policy ? "Save" : "Make"} done=${save} close=${close}>

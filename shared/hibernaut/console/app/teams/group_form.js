@@ -32,7 +32,7 @@ function managerOf(kind, form, manager) {
 
 /**
  * Makes a group, or changes one. Its kind stays.
- * @param {{group?: Group, names?: Names, close: () => void, made: (group: Group) => void}} props
+ * @param {{group?: Group, names?: Names, close: () => void, made: (group: Group) => void | Promise<void>}} props
  */
 export function GroupForm({ group, names, close, made }) {
   const named = (/** @type {string} */ id) => ({ id, name: nameOf(id, names) });
@@ -49,7 +49,7 @@ export function GroupForm({ group, names, close, made }) {
     const body = { description: String(form.get("description")), manager_config: config, ...(asleep ? {} : { agent_ids: agents.map((one) => one.id) }) };
     const done = /** @type {Group} */ (await (group ? call("PATCH", `groups/${group.id}`, { body }) : post("groups/", body)));
     say(group ? "The group was changed." : "The group was made.");
-    made(done);
+    await made(done); // The page shows it before the form closes, so that the next one begins with it.
   };
   return html`<${FormDialog} title=${group ? "Change the group" : "New group"} act=${group ? "Save" : "Make"} done=${save} close=${close}>
     <label class="field"><span>Description</span><input name="description" defaultValue=${group?.description ?? ""} maxlength="1000" autocomplete="off" dir="auto" autofocus /></label>

@@ -25,7 +25,7 @@ async function groupOf(agent) {
   return group.id;
 }
 
-/** @param {{close: () => void, made: () => void}} props */
+/** @param {{close: () => void, made: () => void | Promise<void>}} props */
 export function ScheduleForm({ close, made }) {
   const [agents, setAgents] = useState(/** @type {Named[]} */ ([]));
   const [action, setAction] = useState("message");
@@ -37,7 +37,7 @@ export function ScheduleForm({ close, made }) {
     const what = action === "message" ? { messages: [{ role: form.get("role"), content: String(form.get("text")) }] } : action === "sleeptime" ? { action, group_id: await groupOf(agent) } : { action };
     await post(`agents/${agent.id}/schedule`, { schedule: timingOf(fieldsOfForm(when, form)), ...what });
     say("The schedule was made.");
-    made();
+    await made(); // The page shows it before the form closes, so that the next one begins with it.
   };
   return html`<${FormDialog} title="New schedule" act="Make" done=${save} close=${close}>
     <${AgentPicker} legend="Agent" chosen=${agents} choose=${(/** @type {Named[]} */ found) => setAgents(found.slice(-1))} />
@@ -58,7 +58,7 @@ function onlyText({ message: { messages } }) {
   return first.content.length === 1 && first.content[0].type === "text" ? first.content[0].text : null;
 }
 
-/** @param {{one: Schedule, names: import("./words.js").Names | undefined, close: () => void, made: () => void}} props */
+/** @param {{one: Schedule, names: import("./words.js").Names | undefined, close: () => void, made: () => void | Promise<void>}} props */
 export function ChangeSchedule({ one: newest, names, close, made }) {
   const one = useMemo(() => newest, []); // What the form began with, whatever others do meanwhile.
   const start = useMemo(() => fieldsOf(one.schedule), []);
@@ -74,7 +74,7 @@ export function ChangeSchedule({ one: newest, names, close, made }) {
     const body = { ...messages, ...(isOther(start, now) ? { schedule: timingOf(now) } : {}) };
     if (Object.keys(body).length) await call("PATCH", `agents/${one.agent_id}/schedule/${one.id}`, { body });
     say(Object.keys(body).length ? "The schedule was changed." : "Nothing was changed.");
-    made();
+    await made(); // The page shows it before the form closes, so that the next one begins with it.
   };
   return html`<${FormDialog} title="Change the schedule" act="Save" done=${save} close=${close}>
     <p class="small">For <span dir="auto">${nameOf(one.agent_id, names)}</span>${text === null && html`: <span dir="auto">${whatOf(one)}</span>${one.action === "message" && ". Several messages are changed by the API alone."}`}</p>

@@ -29,7 +29,7 @@ function configOf(server, form) {
   return { mcp_server_type: type, server_url: text("server_url"), auth_token: token, custom_headers: pairs(form.get("headers"), ":") ?? {} };
 }
 
-/** @param {{server: McpServer, close: () => void, made: () => void}} props */
+/** @param {{server: McpServer, close: () => void, made: () => void | Promise<void>}} props */
 export function ChangeServer({ server, close, made }) {
   const [address, setAddress] = useState(server.server_url ?? "");
   const moved = address.trim() !== (server.server_url ?? "");
@@ -39,7 +39,7 @@ export function ChangeServer({ server, close, made }) {
     const body = { server_name: form.get("name"), config: configOf(server, form), default_requires_approval: form.has("approval") };
     const saved = await call("PATCH", `mcp-servers/${server.id}`, { body });
     say(saved.last_sync?.error ? "The server was changed, but its tools could not be read." : "The server was changed.");
-    made();
+    await made(); // The page shows it before the form closes, so that the next one begins with it.
   };
   return html`<${FormDialog} title=${`Change ${server.server_name}`} act="Save" done=${change} close=${close}>
     <label class="field"><span>Name</span><input name="name" required maxlength="100" autocomplete="off" dir="auto" value=${server.server_name} autofocus /></label>
