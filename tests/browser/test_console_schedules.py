@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import APIResponse, Browser, Route, expect
 
 from tests.browser.console import Served, Visit, browser, picture, serving, visiting
 from tests.browser.test_console_teams import REPORT, add_agent, dialog_button, rethinking, slept
@@ -129,6 +130,37 @@ def test_a_form_closes_when_the_page_shows_what_it_has_changed(chromium: Browser
         changed = served.get(f"agents/{agent}/schedule/{made['id']}")["schedule"]["cron_expression"]
         assert changed == "5 6 * * 1-5"
         page.unroute("**/v1/schedules*")  # lets go what is held
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        card.get_by_role("button", name="Change").click()
+        expect(page.get_by_role("combobox", name="When")).to_have_value("workdays")
+
+
+def test_an_answer_to_what_was_asked_before_a_change_closes_no_form(chromium: Browser, served: Served) -> None:
+    """The page asks by itself every five seconds. Its question may be under way when something is saved."""
+    agent = served.agent("Old news")
+    time = {"type": "recurring", "cron_expression": "5 6 * * 1", "timezone": "Asia/Tokyo"}
+    served.post(f"agents/{agent}/schedule", {"schedule": time, "action": "compaction"})
+    with visiting(chromium, served.url, timezone_id="Asia/Tokyo") as visit:
+        visit.page.clock.install()
+        page = visit.open("#/teams/schedules")
+        card = page.get_by_role("article").filter(has_text="Old news")
+        card.get_by_role("button", name="Change").click()
+        page.get_by_role("combobox", name="When").select_option("workdays")
+        old: list[tuple[Route, APIResponse]] = []
+        page.route("**/v1/schedules*", lambda route: old.append((route, route.fetch())))
+        with page.expect_request("**/v1/schedules*"):
+            page.clock.run_for(6_000)
+        page.clock.pause_at(
+            datetime.now(UTC) + timedelta(minutes=1)
+        )  # from here on nothing is drawn by frames: the page has yet to ask anew
+        with page.expect_response(f"**/v1/agents/{agent}/schedule/*"):
+            dialog_button(page, "Save").click()
+        [(route, answer)] = old
+        with page.expect_response("**/v1/schedules*"):
+            route.fulfill(response=answer)
+        expect(page.get_by_role("dialog").get_by_role("button", name="Save …")).to_be_disabled()
+        page.unroute("**/v1/schedules*")
+        page.clock.resume()
         expect(page.get_by_role("dialog")).to_have_count(0)
         card.get_by_role("button", name="Change").click()
         expect(page.get_by_role("combobox", name="When")).to_have_value("workdays")
