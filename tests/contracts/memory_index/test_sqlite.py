@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters import sqlite_connections
 from hibernaut.adapters.memory_index.sqlite import SECONDS_OF_A_TOMBSTONE, SqliteMemoryIndex
 from hibernaut.ports.memory.memory_index import IndexAsleep
 from tests.contracts.memory_index.documents import EAST, NORTH, SPACE, by_vector, by_words, document, held, query, tombstone
@@ -170,6 +171,20 @@ def test_a_file_of_the_format_before_stays_and_learns_what_stands_before(tmp_pat
         for hits in (found.lexical, found.vector):
             assert {hit.id: hit.before for hit in hits} == {"one": "", "two": "one"}
         index.close()
+
+
+def test_a_file_that_another_process_writes_to_is_not_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_connections, "_SECONDS_FOR_A_LOCK", 0.0)
+    old = SqliteMemoryIndex(tmp_path / "memory.db")
+    old.put(SPACE, [document("one", "tea")])
+    old.close()
+    other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None)
+    other.execute("PRAGMA user_version = 2")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(IndexAsleep):
+        SqliteMemoryIndex(tmp_path / "memory.db")
+    assert other.execute("SELECT count(*) FROM space").fetchone() == (1,)
+    other.close()
 
 
 def test_a_damaged_file_of_the_format_before_is_made_anew(tmp_path: Path) -> None:

@@ -75,9 +75,16 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
 
 
 def _upgraded(writer: sqlite3.Connection) -> bool:
-    """False for a file that is damaged."""
+    """False for a file that is damaged. Raises: IndexAsleep if another process writes to it, which may be upgrading it."""
     try:
-        writer.executescript(upgrade([number for (number,) in writer.execute("SELECT number FROM space")]))
+        writer.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        raise IndexAsleep(f"the index is not upgraded: {error}") from error
+    try:
+        if writer.execute("PRAGMA user_version").fetchone() == (UPGRADABLE,):
+            for statement in upgrade([number for (number,) in writer.execute("SELECT number FROM space")]):
+                writer.execute(statement)
+        writer.execute("COMMIT")
     except sqlite3.Error:
         return False
     return True

@@ -51,10 +51,10 @@ _SPACE = (
 _TABLES = ("document", "vector", "tag", "tombstone", "words")
 
 
-def upgrade(numbers: Iterable[int]) -> str:
-    """The script that brings a file of the format before, with these spaces, to today's. Its documents stay."""
-    added = "".join(f"ALTER TABLE document_{number} ADD COLUMN before TEXT NOT NULL DEFAULT '';" for number in numbers)
-    return f"BEGIN IMMEDIATE; {added} PRAGMA user_version = {FORMAT}; COMMIT;"
+def upgrade(numbers: Iterable[int]) -> list[str]:
+    """The statements that bring a file of the format before, with these spaces, to today's. Its documents stay."""
+    added = [f"ALTER TABLE document_{number} ADD COLUMN before TEXT NOT NULL DEFAULT ''" for number in numbers]
+    return [*added, f"PRAGMA user_version = {FORMAT}"]
 
 
 def space_creation(number: int) -> list[str]:
