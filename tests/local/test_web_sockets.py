@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hibernaut.local.server import Patience
 from hibernaut.wiring.embedded import Embedded
@@ -51,6 +51,18 @@ def test_a_binary_message_ends_the_connection(tmp_path: Path) -> None:
             client.connection.recv(LONGEST)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1003
+
+
+def test_a_refused_connection_is_logged_as_that_and_as_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"), served(tmp_path) as url:
+        with pytest.raises(InvalidStatus) as refusal, conversing(url, origin="https://evil.test"):
+            pass
+        assert refusal.value.response.status_code == 403
+        with conversing(url) as client:  # by then the task of the refused connection has ended
+            assert client.ask("ping")["type"] == "pong"
+    lines = [(one.levelname, one.getMessage(), vars(one).get("error")) for one in caplog.records if "socket" in one.name]
+    assert lines[0] == ("INFO", "socket refused", "foreign_origin")
+    assert {level for level, _, _ in lines} == {"INFO"}
 
 
 def test_another_path_has_no_web_socket(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ class Fields(logging.Formatter):
         return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], super().formatMessage(record) + fields)
 
 
-INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.http.request_log")
-"""The loggers with visible INFO events: the loading of a model of 90 MB, and one line for each request."""
+INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.http.request_log", "hibernaut.rest.sockets.endpoint")
+"""The loggers with visible INFO events: the loading of a model of 90 MB, one line for each request, and the begin and end of each WebSocket."""
 
 
 def to_terminal(level: int = logging.WARNING, *, verbose: bool = False) -> None:

@@ -29,3 +29,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self.writable.set()
             self.loop.call_later(LINGER, self.transport.abort)
         await super().send(message)  # type: ignore[arg-type]
+        if message["type"] == "websocket.http.response.body" and self.close_sent:
+            self.handshake_complete = (
+                True  # A refusal ends the handshake too: uvicorn would log an error because it was not accepted.
+            )

@@ -68,13 +68,15 @@ if TYPE_CHECKING:
 
 ROUTERS = (
     health,
+    repairs,
+    direct_calls,
+    batches,
+    messages,
     agent_documents,
     agents,
     pauses,
     agent_versions,
-    repairs,
     compaction,
-    direct_calls,
     chat_completions,
     agent_blocks,
     agent_tools,
@@ -84,8 +86,6 @@ ROUTERS = (
     identities,
     templates,
     folders,
-    batches,
-    messages,
     conversations,
     blocks,
     versions,
@@ -116,7 +116,9 @@ ROUTERS = (
     mcp,
     mcp_connections,
 )
-"""If two routes match a path, the router that comes first here has precedence."""
+"""If two routes match a path, the router that comes first here has precedence. The routes of messages are near the beginning, because a
+request is compared with every route before its own.
+"""
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 LOOPBACK_ONLY = OriginPolicy()
 DESCRIPTION = "Stateful LLM agents with self-editing memory, behind the Letta V1 API."

@@ -50,18 +50,21 @@ def _initialiser(cls: type, known: tuple[Field[Any], ...]) -> Function:
     own = tuple(
         (_setter(cls, each.name), each.default_factory) for each in known if not each.init and each.default_factory is not MISSING
     )
-    defaults = {each.name: each.default for each in known if each.default is not MISSING}
-    factories = {each.name: each.default_factory for each in known if each.default_factory is not MISSING}
+    defaults = {each.name: each.default for each in known if each.init and each.default is not MISSING}
+    factories = tuple((each.name, each.default_factory) for each in known if each.init and each.default_factory is not MISSING)
     count, every = len(names), frozenset(names)
-    by_name = itemgetter(*names) if len(names) > 1 else None
+    by_name = _values_of(names)
 
     def initialise(self: object, /, *given: Any, **named: Any) -> None:
-        if by_name is not None and named.keys() == every and not given:
+        if named or len(given) != count:
+            if given or named.keys() != every:
+                named = {**defaults, **dict(zip(names, given, strict=False)), **_others(cls, names[: len(given)], named)}
+                for name, factory in factories:
+                    if name not in named:
+                        named[name] = factory()
+                if len(given) > count or named.keys() != every:
+                    raise _mismatch(cls, names, given, named)
             given = by_name(named)
-        elif named or len(given) != count:
-            given = (*given, *_rest(cls, names[len(given) :], named, defaults, factories))
-            if len(given) != count:
-                raise TypeError(f"{cls.__qualname__}() takes {count} values, and {len(given)} were given")
         for setter, value in zip(setters, given, strict=True):
             setter(self, value)
         for setter, factory in own:
@@ -76,30 +79,24 @@ def _setter(cls: type, name: str) -> Callable[[object, Any], None]:
     return setter
 
 
-def _rest(
-    cls: type,
-    names: Iterable[str],
-    named: dict[str, Any],
-    defaults: Mapping[str, Any],
-    factories: Mapping[str, Callable[[], Any]],
-) -> list[Any]:
-    """The values of these fields: those that are named, then the defaults. Raises: TypeError if one is missing, or a name is left."""
-    found: list[Any] = []
-    missing: list[str] = []
-    for name in names:
-        if name in named:
-            found.append(named.pop(name))
-        elif name in defaults:
-            found.append(defaults[name])
-        elif name in factories:
-            found.append(factories[name]())
-        else:
-            missing.append(name)
-    if missing:
-        raise TypeError(f"{cls.__qualname__}() lacks {', '.join(missing)}")
-    if named:
-        raise TypeError(f"{cls.__qualname__}() takes no {', '.join(named)}, or has it already")
-    return found
+def _others(cls: type, taken: tuple[str, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The named values. Raises: TypeError if one of them is given by its place too."""
+    if taken and not named.keys().isdisjoint(taken):
+        raise TypeError(f"{cls.__qualname__}() has {', '.join(name for name in taken if name in named)} already")
+    return named
+
+
+def _mismatch(cls: type, names: tuple[str, ...], given: tuple[Any, ...], named: Mapping[str, Any]) -> TypeError:
+    if len(given) > len(names):
+        return TypeError(f"{cls.__qualname__}() takes {len(names)} values, and {len(given)} were given")
+    if missing := [name for name in names if name not in named]:
+        return TypeError(f"{cls.__qualname__}() lacks {', '.join(missing)}")
+    return TypeError(f"{cls.__qualname__}() takes no {', '.join(name for name in named if name not in names)}")
+
+
+def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """A function that returns the values of these names."""
+    return itemgetter(*names) if len(names) > 1 else lambda named: tuple(named[name] for name in names)
 
 
 def _equality(known: tuple[Field[Any], ...]) -> Function:

@@ -12,8 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from hibernaut.adapters.table.limits import item_bytes
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.adapters.table.sqlite_rows import most_bytes, row
 from hibernaut.ports.storage.table import Contended, Delete, Index, Key, Put, TableError, Update, Value
 
 A = Key("T#a", "1")
@@ -276,3 +280,23 @@ def test_a_table_that_nobody_holds_any_more_gives_its_connections_back(tmp_path:
     for connection in connections:
         with pytest.raises(sqlite3.ProgrammingError):
             connection.execute("SELECT 1")
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+TEXTS = st.builds(lambda word, times: word * times, WORDS, st.integers(1, 3000))
+NUMBERS = st.one_of(st.booleans(), st.integers(-(10**38) + 1, 10**38 - 1))
+
+
+@given(
+    WORDS, WORDS, st.one_of(st.none(), TEXTS, NUMBERS), st.dictionaries(WORDS, st.one_of(st.just(""), TEXTS, NUMBERS), max_size=4)
+)
+def test_an_item_never_has_more_bytes_than_its_row_allows_for(
+    pk: str, sk: str, body: Value | None, others: dict[str, Value]
+) -> None:
+    item: dict[str, Value] = {**others, "pk": pk, "sk": sk, **({} if body is None else {"body": body})}
+    assume(
+        all(
+            isinstance(item.get(place, "x"), str) and item.get(place, "x") for place in ("due_pk", "due_sk", "list_pk", "list_sk")
+        )
+    )
+    assert item_bytes(item) <= most_bytes(row(item))

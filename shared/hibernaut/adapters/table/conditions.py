@@ -64,11 +64,15 @@ def _term_holds(term: Term, have: Value | None) -> bool:
 
 def _kind(value: Value | None) -> type | None:
     """The kind as the table sees it: a truth value is no integer, an enumeration's text is text."""
-    return next((kind for kind in (bool, int, str) if isinstance(value, kind)), None)
+    if isinstance(value, str):
+        return str
+    if isinstance(value, bool):
+        return bool
+    return None if value is None else int
 
 
 def _same(have: Value | None, value: Value | None) -> bool:
-    return _kind(have) is _kind(value) and have == value
+    return have == value and _kind(have) is _kind(value)
 
 
 def _in_order(have: Value | None, op: Op, value: Value | None) -> bool:

@@ -8,7 +8,7 @@ empty key, the same key twice, a comparison that has no meaning) is a mistake of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hibernaut.ports.storage.table import (
     MAX_BYTES,
@@ -34,6 +34,7 @@ _LARGEST_NUMBER = 10**38
 
 _INDEX_NAMES = frozenset(f"{index}_{part}" for index in Index for part in ("pk", "sk"))
 _KEY_NAMES = frozenset(("pk", "sk"))
+_KEYS = _INDEX_NAMES | _KEY_NAMES
 _ORDERED = frozenset((Op.LT, Op.LE, Op.GT, Op.GE))
 _WITHOUT_VALUE = frozenset((Op.EXISTS, Op.MISSING))
 
@@ -52,7 +53,9 @@ def check(changes: Sequence[Change]) -> None:
         raise ValueError("two changes of one transaction name the same key")
     for key in keys:
         check_key(key)
-    total = sum(_check_change(change) for change in changes)
+    total = 0
+    for change in changes:
+        total += _checked_size(change)
     if total > MAX_BYTES:
         raise TooLarge(f"{total} bytes in one transaction, at most {MAX_BYTES}")
 
@@ -63,27 +66,27 @@ def check_key(key: Key) -> None:
         _check_key_part(part)
 
 
-def check_stored(item: Mapping[str, Value]) -> None:
-    """Refuse an item that an update would let grow beyond what DynamoDB stores."""
-    if (size := _size(item.items())) > MAX_STORED_BYTES:
+def check_stored(item: Mapping[str, Value], most: int) -> None:
+    """Refuse an item that an update would let grow beyond what DynamoDB stores. `most`: bytes that it does not exceed. The item is
+    measured only if `most` is beyond the limit.
+    """
+    if most > MAX_STORED_BYTES and (size := item_bytes(item)) > MAX_STORED_BYTES:
         raise TooLarge(f"the update makes an item of {size} bytes, at most {MAX_STORED_BYTES}")
 
 
-def _check_change(change: Change) -> int:
+def _checked_size(change: Change) -> int:
     """The size of the change in bytes."""
     _check_condition(change.when)
     if isinstance(change, Put):
-        attributes: Mapping[str, Value] = change.item
+        size = item_bytes(change.item)
     elif isinstance(change, Update):
         _check_update(change)
-        attributes = change.set
+        size = item_bytes(change.set)
     else:
         if isinstance(change, Check) and not change.when:
             raise ValueError("a check needs a condition")
         return 0
-    for name, value in attributes.items():
-        _check_value(name, value)
-    if (size := _size(attributes.items())) > MAX_ITEM_BYTES:
+    if size > MAX_ITEM_BYTES:
         raise TooLarge(f"{size} bytes in one item, at most {MAX_ITEM_BYTES}")
     return size
 
@@ -101,7 +104,7 @@ def _check_update(change: Update) -> None:
             raise ValueError(f"only an integer can be added to {name}")
         if name in _INDEX_NAMES:
             raise ValueError(f"{name} is a key of an index and holds text")
-        _check_value(name, value)
+        _number_bytes(name, value)
 
 
 def _check_condition(condition: Condition) -> None:
@@ -112,34 +115,41 @@ def _check_condition(condition: Condition) -> None:
             raise ValueError(f"{term.op} on {term.name}: truth values have no order")
 
 
-def _check_value(name: str, value: Value) -> None:
-    if not name:
-        raise ValueError("an attribute needs a name")
-    if name in _INDEX_NAMES or name in _KEY_NAMES:
-        _check_key_part(value)
-    elif isinstance(value, str):
-        return
-    elif not isinstance(value, int):
-        raise ValueError(f"{name} holds neither text nor an integer nor a truth value")
-    elif not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
-        raise ValueError(f"{name} has more than 38 digits")
-
-
-def _check_key_part(part: Value) -> None:
+def _check_key_part(part: Value) -> int:
+    """The bytes of a part of a key."""
     if not isinstance(part, str) or not part:
         raise ValueError("a part of a key holds text, at least one character")
-    if (size := _bytes(part)) > MAX_KEY_BYTES:
+    size = len(part) if part.isascii() else len(part.encode())
+    if size > MAX_KEY_BYTES:
         raise TooLarge(f"a part of a key has {size} bytes, at most {MAX_KEY_BYTES}")
+    return size
 
 
-def _size(attributes: Iterable[tuple[str, Value]]) -> int:
-    """DynamoDB's own count: text by its UTF-8 bytes, names included, two digits of a number to a byte."""
-    return sum(_bytes(name) + (_bytes(value) if isinstance(value, str) else _number_bytes(value)) for name, value in attributes)
+def item_bytes(attributes: Mapping[str, Value]) -> int:
+    """The bytes of the attributes by DynamoDB's own count: text by its UTF-8 bytes, names included, two digits of a number to a byte.
+
+    Each attribute is checked. This is one loop, because every attribute of every write passes it.
+    """
+    size = 0
+    for name, value in attributes.items():
+        if not name:
+            raise ValueError("an attribute needs a name")
+        size += len(name) if name.isascii() else len(name.encode())
+        if name in _KEYS:
+            size += _check_key_part(value)
+        elif isinstance(value, str):
+            size += len(value) if value.isascii() else len(value.encode())
+        else:
+            size += _number_bytes(name, value)
+    return size
 
 
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
-
-
-def _number_bytes(value: int) -> int:
-    return 1 if isinstance(value, bool) else len(str(abs(value))) // 2 + 2
+def _number_bytes(name: str, value: Value) -> int:
+    """The bytes of an integer or a truth value."""
+    if isinstance(value, bool):
+        return 1
+    if not isinstance(value, int):
+        raise ValueError(f"{name} holds neither text nor an integer nor a truth value")
+    if not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
+        raise ValueError(f"{name} has more than 38 digits")
+    return len(str(abs(value))) // 2 + 2

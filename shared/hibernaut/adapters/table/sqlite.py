@@ -19,7 +19,7 @@ from hibernaut.adapters.table.bounds import Bounds, bounds
 from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, places, row, within
+from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, most_bytes, places, row, within
 from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, Record, TableError, Update
 
 logger = logging.getLogger(__name__)
@@ -180,9 +180,9 @@ def _effect(change: Change, old: Item | None, there: Stored | None) -> _Effect |
     after = applied(change, old)
     if after is None:
         return None if there is None else (change.key, there, None)
-    if isinstance(change, Update):
-        check_stored(after)
     new = row(after)
+    if isinstance(change, Update):
+        check_stored(after, most_bytes(new))
     return None if there == new[-2:] else (change.key, there, new)
 
 

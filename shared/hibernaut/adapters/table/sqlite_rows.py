@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hibernaut.adapters.table.bounds import Bounds
+from hibernaut.adapters.table.limits import MAX_KEY_BYTES
 from hibernaut.ports.storage.table import Item, Key, Value
 
 FORMAT = 1
@@ -42,27 +43,41 @@ Row = tuple[str, str, str | None, str | None, str | None, str | None, int | None
 PRIVATE = '"private":true'
 """Stands in the attributes of an item that has `private`: true. Its body holds secrets. No text holds it, because quotes are escaped there."""
 _LARGEST_TTL = 2**63 - 1
+_PLACES = ("due_pk", "due_sk", "list_pk", "list_sk")
 _APART = frozenset(("pk", "sk", "body"))
+_MOST_BESIDE = len("pk" + "sk" + "body") + 2 * MAX_KEY_BYTES
+"""Bytes of an item's keys, at most, and of the names that stand in no JSON text."""
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 def row(item: Item) -> Row:
     """The item as a row."""
     body = item.get("body")
-    within = isinstance(body, str) or body is None
-    attributes = {name: value for name, value in item.items() if name not in _APART or (name == "body" and not within)}
+    text = body if isinstance(body, str) else None
+    attributes = {name: value for name, value in item.items() if name not in _APART}
+    if body is not None and text is None:
+        attributes["body"] = body
+    due_pk, due_sk, list_pk, list_sk = (place if isinstance(place, str) else None for place in map(item.get, _PLACES))
     ttl = item.get("ttl")
     return (
         str(item["pk"]),
         str(item["sk"]),
-        _text(item.get("due_pk")),
-        _text(item.get("due_sk")),
-        _text(item.get("list_pk")),
-        _text(item.get("list_sk")),
+        due_pk,
+        due_sk,
+        list_pk,
+        list_sk,
         ttl if isinstance(ttl, int) and not isinstance(ttl, bool) and abs(ttl) <= _LARGEST_TTL else None,
         _encode(attributes),
-        body if isinstance(body, str) else None,
+        text,
     )
+
+
+def most_bytes(whole: Row) -> int:
+    """Bytes that the item of a row does not exceed by DynamoDB's count (`limits`), without a look at each attribute: in the JSON text, which is ASCII, every
+    attribute takes at least as much.
+    """
+    attributes, body = whole[-2:]
+    return _MOST_BESIDE + len(attributes) + 4 * len(body or "")
 
 
 def item(pk: str, sk: str, stored: Stored) -> dict[str, Value]:
@@ -127,7 +142,3 @@ def within(names: tuple[str, str], pk: str, key_range: Bounds) -> tuple[str, lis
         where += f" AND {names[1]} < ?"
         values.append(key_range.high)
     return where, values
-
-
-def _text(value: Value | None) -> str | None:
-    return value if isinstance(value, str) else None

@@ -60,10 +60,9 @@ class OriginPolicy:
         """Check that no foreign page sends a request that changes something, whatever its method is. Raises: ForeignOrigin."""
         headers = Headers(scope=scope)
         if not self._may_change(headers.get("host", "").lower(), headers, scope["scheme"]):
-            page = (headers.get("origin") or "of another site")[:QUOTED]
-            raise ForeignOrigin(
-                f"FOREIGN_ORIGIN: Web pages of the origin {page!r} may not call this server. HIBERNAUT_CORS_ORIGINS adds origins."
-            )
+            origin = headers.get("origin", "")[:QUOTED]
+            pages = f"Web pages of the origin {origin!r}" if origin else "Web pages of another site"
+            raise ForeignOrigin(f"FOREIGN_ORIGIN: {pages} may not call this server. HIBERNAUT_CORS_ORIGINS adds origins.")
 
     def _answers_to(self, host: str, scope: Scope) -> bool:
         name, port = _split(host, scope["scheme"])

@@ -17,8 +17,10 @@ from tests.contracts.model.kit.test_kit import PROVIDERS
 from tests.support.provider_http import Recorded, Wire
 from tests.support.rows import Rows
 
-SECONDS = 0.1
-"""Of a request. The servers wait until the client hangs up."""
+SECONDS = (0.1, 1.0, 10.0)
+"""Of a request. The servers wait until the client hangs up. A busy machine may need more than the first for sending the request; then the test
+says nothing yet, and is repeated with the next.
+"""
 SILENCES: dict[str, Wire] = {
     "before its answer": {"hang": True},
     "behind its head": {"stall": True},
@@ -52,9 +54,12 @@ def test_a_silent_provider_is_a_time_out(provider: Provider, server: KitServer, 
     server.plays(*[reply(Think("Hm."), "Hello.")] * 2)
     models = Catalogue(EnvironmentSecrets(provider.variables(server.address)))
     config = models.config(provider.handle)
-    request = ModelRequest(config=config, system="Be kind.", messages=(Rows().user("Hi."),), timeout=SECONDS)
     heard: list[Delta] = []
-    with pytest.raises(ModelTimeout) as raised:
-        models.of(config).complete(request, heard.append if streams else None)
-    assert raised.value.detail.startswith(f"{provider.handle.partition('/')[0]}: ")
-    assert [asked for asked in server.requests if asked.method == "POST"], "it was asked"
+    for seconds in SECONDS:
+        request = ModelRequest(config=config, system="Be kind.", messages=(Rows().user("Hi."),), timeout=seconds)
+        with pytest.raises(ModelTimeout) as raised:
+            models.of(config).complete(request, heard.append if streams else None)
+        assert raised.value.detail.startswith(f"{provider.handle.partition('/')[0]}: ")
+        if sent := [asked for asked in server.requests if asked.method == "POST"]:
+            break
+    assert sent

@@ -15,7 +15,6 @@ it writes the record, so a value that must not get lost is written one release a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Query, Record, Table
 from hibernaut.schemas.errors import NewerFormat
@@ -88,7 +87,7 @@ class VersionedTable:
 def _stamped(change: Change) -> Change:
     if not isinstance(change, Put) or ATTRIBUTE in change.item:
         return change
-    return replace(change, item={**change.item, ATTRIBUTE: WRITTEN})
+    return Put({**change.item, ATTRIBUTE: WRITTEN}, change.when, change.frees)
 
 
 def _check_all(items: Iterable[Item]) -> None:
