@@ -1,4 +1,6 @@
-"""The import time of a cold Lambda function: CPU milliseconds of a new interpreter for the handler, and for the SDKs at their first use."""
+"""The import time of a cold Lambda function: CPU milliseconds of a new interpreter for the handler, and for the SDKs at their
+first use.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,8 @@ def first_call_cost(python: Sequence[str] = (sys.executable,), path: str | None 
 
 
 def deployed_call_cost() -> float | None:
-    """The same with Lambda's Python, and with the code and the packages as they are deployed, but for this machine; None if there is no such
-    Python or no package index.
+    """The same with Lambda's Python, and with the code and the packages as they are deployed, but for this machine; None if there
+    is no such Python or no package index.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -1,7 +1,7 @@
 """`python -m benchmarks.compare FOLDER …`: what a message takes in several versions of the server, whose checkouts are named.
 
-All servers run at once and take turns in short bursts, so that other work on the machine meets them alike: only the ratios carry over. Settings
-of a server follow its folder, separated by commas: `.,HIBERNAUT_TRACES=off`.
+All servers run at once and take turns in short bursts, so that other work on the machine meets them alike: only the ratios carry
+over. Settings of a server follow its folder, separated by commas: `.,HIBERNAUT_TRACES=off`.
 """
 
 from __future__ import annotations

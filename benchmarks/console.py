@@ -1,9 +1,9 @@
 """What an open console costs the server: `python -m benchmarks.console`.
 
-A real Chromium shows Home, which lists 50 agents, and what it asks by itself is recorded: while nothing runs, and beside 64 streams of 64 agents
-that are open all the time. These requests are then repeated, many times as often, and the CPU time of the server's process for one of them is
-measured: while nothing runs, and beside the same streams, in periods that alternate with periods without them. So neither the few requests of one page nor
-other work on the machine hide in the noise of the streams.
+A real Chromium shows Home, which lists 50 agents, and what it asks by itself is recorded: while nothing runs, and beside 64
+streams of 64 agents that are open all the time. These requests are then repeated, many times as often, and the CPU time of the
+server's process for one of them is measured: while nothing runs, and beside the same streams, in periods that alternate with
+periods without them. So neither the few requests of one page nor other work on the machine hide in the noise of the streams.
 
 Playwright drives Debian's Chromium; without them the benchmark says so.
 """
@@ -56,7 +56,9 @@ watch.observe(document, {childList: true, subtree: true});
 
 @dataclass(frozen=True)
 class Period:
-    """What one period took. `cpu`: the server's CPU milliseconds; `messages`: how many streams ended; `repeated`: how many requests of the page were."""
+    """What one period took. `cpu`: the server's CPU milliseconds; `messages`: how many streams ended; `repeated`: how many
+    requests of the page were.
+    """
 
     cpu: float
     messages: int
@@ -97,7 +99,9 @@ class Load:
                 self.done += 1
 
     def period(self, seconds: float, repeated: list[str] | None = None) -> Period:
-        """Let the load go on for so long. `repeated`: what a page asked in `WATCHED` seconds, which is asked `TIMES` times as often."""
+        """Let the load go on for so long. `repeated`: what a page asked in `WATCHED` seconds, which is asked `TIMES` times as
+        often.
+        """
         cpu, done, start = self._server.cpu_ms(), self.done, time.perf_counter()
         if repeated:
             asked = repeat(self._server, repeated, round(len(repeated) * TIMES * seconds / WATCHED), until=start + seconds)
@@ -132,8 +136,8 @@ def shown(page: Page, server: Server) -> None:
 
 
 def first_view(browser: Browser, server: Server) -> list[str]:
-    """The time from the address to the first paint and to the drawn list in a browser that was never here, by the page's own clock, beside that of
-    a page without anything: what a browser needs for itself.
+    """The time from the address to the first paint and to the drawn list in a browser that was never here, by the page's own
+    clock, beside that of a page without anything: what a browser needs for itself.
     """
     bars, lists, empty, sizes = list[float](), list[float](), list[float](), list[int]()
     for _ in range(VISITS):
@@ -173,7 +177,9 @@ def away(page: Page) -> None:
 
 
 def repeat(server: Server, addresses: list[str], count: int, until: float = 0.0) -> int:
-    """Ask for addresses one after the other, `count` times in all, evenly until a moment of the clock or as fast as they are answered. How many were asked."""
+    """Ask for addresses one after the other, `count` times in all, evenly until a moment of the clock or as fast as they are
+    answered. How many were asked.
+    """
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
     begun = time.perf_counter()
     for number in range(count):
@@ -239,8 +245,9 @@ def table(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[str]:
 
 
 def cost_of_page(without: list[Period], beside: list[Period], requests: int) -> tuple[float, float]:
-    """The server's CPU milliseconds for one request of the page, and the percentage of the streams' CPU that the page takes: medians of the pairs of each
-    period with repeated requests and the two around it. `requests`: how many the page makes in `WATCHED` seconds.
+    """The server's CPU milliseconds for one request of the page, and the percentage of the streams' CPU that the page takes:
+    medians of the pairs of each period with repeated requests and the two around it. `requests`: how many the page makes in
+    `WATCHED` seconds.
     """
     each, shares = list[float](), list[float]()
     for one, before, after in zip(beside, without, without[1:], strict=False):

@@ -1,8 +1,8 @@
 """What the console's page costs the browser: `python -m benchmarks.console_streams`.
 
-A chat follows a reply that the model writes at 200 tokens a second, and a conversation of 10,000 messages is scrolled from its end to its
-beginning. CPU time is that of the page's main thread (Chromium's thread ticks), so that other work on the machine does not count; long tasks and
-late frames do suffer from it.
+A chat follows a reply that the model writes at 200 tokens a second, and a conversation of 10,000 messages is scrolled from its
+end to its beginning. CPU time is that of the page's main thread (Chromium's thread ticks), so that other work on the machine does
+not count; long tasks and late frames do suffer from it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ OBSERVE = """() => {
 
 @dataclass(frozen=True)
 class Cost:
-    """What the page's main thread has used: milliseconds of all tasks, of scripts, and of style and layout; and the nodes of the document."""
+    """What the page's main thread has used: milliseconds of all tasks, of scripts, and of style and layout; and the nodes of the
+    document.
+    """
 
     tasks: float
     scripts: float

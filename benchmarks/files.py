@@ -1,7 +1,7 @@
 """`python -m benchmarks.files`: uploads a text of 10 MB to a new server over HTTP.
 
-Prints when the file is accepted, stored and found by all its words, the server's CPU time, and the number of pieces that it embeds in a
-second. The benchmark reads the progress from the server's data folder, so that its queries cost the server nothing.
+Prints when the file is accepted, stored and found by all its words, the server's CPU time, and the number of pieces that it
+embeds in a second. The benchmark reads the progress from the server's data folder, so that its queries cost the server nothing.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def text(size: int, planted: list[str]) -> bytes:
-    """Random sentences of English words by frequency, with some compound names and numbers. The planted words are spread over the text."""
+    """Random sentences of English words by frequency, with some compound names and numbers. The planted words are spread over the
+    text.
+    """
     drawn = random.Random(1)
     words = [
         word

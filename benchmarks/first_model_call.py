@@ -1,8 +1,8 @@
-"""The CPU milliseconds of a new process from the import of `advance_turn` to the end of its first model call, with its turn engine
-and a DynamoDB client.
+"""The CPU milliseconds of a new process from the import of `advance_turn` to the end of its first model call, with its turn
+engine and a DynamoDB client.
 
-`python benchmarks/first_model_call.py ADDRESS` prints them. ADDRESS is that of a Chat Completions server on loopback. The client of DynamoDB
-is made and sends nothing.
+`python benchmarks/first_model_call.py ADDRESS` prints them. ADDRESS is that of a Chat Completions server on loopback. The client
+of DynamoDB is made and sends nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`python -m benchmarks.memory`: inserting, indexing and searching memory in the embedded profile, and the resident size, in one process.
+"""`python -m benchmarks.memory`: inserting, indexing and searching memory in the embedded profile, and the resident size, in one
+process.
 
-The services are those that serve requests. Texts are generated and their vectors are random, so that the figures exclude the embedding,
-which is measured separately.
+The services are those that serve requests. Texts are generated and their vectors are random, so that the figures exclude the
+embedding, which is measured separately.
 """
 
 from __future__ import annotations

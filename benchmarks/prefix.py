@@ -1,7 +1,7 @@
 """How much of a prompt a provider has cached, and whether a model that reads a request finds the current memory.
 
-`python -m benchmarks.prefix`. Real agents and real adapters talk to the conformance kit's servers, which compare the bytes of each prompt
-with those before it. The figures are counts: they do not depend on the machine.
+`python -m benchmarks.prefix`. Real agents and real adapters talk to the conformance kit's servers, which compare the bytes of
+each prompt with those before it. The figures are counts: they do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ EDITS = 20
 
 @dataclass(frozen=True)
 class PrefixShares:
-    """Shares from 0 to 1. `stable`, `edited`: what was cached of the three requests of a run. `first`: of its first request after an
-    edit. `recalled`: the edits after which a request holds the current value. `tokens`: the prompt's size, by four bytes a token.
+    """Shares from 0 to 1. `stable`, `edited`: what was cached of the three requests of a run. `first`: of its first request after
+    an edit. `recalled`: the edits after which a request holds the current value. `tokens`: the prompt's size, by four bytes a
+    token.
     """
 
     stable: float

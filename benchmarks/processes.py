@@ -77,7 +77,8 @@ def running_server(
 ) -> Iterator[Server]:
     """`hibernaut dev` on a new data folder, which `prepare` may fill. The server is healthy, and stops at the end.
 
-    `checkout`: the folder of another version of the project, which runs with the packages of this one. `variables`: further settings.
+    `checkout`: the folder of another version of the project, which runs with the packages of this one. `variables`: further
+    settings.
     """
     with tempfile.TemporaryDirectory() as data, socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -16,7 +16,9 @@ PATIENCE = 120.0
 
 
 def at_once(client: Client) -> list[str]:
-    """The lines about a thousand schedules of fifty agents, all with the same time. Raises: AssertionError if a schedule has no run, or two."""
+    """The lines about a thousand schedules of fifty agents, all with the same time. Raises: AssertionError if a schedule has no
+    run, or two.
+    """
     agents = [client.agent() for _ in range(AGENTS)]
     due = int((time.time() + LEAD_SECONDS) * 1000)
     body = {"messages": [{"role": "user", "content": "It is time."}], "schedule": {"type": "one-time", "scheduled_at": due}}

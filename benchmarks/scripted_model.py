@@ -1,8 +1,8 @@
 """A model without latency: a process that serves the needed part of the Chat Completions wire format, whole or streamed.
 
-`python -m benchmarks.scripted_model` prints its address. A number as argument is the latency of each reply in seconds. The answer to a
-user message "steps=N" is N tool calls, one in each step, and then a text; to "words=N rate=R" it is N tokens in paragraphs, at R tokens a second. The answer
-to "what time is it" is the time at which the reply is written.
+`python -m benchmarks.scripted_model` prints its address. A number as argument is the latency of each reply in seconds. The answer
+to a user message "steps=N" is N tool calls, one in each step, and then a text; to "words=N rate=R" it is N tokens in paragraphs,
+at R tokens a second. The answer to "what time is it" is the time at which the reply is written.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ def resumed(server: Server, run_id: str, count: int = 30) -> tuple[Result, Resul
 
 
 def long_run(found: list[str]) -> Callable[[Path], None]:
-    """A function that fills a data folder with a run whose log has many events, one in each batch. It appends the run's id to `found`."""
+    """A function that fills a data folder with a run whose log has many events, one in each batch. It appends the run's id to
+    `found`.
+    """
 
     def prepare(data: Path) -> None:
         from hibernaut.schemas.agents.agent import CreateAgentRequest

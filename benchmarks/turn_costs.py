@@ -1,9 +1,9 @@
-"""What a turn costs on AWS, and how long it takes beside its model: counted calls of the deployed handlers, times the list of prices that the
-product uses.
+"""What a turn costs on AWS, and how long it takes beside its model: counted calls of the deployed handlers, times the list of
+prices that the product uses.
 
-The handlers, the gateway and the state machine are those of the template, in this process (`aws-offline`), over a scripted model. Counted
-are table units, waits for the table, invocations, state transitions and log lines of one warm turn. Assumed are the time of a model call, of
-a table operation, and of the CPU.
+The handlers, the gateway and the state machine are those of the template, in this process (`aws-offline`), over a scripted model.
+Counted are table units, waits for the table, invocations, state transitions and log lines of one warm turn. Assumed are the time
+of a model call, of a table operation, and of the CPU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ MODEL_SECONDS = 2.0
 WAIT_MS = 5.0
 """Milliseconds of one table operation, as its caller waits for it."""
 CPU_MS = 25.0
-"""Milliseconds of CPU for each request of the API and for each step, on the part of a CPU that 1 GB has. Assumed: on a laptop it is a third."""
+"""Milliseconds of CPU for each request of the API and for each step, on the part of a CPU that 1 GB has. Assumed: on a laptop it
+is a third.
+"""
 LINE_BYTES = 1000
 """Bytes of a log line, and of the record of a state."""
 NO_INDEX = {"HIBERNAUT_OPENSEARCH": ""}

@@ -34,8 +34,8 @@ class Heartbeat(Schema):
 
 
 def beat_of(event: JsonObject) -> Heartbeat:
-    """The event, of any version that this release accepts. Raises: Retryable if it has a newer version, because a newer release may answer
-    the retry; ValidationError.
+    """The event, of any version that this release accepts. Raises: Retryable if it has a newer version, because a newer release
+    may answer the retry; ValidationError.
     """
     beat = Heartbeat.model_validate(event)
     if beat.v > NEWEST_CONTRACT:

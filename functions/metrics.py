@@ -2,7 +2,8 @@
 
 Each log line with an event in `METRICS` gets the member `_aws`, which defines the metrics for CloudWatch (CloudWatch user guide,
 "Specification: Embedded metric format"). Services log facts and do not depend on this module. Every dimension has few values: the
-environment, alone or with one code of a fixed list. Tenants, agents, runs, tools and models are fields of the line, never dimensions.
+environment, alone or with one code of a fixed list. Tenants, agents, runs, tools and models are fields of the line, never
+dimensions.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 
 
 def embedded(line: JsonObject, env: str, now_ms: int) -> JsonObject:
-    """The line with the metrics of its event, or the line itself if the event has none. A metric or a second dimension without its
-    field is omitted.
+    """The line with the metrics of its event, or the line itself if the event has none. A metric or a second dimension without
+    its field is omitted.
     """
     found = [metric for metric in METRICS.get(str(line.get("message")), ()) if not metric.field or metric.field in line]
     if not found:

@@ -1,8 +1,8 @@
 """What the snapshot of a function holds, if the deployment uses Lambda SnapStart (`-c snapStart=true`).
 
-Lambda takes the snapshot after it has imported the handler, and restores it for each environment. The modules of the first event are
-therefore imported before. Nothing is composed before: the holder of a lease, random numbers, connections and credentials must differ between
-environments (AWS Lambda developer guide, "Handling uniqueness with Lambda SnapStart").
+Lambda takes the snapshot after it has imported the handler, and restores it for each environment. The modules of the first event
+are therefore imported before. Nothing is composed before: the holder of a lease, random numbers, connections and credentials must
+differ between environments (AWS Lambda developer guide, "Handling uniqueness with Lambda SnapStart").
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Synthesizes the stack of one environment: `python -m infra.app`, or by way of the CDK's command line (`cdk.json`).
 
-Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `endpoint` with `vpcEndpoints`, `domain` with `certificate`, `hostedZone` and
-`defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `toolNetwork` (closed, open), `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call),
-`search` (none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
-`promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `jwtIssuer` and the other settings of an identity provider, `snapStart` (true: start functions
-from snapshots), `websockets` (true: serve the WebSocket API), `release` (all-at-once, canary, linear), `otlp` (a collector), `dashboard` (true: create a page of graphs), `alarms` (an e-mail
-address or a topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all code), `check` (false: skip cdk-nag and
-the validation of the template). `docs/aws.md` describes each. Needs neither docker nor credentials nor a Node on the PATH.
+Context: `env` (dev, staging, prod), `callers` (address ranges), `access` (addresses, public), `endpoint` with `vpcEndpoints`,
+`domain` with `certificate`, `hostedZone` and `defaultEndpoint`, `waf`, `vpc` with `subnets` and `securityGroups`, `toolNetwork`
+(closed, open), `dataKey`, `tags`, `tenantCredentials`, `hosts` (further names), `origins` (of web pages that may call), `search`
+(none, serverless, domain) with `searchInstance`, `searchCount`, `searchVolume` and `searchVpc`, `embedding` (a handle), `traces`,
+`promptCache`, `defaultModel`, `rate`, `burst`, `followers`, `toolTime`, `tenantBudget`, `jwtIssuer` and the other settings of an
+identity provider, `snapStart` (true: start functions from snapshots), `websockets` (true: serve the WebSocket API), `release`
+(all-at-once, canary, linear), `otlp` (a collector), `dashboard` (true: create a page of graphs), `alarms` (an e-mail address or a
+topic's ARN), `bundle` (true: install the dependencies for arm64 and compile all code), `check` (false: skip cdk-nag and the
+validation of the template). `docs/aws.md` describes each. Needs neither docker nor credentials nor a Node on the PATH.
 """
 
 from __future__ import annotations
@@ -42,8 +44,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def synthesize(outdir: str | None, context: dict[str, str], *, platform: str = PLATFORM) -> None:
-    """Write the assembly of one environment. `platform`: where the functions run, as uv names it. Without `bundle` in the context,
-    say that the assembly cannot be deployed. Raises: ValueError for an invalid setting, RuntimeError if a check has findings.
+    """Write the assembly of one environment. `platform`: where the functions run, as uv names it. Without `bundle` in the
+    context, say that the assembly cannot be deployed. Raises: ValueError for an invalid setting, RuntimeError if a check has
+    findings.
     """
     import aws_cdk as cdk
     from cdk_nag import AwsSolutionsChecks

@@ -55,7 +55,9 @@ CAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Folders ready to be assets: code and layer of the ordinary functions, and of the sandboxes for users' code, one of which has Node."""
+    """Folders ready to be assets: code and layer of the ordinary functions, and of the sandboxes for users' code, one of which
+    has Node.
+    """
 
     code: Path
     layer: Path

@@ -7,7 +7,9 @@ import re
 DEFAULT_MODELS = ("global.anthropic.claude-haiku-5-5",)
 """The cheapest Claude of its generation, by a profile that exists in every commercial region and routes to any of them."""
 GEOGRAPHIES = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
-"""What precedes the model in the id of an inference profile (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html)."""
+"""What precedes the model in the id of an inference profile
+(docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html).
+"""
 _ID = re.compile(r"(?:[a-z0-9-]+\.)?[a-z0-9-]+\.[A-Za-z0-9.:*-]+")
 
 

@@ -1,4 +1,6 @@
-"""The settings of capacity in the context: request rates, concurrent streams, the time of a custom tool and of an agent's reply. Plain values."""
+"""The settings of capacity in the context: request rates, concurrent streams, the time of a custom tool and of an agent's reply.
+Plain values.
+"""
 
 from __future__ import annotations
 

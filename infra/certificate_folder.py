@@ -1,7 +1,7 @@
 """The folder of root certificates that a layer carries, in the form in which OpenSSL looks one up by the hash of its name.
 
-OpenSSL 3 parses a list of 140 certificates for 30 ms of CPU time, at every cold start. Of a folder it reads the one file that it needs
-(OpenSSL manual, "X509_LOOKUP_hash_dir").
+OpenSSL 3 parses a list of 140 certificates for 30 ms of CPU time, at every cold start. Of a folder it reads the one file that it
+needs (OpenSSL manual, "X509_LOOKUP_hash_dir").
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _OBJECT_ID, _UTF8, _SEQUENCE, _SET = 0x06, 0x0C, 0x30, 0x31
 
 
 def hash_certificates(layer: Path) -> None:
-    """Write the certificates of the layer's `certifi` into its folder of certificates. Raises: FileNotFoundError if it has no certifi."""
+    """Write the certificates of the layer's `certifi` into its folder of certificates. Raises: FileNotFoundError if it has no
+    certifi.
+    """
     write_folder(layer / FOLDER, certificates_in(layer / "python" / "certifi" / "cacert.pem"))
 
 
@@ -51,7 +53,9 @@ def certificate_variables(layer: Path) -> dict[str, str]:
 
 
 def name_hash(name: x509.Name) -> str:
-    """OpenSSL's hash of a name (`X509_NAME_hash_ex`): the first four bytes of the SHA-1 of its canonical form, the last one first."""
+    """OpenSSL's hash of a name (`X509_NAME_hash_ex`): the first four bytes of the SHA-1 of its canonical form, the last one
+    first.
+    """
     canonical = b"".join(_der(_SET, b"".join(sorted(map(_attribute, part)))) for part in name.rdns)
     return hashlib.sha1(canonical, usedforsecurity=False).digest()[3::-1].hex()
 

@@ -19,10 +19,12 @@ OWN_WEB_ACL = "own"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`callers`: the address ranges (CIDR) that may call the API; if empty, no address may, so that a new deployment is not open to the world.
-    `public`: every address may, which leaves the decision to the API keys. `vpc_endpoints`: the API is private and reached through these alone
-    (empty: it is regional). `domain`: its own name, with the ARN of its `certificate` and, if Route 53 is to know the name, the id of
-    the `zone`. `named_only`: the gateway's own name is switched off. `web_acl`: `own` for a web ACL of the stack, the ARN of another one, or empty.
+    """`callers`: the address ranges (CIDR) that may call the API; if empty, no address may, so that a new deployment is not open
+    to the world.
+    `public`: every address may, which leaves the decision to the API keys. `vpc_endpoints`: the API is private and reached
+    through these alone (empty: it is regional). `domain`: its own name, with the ARN of its `certificate` and, if Route 53 is to
+    know the name, the id of the `zone`. `named_only`: the gateway's own name is switched off. `web_acl`: `own` for a web ACL of
+    the stack, the ARN of another one, or empty.
     """
 
     callers: tuple[str, ...] = ()

@@ -1,4 +1,6 @@
-"""The environment of the functions that serve tenants' records: where things are, and the settings that differ from their defaults."""
+"""The environment of the functions that serve tenants' records: where things are, and the settings that differ from their
+defaults.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ ToolNetworkKind = Literal["closed", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Vpc:
-    """The network of all functions except the sandbox. `id`: `stack` for a VPC of the stack, the id of an existing VPC, or empty: Lambda's own network.
+    """The network of all functions except the sandbox. `id`: `stack` for a VPC of the stack, the id of an existing VPC, or empty:
+    Lambda's own network.
     `subnets`: subnets of an existing VPC. `security_groups`: empty: the stack creates one without inbound rules.
     """
 

@@ -45,9 +45,9 @@ SEARCH_BY_DEFAULT = (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The memory index. `none`: no index; searches use words, in the table. `serverless`: a collection of OpenSearch Serverless, which
-    scales to nothing when idle. `domain`: an OpenSearch domain of `count` instances with `volume` GB each, which is charged even when
-    idle. `vpc`: the domain and its functions are in a VPC. The VPC's NAT gateway is charged too.
+    """The memory index. `none`: no index; searches use words, in the table. `serverless`: a collection of OpenSearch Serverless,
+    which scales to nothing when idle. `domain`: an OpenSearch domain of `count` instances with `volume` GB each, which is charged
+    even when idle. `vpc`: the domain and its functions are in a VPC. The VPC's NAT gateway is charged too.
     """
 
     kind: SearchKind = "none"

@@ -1,8 +1,8 @@
 """Reduces botocore's service models in a layer to the services that the functions call.
 
-botocore has a folder for each of AWS's 440 services. For each client it lists all folders, and reads the endpoints of all services: 3,600
-file system calls and a parse of 1.2 MB of JSON at every cold start. Three quarters of a service's model are documentation, which
-only Python's `help` uses.
+botocore has a folder for each of AWS's 440 services. For each client it lists all folders, and reads the endpoints of all
+services: 3,600 file system calls and a parse of 1.2 MB of JSON at every cold start. Three quarters of a service's model are
+documentation, which only Python's `help` uses.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SERVICES = (
 
 
 def keep_called_services(packages: Path) -> None:
-    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one, and the documentation of
-    the remaining services.
+    """Remove the models and the endpoints of all other services from the botocore in this folder, if there is one, and the
+    documentation of the remaining services.
 
     Raises: FileNotFoundError if botocore no longer has a service of `SERVICES`.
     """
@@ -54,7 +54,9 @@ def keep_called_services(packages: Path) -> None:
 
 
 def _without_documentation(model: bytes) -> bytes:
-    """The same model without texts for readers. The bytes depend on the model alone, so that an unchanged layer stays the same."""
+    """The same model without texts for readers. The bytes depend on the model alone, so that an unchanged layer stays the
+    same.
+    """
     found = _undocumented(json.loads(gzip.decompress(model)))
     for parameter in found.get("clientContextParams", {}).values():
         parameter["documentation"] = (

@@ -70,10 +70,11 @@ class Size:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """One size per function. A step may include a model call of 12 minutes, so `advance_turn` has Lambda's maximum of 15; so has
-    `run_tool` and `run_node`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is shortened
-    without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change stream; the
-    next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs. `ingest_file` processes one whole file. `fire_schedule`
-    may make several summaries. The folders of `build_packages` and `run_tool` hold packages of tools, zipped and not, with their byte code.
+    `run_tool` and `run_node`, whose child is killed at its own, much lower limit. If `summarize` exceeds its limit, the window is
+    shortened without a summary. An environment of `stream` serves one follower. `index_memory` embeds one batch of the change
+    stream; the next invocation continues unfinished work. `socket` answers events in milliseconds, and its workers follow runs.
+    `ingest_file` processes one whole file. `fire_schedule` may make several summaries. The folders of `build_packages` and
+    `run_tool` hold packages of tools, zipped and not, with their byte code.
     """
 
     api: Size = Size(1024, GATEWAY_SECONDS)
@@ -98,25 +99,28 @@ class Settings:
     """The settings of one environment.
 
     `keep_data`: table and bucket survive the stack, and the table has deletion protection. `log_days`: the retention period of
-    logs. `rate`, `burst`: the gateway's limits in requests per second. `endpoint`: the permitted callers and the name of the API. `hosts`: further names of the
-    API, in addition to the gateway's own one and the endpoint's domain. `origins`: the foreign origins whose web pages may call the API. `embedding`: the handle
-    of the model that embeds memory (empty: OpenAI's, if its key is set). `traces`: the stored part of model calls, for one
-    day. `prompt_cache`: how long providers cache the prefix of a prompt. `system_prompt`: whether the system message
-    stays frozen for a window. `websockets`: serve the WebSocket API as well. `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: the recipient
-    of alarms, an e-mail address or the ARN of an SNS topic (empty: nobody).
+    logs. `rate`, `burst`: the gateway's limits in requests per second. `endpoint`: the permitted callers and the name of the API.
+    `hosts`: further names of the API, in addition to the gateway's own one and the endpoint's domain. `origins`: the foreign
+    origins whose web pages may call the API. `embedding`: the handle of the model that embeds memory (empty: OpenAI's, if its key
+    is set). `traces`: the stored part of model calls, for one day. `prompt_cache`: how long providers cache the prefix of a
+    prompt. `system_prompt`: whether the system message stays frozen for a window. `websockets`: serve the WebSocket API as well.
+    `dashboard`: create a page of graphs, which costs money even when no agent is active. `alarms`: the recipient of alarms, an
+    e-mail address or the ARN of an SNS topic (empty: nobody).
     `snap_start`: start `api` and `advance_turn` from snapshots, which cost money even when no agent is active.
     `release`: the shift of traffic to new code. `otlp`: the base address of a collector of spans (empty: none).
     `secrets_key`: the ARN of the KMS key that protects stored secrets (empty: the stack has its own). `bedrock_models`: the ids
     of the models of Bedrock that the functions may invoke; the first one is the default unless `default_model` is a handle.
-    `tool_seconds`: the time limit of a custom tool, `reply_seconds`: the time limit of a reply between agents (None: the server's default). `tenant_budget`: the default budget of a
-    tenant (empty: none). `history`: the retention period of versions of memory. `retention`: the retention of messages in the table. `identity`: the variables of the API's identity provider. `outward`: the
-    variables with private addresses that outward requests may reach. `packages`: the variables for packages of tools. `events`: `bus`: events of
-    all tenants go to an event bus of EventBridge; webhooks work with either value.
+    `tool_seconds`: the time limit of a custom tool, `reply_seconds`: the time limit of a reply between agents (None: the server's
+    default). `tenant_budget`: the default budget of a tenant (empty: none). `history`: the retention period of versions of
+    memory. `retention`: the retention of messages in the table. `identity`: the variables of the API's identity provider.
+    `outward`: the variables with private addresses that outward requests may reach. `packages`: the variables for packages of
+    tools. `events`: `bus`: events of all tenants go to an event bus of EventBridge; webhooks work with either value.
     `data_keys`: the KMS key of all stored data, `stack`
-    for the stack's own key or an ARN, followed by older keys that only decrypt (none: AWS's keys). `vpc`: the network of the functions. `tool_network`: the network of the sandbox of custom tools.
+    for the stack's own key or an ARN, followed by older keys that only decrypt (none: AWS's keys). `vpc`: the network of the
+    functions. `tool_network`: the network of the sandbox of custom tools.
     `tags`: further names and values of all resources.
-    `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role. `most_alarms`: the number of schedules of a tenant that EventBridge fires; the
-    sweep fires the others (None: the server's default).
+    `narrowed`: functions that serve one tenant reach its keys only, by sessions of a role. `most_alarms`: the number of schedules
+    of a tenant that EventBridge fires; the sweep fires the others (None: the server's default).
     """
 
     name: EnvironmentName
@@ -176,7 +180,9 @@ class Settings:
 
     @property
     def tools_call_the_api(self) -> bool:
-        """Whether the `client` of a tool reaches the API: the sandbox has a network, and every address may call, as it has no address of its own."""
+        """Whether the `client` of a tool reaches the API: the sandbox has a network, and every address may call, as it has no
+        address of its own.
+        """
         return self.tool_network == "open" and self.endpoint.public and not self.endpoint.vpc_endpoints
 
     @property

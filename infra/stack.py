@@ -217,13 +217,13 @@ class HibernautStack(cdk.Stack):
 
     def _grant(self, functions: Functions) -> None:
         """Grant the permissions. All functions but the sandbox read and write records. A function that may end a run may start
-        the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by the
-        two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end waits
-        answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls webhooks, decrypt them;
-        the sweep does both, for the agents of a template's migration. A function
+        the next one in the queue; only functions outside an execution may stop it. Tools are run by the API on request, and by
+        the two functions that drive runs. Functions that accept files, and the sweep, start their ingestion. Functions that end
+        waits answer, deny and withdraw approvals. The API encrypts secrets; functions that call models, and the one that calls
+        webhooks, decrypt them; the sweep does both, for the agents of a template's migration. A function
         that sends spans reads the collector's key. Models are called by
-        steps, by summaries, by scheduled compactions, and by the routes of `stream`; the API resolves handles, and so does the sweep, for the prototypes
-        of a template's migration.
+        steps, by summaries, by scheduled compactions, and by the routes of `stream`; the API resolves handles, and so does the
+        sweep, for the prototypes of a template's migration.
         """
         f = functions
         settings = self._settings
@@ -257,7 +257,9 @@ class HibernautStack(cdk.Stack):
             function.allow(*invoke_access(self, settings.bedrock_models))
 
     def _packages(self, functions: Functions) -> None:
-        """The packages of tools: the API invokes their builds, and the functions that run tools sign the addresses from which the sandbox fetches them."""
+        """The packages of tools: the API invokes their builds, and the functions that run tools sign the addresses from which the
+        sandbox fetches them.
+        """
         f, storage = functions, self._storage
         f.build_packages.allow(storage.objects_access(f"{PACKAGES}*"), storage.list_access(), *use_of(self, self._settings, "s3"))
         f.build_packages.allow_invoke_by(f.api.role)

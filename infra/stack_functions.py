@@ -50,8 +50,8 @@ CAGED = ("run_tool", "run_node")
 UNAWAITED = ("sweep_runs", "ingest_file", "deliver_events", "fire_schedule")
 """The functions with asynchronous invocations: a failed one becomes a dead letter."""
 NEAR_THE_INDEX = ("api", "stream", "socket", "advance_turn", "index_memory")
-"""The functions that use the memory index, and so run in its VPC if it has one. With a VPC of its own setting all functions do but the sandbox,
-whose code must not reach what is in it.
+"""The functions that use the memory index, and so run in its VPC if it has one. With a VPC of its own setting all functions do
+but the sandbox, whose code must not reach what is in it.
 """
 TASKS = ("advance_turn", "summarize", "request_approval", "close_run")
 """The functions that the state machine calls."""

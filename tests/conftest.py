@@ -33,7 +33,9 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes: what the folders of all tests together may need."""
 MANY, TOO_MANY = 400, 800
-"""Open descriptors: from which on garbage is collected after a file of tests, and which no file may leave behind. `select` takes 1,024."""
+"""Open descriptors: from which on garbage is collected after a file of tests, and which no file may leave behind. `select` takes
+1,024.
+"""
 OPEN = Path("/proc/self/fd")
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """pytest's variable for the folder above all `tmp_path`s."""
@@ -55,9 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch which endpoints are reached, and lay the tests' folders in memory where there is room: the databases of tests need not survive a power cut, and waiting for
-    the disk takes a fifth of the suite's time. pytest deletes them: those of a run without failures at its end, and the others at
-    the beginning of a later run.
+    """Watch which endpoints are reached, and lay the tests' folders in memory where there is room: the databases of tests need
+    not survive a power cut, and waiting for the disk takes a fifth of the suite's time. pytest deletes them: those of a run
+    without failures at its end, and the others at the beginning of a later run.
     """
     config.pluginmanager.register(ReachedEndpoints(whole=is_whole(config)), PLUGIN)
     if TEMPORARY in os.environ or not MEMORY.is_dir():
@@ -85,7 +87,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name a failure at once, so that a run that is cut off has said what failed. Workers report to the process that distributes the tests."""
+    """Name a failure at once, so that a run that is cut off has said what failed. Workers report to the process that distributes
+    the tests.
+    """
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         print(f"\nFAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)", file=sys.__stderr__, flush=True)
 
@@ -96,7 +100,9 @@ def pytest_collectstart() -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Collect garbage seldom: what pytest has collected stays for the whole run, and a tenth of the time would be spent on looking at it."""
+    """Collect garbage seldom: what pytest has collected stays for the whole run, and a tenth of the time would be spent on
+    looking at it.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
@@ -172,8 +178,8 @@ def loopback_only() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_authorities() -> Iterator[None]:
-    """No list of certificate authorities is read: nobody beyond loopback is reached, and every HTTP client would read a list of its
-    own, which takes 20 ms.
+    """No list of certificate authorities is read: nobody beyond loopback is reached, and every HTTP client would read a list of
+    its own, which takes 20 ms.
     """
     paths = ssl.get_default_verify_paths()
     known = {os.environ.get(paths.openssl_cafile_env), paths.openssl_cafile, certifi.where()} - {None}

@@ -33,7 +33,9 @@ def prepare(config: pytest.Config, share: int, shares: int) -> None:
 
 
 def compile_share(config: pytest.Config, share: int, shares: int) -> None:
-    """Compile one of so many equal shares of the files. pytest compiles files of tests with rewritten asserts, and keeps the result beside them."""
+    """Compile one of so many equal shares of the files. pytest compiles files of tests with rewritten asserts, and keeps the
+    result beside them.
+    """
     state = config.stash[assertstate_key]
     for file in sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))[share::shares]:
         name = ".".join(file.relative_to(ROOT).with_suffix("").parts)

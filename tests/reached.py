@@ -1,7 +1,8 @@
 """Which endpoints the tests of the API have reached on `aws-offline`: a run of all tests fails when one was left out.
 
-The API's suite runs whole on `embedded`, and with one story an endpoint on `aws-offline` (`tests/compat/conftest.py`). Each worker knows what its own tests have
-reached, so that the process that started the workers adds it up. Must not know: what an endpoint is.
+The API's suite runs whole on `embedded`, and with one story an endpoint on `aws-offline` (`tests/compat/conftest.py`). Each
+worker knows what its own tests have reached, so that the process that started the workers adds it up. Must not know: what an
+endpoint is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Which worker runs which tests, and when: a file is a unit of work, and so are all files whose tests share an engine that takes seconds to
-start. Files with few tests come last, but for those that take long: at the end, the other workers would wait for them.
+"""Which worker runs which tests, and when: a file is a unit of work, and so are all files whose tests share an engine that takes
+seconds to start. Files with few tests come last, but for those that take long: at the end, the other workers would wait for them.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ def _install_opensearch(folder: Path, version: str) -> None:
 
 
 def _install_packages(source: Path, folder: Path) -> None:
-    """Install the packages of the lock in `source` to `node_modules/`. The lock has hashes and no address: npm's configuration names the
-    registry.
+    """Install the packages of the lock in `source` to `node_modules/`. The lock has hashes and no address: npm's configuration
+    names the registry.
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy2(source / name, folder)

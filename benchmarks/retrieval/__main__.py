@@ -1,7 +1,8 @@
-"""`python -m benchmarks.retrieval`: the recall of every search mode on every corpus, on SQLite and, if it is installed, on OpenSearch.
+"""`python -m benchmarks.retrieval`: the recall of every search mode on every corpus, on SQLite and, if it is installed, on
+OpenSearch.
 
-`--faqs FOLDER`: the folder with the unpacked Debian packages of `faqs`, if they are not installed. `--conversations FILE`: the file of
-`conversations`; its figures are the means of all questions, each of which is asked in its own conversation.
+`--faqs FOLDER`: the folder with the unpacked Debian packages of `faqs`, if they are not installed. `--conversations FILE`: the
+file of `conversations`; its figures are the means of all questions, each of which is asked in its own conversation.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from tools.engines import OPENSEARCH
 
 AT = (1, 5, 10)
 PARTS = 4
-"""In the rows about waiting texts, one part of so many is not in the index yet; each part in turn, so that every answer waits once."""
+"""In the rows about waiting texts, one part of so many is not in the index yet; each part in turn, so that every answer waits
+once.
+"""
 WEIGHTS = (0.3, 0.4, 0.44, 0.48, 0.52, 0.6)
 """Of the words, from which one is chosen on the corpora of other kinds."""
 WAYS = (

@@ -1,9 +1,9 @@
-"""A public set of ten long conversations and the questions about them: LoCoMo (Maharana et al., 2024), whose licence (CC BY-NC 4.0) keeps it
-out of this repository.
+"""A public set of ten long conversations and the questions about them: LoCoMo (Maharana et al., 2024), whose licence (CC BY-NC
+4.0) keeps it out of this repository.
 
-Who has its file (`data/locomo10.json` of snap-research/locomo) measures it with `python -m benchmarks.retrieval --conversations FILE`. Each
-conversation is a corpus of its own, each turn a text. A question that the conversation does not answer (category 5), or whose evidence is
-no turn, is left out.
+Who has its file (`data/locomo10.json` of snap-research/locomo) measures it with
+`python -m benchmarks.retrieval --conversations FILE`. Each conversation is a corpus of its own, each turn a text. A question that
+the conversation does not answer (category 5), or whose evidence is no turn, is left out.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ Places = dict[Question, list[int]]
 
 
 def recall(corpus: Corpus, found: Places, at: int, kind: str | None = None) -> float:
-    """Recall at `at`: the mean share of the answers among the first `at` hits, in percent. `kind`: only questions of this kind."""
+    """Recall at `at`: the mean share of the answers among the first `at` hits, in percent. `kind`: only questions of this
+    kind.
+    """
     parts = [_part(corpus, question, found[question][:at]) for question in corpus.questions if kind in (None, question.kind)]
     return 100 * sum(parts) / len(parts)
 

@@ -1,8 +1,9 @@
-"""The dialogue corpus: four conversations of two people each, with one text for each turn, and questions that particular turns answer.
+"""The dialogue corpus: four conversations of two people each, with one text for each turn, and questions that particular turns
+answer.
 
-`dialogues.txt` contains the conversations and the questions. Twice as many generated turns answer no question: small talk of the same two
-people about the same topics, so that a name or a topic alone does not find an answer. The small talk follows each session, so that the
-turn before an answer remains the one that was spoken before it. The corpus is deterministic.
+`dialogues.txt` contains the conversations and the questions. Twice as many generated turns answer no question: small talk of the
+same two people about the same topics, so that a name or a topic alone does not find an answer. The small talk follows each
+session, so that the turn before an answer remains the one that was spoken before it. The corpus is deterministic.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Turn:
 
 @dataclass(slots=True)
 class Dialogues:
-    """All turns in order, and the questions: kind ("plain", "paraphrase"), text, and the positions of the turns that answer it."""
+    """All turns in order, and the questions: kind ("plain", "paraphrase"), text, and the positions of the turns that answer
+    it.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     questions: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """Public questions and answers: the FAQs of two Debian packages, read from the installed packages.
 
 `apt-get install python3.11-doc debian-faq` installs them. The first has the PSF licence, the second permits verbatim copies; this
-repository copies neither. A text is a part of an answer of about 110 words. A question counts as answered if a part of its answer is found.
+repository copies neither. A text is a part of an answer of about 110 words. A question counts as answered if a part of its answer
+is found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Recall through the services that serve searches, for a corpus in an archive that is indexed completely, in part, or not at all."""
+"""Recall through the services that serve searches, for a corpus in an archive that is indexed completely, in part, or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,8 @@ class _Forgetting(WrappedEmbedder):
 
 
 class OfProcess:
-    """The embedding models as a server has them, which takes the vectors from `inner` instead of a model. `searches` False: each search is the
-    first one of its process, else all searches are of one, with a cache of the usual size.
+    """The embedding models as a server has them, which takes the vectors from `inner` instead of a model. `searches` False: each
+    search is the first one of its process, else all searches are of one, with a cache of the usual size.
     """
 
     def __init__(self, inner: Embedders, *, searches: bool) -> None:
@@ -105,7 +107,9 @@ class Archived:
             fusion.WORDS_WEIGHT = usual
 
     def found_without_index(self, questions: Sequence[Question]) -> Places:
-        """Search by words in the newest records of the table, as on AWS with `search=none` and while the index does not answer."""
+        """Search by words in the newest records of the table, as on AWS with `search=none` and while the index does not
+        answer.
+        """
         return {question: self._places(self.without_index, question, "hybrid", DEEPEST) for question in questions}
 
     def fused_by_ranks(self, questions: Sequence[Question]) -> Places:

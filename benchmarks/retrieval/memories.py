@@ -1,8 +1,8 @@
 """The memory corpus: facts that people tell an assistant, written for this purpose and dedicated to the public domain (CC0 1.0).
 
-Each line of `questions.tsv` has a kind, a memory and a question that it answers. `unseen.tsv` has as many, which were written later; no
-parameter was chosen by it alone. Further generated memories answer no question: other facts about six of the people, and small talk with
-the words of the questions. The corpus is deterministic.
+Each line of `questions.tsv` has a kind, a memory and a question that it answers. `unseen.tsv` has as many, which were written
+later; no parameter was chosen by it alone. Further generated memories answer no question: other facts about six of the people,
+and small talk with the words of the questions. The corpus is deterministic.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.retrieval.corpora import Corpus, Question
 
 KINDS = ("words", "meaning", "name", "date", "distractor", "alike")
-"""The kinds: the memory contains the question's words; it contains few or none; a name identifies it; a date is asked for or given; other
-people did much the same; only a number or a rare word distinguishes it from two dozen similar memories.
+"""The kinds: the memory contains the question's words; it contains few or none; a name identifies it; a date is asked for or
+given; other people did much the same; only a number or a rare word distinguishes it from two dozen similar memories.
 """
 
 _PEOPLE = ("Jonas", "Amira", "Lena", "Viktor", "Mei", "Oscar")

@@ -16,7 +16,9 @@ from hibernaut.schemas.errors import ReplyTooLarge
 from hibernaut.wiring import aws
 
 LARGEST_REPLY = 6_291_556
-"""Lambda's quota of the reply of a synchronous invocation in bytes; it answers a larger one with an error, and the gateway with 502."""
+"""Lambda's quota of the reply of a synchronous invocation in bytes; it answers a larger one with an error, and the gateway with
+502.
+"""
 ESCAPED = 6
 """The most bytes that JSON makes of one character of a body: `\\u001f`."""
 import_for_snapshot("botocore.session", "hibernaut.rest.app", "hibernaut.wiring.api_services")
@@ -37,7 +39,9 @@ def size_of(answer: JsonObject) -> int:
 
 
 def too_large(answer: JsonObject, size: int) -> JsonObject:
-    """The 413 response that replaces a too large response. It keeps the headers that do not describe the body, so that a web page may read it."""
+    """The 413 response that replaces a too large response. It keeps the headers that do not describe the body, so that a web page
+    may read it.
+    """
     log().warning("reply too large", extra={"bytes": size, "status": answer["statusCode"]})
     error = ReplyTooLarge(size, LARGEST_REPLY)
     members = {

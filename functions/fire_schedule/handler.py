@@ -15,7 +15,9 @@ from hibernaut.wiring.aws_parts.firing import firing_worker
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, worker: FiringWorker | None = None) -> JsonObject:
-    """Fire the schedule with this `tenant` and `schedule_id`, or those at the places `schedules`. Returns the numbers of fired and of remaining schedules."""
+    """Fire the schedule with this `tenant` and `schedule_id`, or those at the places `schedules`. Returns the numbers of fired
+    and of remaining schedules.
+    """
     worker = worker or firing_worker(context.invoked_function_arn)
     done = worker.run(places_in(event), time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     counted: JsonObject = {"fired": done.fired, "left": done.left}

@@ -1,4 +1,6 @@
-"""One event of the WebSocket API: a handshake, a message or an end; or the job of a worker, which an earlier message has started."""
+"""One event of the WebSocket API: a handshake, a message or an end; or the job of a worker, which an earlier message has
+started.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from hibernaut.wiring.aws_parts.sockets import sockets as deployed
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, sockets: GatewaySockets | None = None) -> JsonObject:
-    """Handle the event. What goes wrong with a message is posted to its connection; the answer only says that the event was handled."""
+    """Handle the event. What goes wrong with a message is posted to its connection; the answer only says that the event was
+    handled.
+    """
     sockets, workers = sockets or deployed(), LambdaWorkers(context.invoked_function_arn)
     if "worker" in event:
         asyncio.run(sockets.work(event, workers))

@@ -18,8 +18,8 @@ HOURLY = ":00:00Z"
 
 @correlated
 def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = None) -> JsonObject:
-    """Sweep, handle the run of a failed execution, or restart all runs that wait (`restart`, by an operator). Returns the numbers of
-    restarted and closed runs.
+    """Sweep, handle the run of a failed execution, or restart all runs that wait (`restart`, by an operator). Returns the numbers
+    of restarted and closed runs.
 
     An exception counts for the alarm and becomes a dead letter; the next sweep follows within a minute.
     """
@@ -41,7 +41,7 @@ def handler(event: JsonObject, context: LambdaContext, sweep: Sweep | None = Non
 
 
 def _remove_orphans(event: JsonObject, context: LambdaContext) -> None:
-    """Once an hour: remove the alarms of deleted schedules from EventBridge. A failure is logged; the next hour's sweep tries again."""
+    """Once an hour: remove the alarms of deleted schedules from EventBridge. A failure is logged; the next sweep tries again."""
     if not str(event.get("at", "")).endswith(HOURLY):
         return
     try:

@@ -1,4 +1,5 @@
-"""The schedules of agents: a group of EventBridge Scheduler, the role that invokes `fire_schedule`, and the permissions to create schedules in the group.
+"""The schedules of agents: a group of EventBridge Scheduler, the role that invokes `fire_schedule`, and the permissions to create
+schedules in the group.
 
 Without schedules there are no costs: a group is free, and EventBridge bills invocations.
 """
@@ -17,7 +18,9 @@ from infra.settings import Settings
 
 
 class AgentSchedules(Construct):
-    """The group and its role. `api` and `fire_schedule` put schedules into the group and remove them; the sweep removes orphans, and hands over what is lost."""
+    """The group and its role. `api` and `fire_schedule` put schedules into the group and remove them; the sweep removes orphans,
+    and hands over what is lost.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The alarms for operators: their recipients and their meanings. `docs/operations.md` has a paragraph for each, by its name.
 
-Knows metrics: those that AWS collects by itself, and those that the functions embed in their log (`functions/metrics.py`). Both exist
-only with data, so an idle deployment pays for the alarms alone.
+Knows metrics: those that AWS collects by itself, and those that the functions embed in their log (`functions/metrics.py`). Both
+exist only with data, so an idle deployment pays for the alarms alone.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FAILED_SHARE = 10
 SLOW_MS = 2000
 LAG_MS = 15 * 60 * 1000
 OPEN_MS = 60 * 60 * 1000
-"""The age of a run without a worker that is an alarm. The sweep takes up such a run every 15 minutes at the least, so of four periods one has
-a value.
+"""The age of a run without a worker that is an alarm. The sweep takes up such a run every 15 minutes at the least, so of four
+periods one has a value.
 """
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
 """The functions that are throttled first under load."""
@@ -155,8 +155,8 @@ class Alarms(Construct):
         of: tuple[int, int] = (1, 1),
         below: bool = False,
     ) -> None:
-        """`of`: the number of periods that must reach the threshold, of how many. `below`: it fires under the threshold, and without
-        data.
+        """`of`: the number of periods that must reach the threshold, of how many. `below`: it fires under the threshold, and
+        without data.
         """
         reached, periods = of
         compared, missing = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData

@@ -1,8 +1,8 @@
 """The permissions to invoke Bedrock's models: exactly the models of the setting, in this account and region.
 
-A model in the stack's region is one resource. An inference profile routes to a model in several regions. The permission therefore covers the model in
-every region, but only through this profile (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-prereq.html and
-global-cross-region-inference.html).
+A model in the stack's region is one resource. An inference profile routes to a model in several regions. The permission therefore
+covers the model in every region, but only through this profile
+(docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-prereq.html and global-cross-region-inference.html).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The vector collection of OpenSearch Serverless for memory: its group, which scales to nothing, and its three policies.
 
-The table can restore its whole content. Every request must be signed by one of our roles: the data access policy names only these roles,
-each with the permissions that it needs, and each role may ask this collection alone.
+The table can restore its whole content. Every request must be signed by one of our roles: the data access policy names only these
+roles, each with the permissions that it needs, and each role may ask this collection alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from infra.constructs.functions import OurFunction
 from infra.settings import Settings
 
 MOST_INDEXING, MOST_SEARCHING = 2, 4
-"""OpenSearch compute units that the group may use at once: they bound the cost of an hour (`docs/costs.md`). Of few units there may be 1, 2, 4
-or 8 (Developer Guide, "Collection group capacity limits")."""
+"""OpenSearch compute units that the group may use at once: they bound the cost of an hour (`docs/costs.md`). Of few units there
+may be 1, 2, 4 or 8 (Developer Guide, "Collection group capacity limits")."""
 READING = ("aoss:DescribeIndex", "aoss:ReadDocument")
 WRITING = (*READING, "aoss:CreateIndex", "aoss:UpdateIndex", "aoss:DeleteIndex", "aoss:WriteDocument")
 
@@ -53,7 +53,9 @@ class MemoryCollection(Construct):
             function.allow(Grant(call))
 
     def _group(self) -> aoss.CfnCollectionGroup:
-        """NEXTGEN scales to nothing; it takes no group without standby replicas, which cost nothing while there is nothing to replicate."""
+        """NEXTGEN scales to nothing; it takes no group without standby replicas, which cost nothing while there is nothing to
+        replicate.
+        """
         group = aoss.CfnCollectionGroup(
             self,
             "Group",

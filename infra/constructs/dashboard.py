@@ -1,5 +1,5 @@
-"""A dashboard for operators, ordered by the path of a request. Uses AWS's own metrics, which have no extra cost, and the metrics that the
-functions embed in their log anyway.
+"""A dashboard for operators, ordered by the path of a request. Uses AWS's own metrics, which have no extra cost, and the metrics
+that the functions embed in their log anyway.
 It has at most fifty metrics, so that an account's first three dashboards are free.
 """
 
@@ -25,7 +25,9 @@ WIDTH = 12
 SLOW = ("api", "advance_turn", "index_memory")
 """The functions with a graph of their duration; the others mostly wait for these, for a tool or for a summary."""
 WITHOUT_ERRORS = ("build_packages", "run_node")
-"""Functions without a graph of failures, because their callers handle and log them: a page of more than fifty metrics costs money."""
+"""Functions without a graph of failures, because their callers handle and log them: a page of more than fifty metrics costs
+money.
+"""
 CROWDED = ("api", "stream", "advance_turn", "run_tool")
 """The functions that are throttled first under load."""
 

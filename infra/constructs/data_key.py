@@ -1,4 +1,5 @@
-"""The KMS key of the stored data, if the settings ask for one: the stack's own, or one that they name. Without it AWS's keys encrypt everything.
+"""The KMS key of the stored data, if the settings ask for one: the stack's own, or one that they name. Without it AWS's keys
+encrypt everything.
 
 Knows: what AWS's services need in the key's policy, and what a role needs to use the key through a service.
 """
@@ -22,10 +23,12 @@ PENDING_DAYS = 7
 LOGS = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey"]
 """What CloudWatch Logs needs (its user guide, "Encrypt log data using AWS KMS", has the patterns of these)."""
 SENDING = ["kms:Decrypt", "kms:GenerateDataKey"]
-"""What the writer of an object, and the sender of a message to a queue or a topic, needs (Amazon SQS developer guide, "Key management")."""
+"""What the writer of an object, and the sender of a message to a queue or a topic, needs (Amazon SQS developer guide, "Key
+management").
+"""
 TABLE = [*LOGS[:4], "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:DescribeKey"]
-"""What a caller of a table needs through DynamoDB (its developer guide, "DynamoDB encryption at rest: how it works", without CreateGrant,
-which only the creator of the table needs).
+"""What a caller of a table needs through DynamoDB (its developer guide, "DynamoDB encryption at rest: how it works", without
+CreateGrant, which only the creator of the table needs).
 """
 
 

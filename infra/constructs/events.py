@@ -1,6 +1,7 @@
 """Events: the change stream as the source of `deliver_events`, the sweep as its fall-back, and an event bus by setting.
 
-Nothing here costs while no event happens: Lambda reads the stream for free and invokes the function for matching records only, and a bus is billed by event.
+Nothing here costs while no event happens: Lambda reads the stream for free and invokes the function for matching records only,
+and a bus is billed by event.
 """
 
 from __future__ import annotations

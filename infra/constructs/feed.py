@@ -35,8 +35,8 @@ LONGEST_SECONDS = 6 * 3600
 
 
 class MemoryFeed(Construct):
-    """The event source mapping and the schedule of `index_memory`. `late`: the index shows late what was written, so that pointers are
-    marked before they are removed (`services.search.late_visibility`).
+    """The event source mapping and the schedule of `index_memory`. `late`: the index shows late what was written, so that
+    pointers are marked before they are removed (`services.search.late_visibility`).
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class MemoryFeed(Construct):
 
 
 def _new_pointers(*, late: bool) -> JsonObject:
-    """The pattern for pointers to records that are not in the index. `late`: without marked pointers, which the schedule processes."""
+    """The pattern for pointers to records that are not in the index. `late`: without marked pointers, which the schedule
+    processes.
+    """
     prefixes = [{"prefix": prefix} for prefix in POINTERS]
     image = {"Keys": {"sk": {"S": prefixes}}}
     unmarked = {"NewImage": {"written": {"N": [{"exists": False}]}}} if late else {}

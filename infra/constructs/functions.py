@@ -24,10 +24,12 @@ from infra.settings import Settings, Size
 SMALLEST_DISK = 512
 """The temporary folder of a function in MB, unless it has more."""
 UNTRACED = ("sweep_runs",)
-"""A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a month."""
+"""A function that the scheduler invokes every minute: X-Ray would record and charge each of these invocations, 0.22 dollars a
+month.
+"""
 SNAPSHOT = ("api", "advance_turn")
-"""The functions for SnapStart, if the settings enable it: the functions with a waiting caller. Not `stream`, which the Web Adapter
-starts outside the runtime; SnapStart excludes the tenant isolation of `run_tool` (AWS Lambda developer guide).
+"""The functions for SnapStart, if the settings enable it: the functions with a waiting caller. Not `stream`, which the Web
+Adapter starts outside the runtime; SnapStart excludes the tenant isolation of `run_tool` (AWS Lambda developer guide).
 """
 
 
@@ -107,7 +109,9 @@ class OurFunction(Construct):
         role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.target.function_arn]))
 
     def _live(self) -> lambda_.Alias:
-        """The alias of a version that each change of the function publishes. Its deployment ends when the snapshot is complete."""
+        """The alias of a version that each change of the function publishes. Its deployment ends when the snapshot is
+        complete.
+        """
         return lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
 
     def _allow_logs(self) -> None:

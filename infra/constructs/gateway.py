@@ -38,8 +38,8 @@ ACCESS_LOG = {
     "integrationStatus": "$context.integration.status",
     "error": "$context.error.responseType",
 }
-"""One line for each request; latencies in milliseconds. `requestId` is `gateway_request_id` in the functions' log. Paths stand without
-their values, and no header or body is logged.
+"""One line for each request; latencies in milliseconds. `requestId` is `gateway_request_id` in the functions' log. Paths stand
+without their values, and no header or body is logged.
 """
 BODY_LIMIT = "6 MB (6291456 bytes)"
 """Lambda's payload limit, which applies to the whole event."""
@@ -138,7 +138,9 @@ class Gateway(Construct):
         return self.rest.node.find_child("Account")
 
     def name(self, function: OurFunction, settings: Settings) -> None:
-        """Set the API's host names, allowed origins and identity provider in the app's environment (`rest/access/origin_policy.py`)."""
+        """Set the API's host names, allowed origins and identity provider in the app's environment
+        (`rest/access/origin_policy.py`).
+        """
         stack, endpoint = cdk.Stack.of(self), settings.endpoint
         below = f"execute-api.{stack.region}.{stack.url_suffix}"
         # A private API is called by its own name where the VPC endpoint has private DNS, else by that of the endpoint.
@@ -230,8 +232,8 @@ def _endpoint(scope: Construct, endpoint: Endpoint) -> apigateway.EndpointConfig
 
 
 def _callers(endpoint: Endpoint) -> iam.PolicyDocument:
-    """A resource policy that allows only the addresses of the settings, or the VPC endpoints of a private API; without any, it denies all.
-    A public API admits every address.
+    """A resource policy that allows only the addresses of the settings, or the VPC endpoints of a private API; without any, it
+    denies all. A public API admits every address.
     """
     document = iam.PolicyDocument()
     outside = {"NotIpAddress": {"aws:SourceIp": list(endpoint.callers)}} if endpoint.callers else {}

@@ -1,9 +1,10 @@
-"""A gradual release: new versions of functions and of the state machine get a share of the traffic first, and alarms end the release.
+"""A gradual release: new versions of functions and of the state machine get a share of the traffic first, and alarms end the
+release.
 
-CodeDeploy shifts the alias of each function of `SHIFTED`, and CloudFormation that of the state machine, during the update of the stack. If an
-alarm of `STOPPING` is in the state ALARM meanwhile, the aliases go back to the former versions, the update fails, and CloudFormation rolls
-the stack back. Executions under way keep their definition and call the aliases, so both releases answer them (`tests/releases`). All other
-functions change at once: they have too few invocations for a share to say anything.
+CodeDeploy shifts the alias of each function of `SHIFTED`, and CloudFormation that of the state machine, during the update of the
+stack. If an alarm of `STOPPING` is in the state ALARM meanwhile, the aliases go back to the former versions, the update fails,
+and CloudFormation rolls the stack back. Executions under way keep their definition and call the aliases, so both releases answer
+them (`tests/releases`). All other functions change at once: they have too few invocations for a share to say anything.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ PERCENT = 10
 
 
 class Pace(NamedTuple):
-    """How traffic shifts: the name of CodeDeploy's configuration, and the same for the state machine, with `minutes` between two steps."""
+    """How traffic shifts: the name of CodeDeploy's configuration, and the same for the state machine, with `minutes` between two
+    steps.
+    """
 
     functions: str
     machine: str
@@ -42,7 +45,8 @@ class Pace(NamedTuple):
 
 
 PACES: Mapping[ReleaseKind, Pace] = {
-    # Ten minutes each, because the alarms evaluate five: a failure in the first minutes stops the release before all traffic moves.
+    # Ten minutes each, because the alarms evaluate five: a failure in the first minutes stops the release before all traffic
+    # moves.
     "canary": Pace("CodeDeployDefault.LambdaCanary10Percent10Minutes", "CANARY", 10),
     "linear": Pace("CodeDeployDefault.LambdaLinear10PercentEvery1Minute", "LINEAR", 1),
 }
@@ -50,8 +54,8 @@ ROLE = "Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployR
 
 
 def alarm_name(settings: Settings, name: str) -> str | None:
-    """The name of an alarm that ends gradual releases; None: CloudFormation chooses one. A chosen name would need a reference to the alarm,
-    and the alarms on the state machine already refer to the aliases.
+    """The name of an alarm that ends gradual releases; None: CloudFormation chooses one. A chosen name would need a reference to
+    the alarm, and the alarms on the state machine already refer to the aliases.
     """
     return f"{settings.stack_name}-{name}" if settings.gradual and name in STOPPING else None
 

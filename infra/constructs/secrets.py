@@ -1,6 +1,7 @@
 """The KMS key that protects stored secrets: the stack's own, or the one in the settings.
 
-Knows: the functions that may use the key, and the environment. The adapter (`adapters/cipher/kms.py`) defines the encryption context.
+Knows: the functions that may use the key, and the environment. The adapter (`adapters/cipher/kms.py`) defines the encryption
+context.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class SecretsKey(Construct):
         return key.key_arn
 
     def allow(self, function: OurFunction, *, sealing: bool) -> None:
-        """Name the key to the function and permit decryption; `sealing` permits encryption too. Both are limited to values of this environment."""
+        """Name the key to the function and permit decryption; `sealing` permits encryption too. Both are limited to values of
+        this environment.
+        """
         actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if sealing else [])]
         own = {"StringEquals": {f"kms:EncryptionContext:{DEPLOYMENT}": self._environment}}
         function.allow(Grant(iam.PolicyStatement(actions=actions, resources=[self.arn], conditions=own)))

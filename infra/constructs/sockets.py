@@ -1,6 +1,8 @@
-"""The WebSocket API in front of `socket`: every event goes to the function, which authenticates, answers and posts (`rest/sockets/gateway.py`).
+"""The WebSocket API in front of `socket`: every event goes to the function, which authenticates, answers and posts
+(`rest/sockets/gateway.py`).
 
-A WebSocket API has no resource policy, so the function itself admits the callers of the settings. Knows the API and what the function may do with it.
+A WebSocket API has no resource policy, so the function itself admits the callers of the settings. Knows the API and what the
+function may do with it.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class WebSocketApi(Construct):
         stage.node.add_dependency(account)
 
     def _allow(self, settings: Settings, socket: OurFunction) -> None:
-        """The API may call the function; the function may post to the connections of this API, close them, and start workers of itself."""
+        """The API may call the function; the function may post to the connections of this API, close them, and start workers of
+        itself.
+        """
         stack = cdk.Stack.of(self)
         lambda_.CfnPermission(
             self,

@@ -21,8 +21,8 @@ from infra.constructs.findings import Grant, accept
 from infra.settings import Settings
 
 NONCURRENT_DAYS = 35
-"""Days for which deleted objects stay, as long as the table can be restored (DynamoDB: 35 days). A run is a day old at most, so bodies of runs
-need one day.
+"""Days for which deleted objects stay, as long as the table can be restored (DynamoDB: 35 days). A run is a day old at most, so
+bodies of runs need one day.
 """
 
 
@@ -91,8 +91,8 @@ class Storage(Construct):
         accept(self.blobs, "S1", "Only our functions read the bucket; CloudTrail tells of them, an access log doubles it.")
 
     def table_access(self, partitions: tuple[str, ...] = (), *, indexes: bool = True) -> list[Grant]:
-        """Reading and writing items, and querying the two indexes; no Scan, and no operation on the table itself. `partitions`: patterns of
-        the only partitions (none: all).
+        """Reading and writing items, and querying the two indexes; no Scan, and no operation on the table itself. `partitions`:
+        patterns of the only partitions (none: all).
         """
         arn = self.table.table_arn
         items = ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"]

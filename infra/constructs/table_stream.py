@@ -28,8 +28,8 @@ class TableStream:
     def feed(
         self, scope: Construct, function: OurFunction, pattern: JsonObject, *, retries: int, longest_seconds: int, **settings: Any
     ) -> None:
-        """Invoke the function for the changes that match `pattern`. `retries`: repeated deliveries of a failed batch. `longest_seconds`: the
-        age after which a record is discarded. `settings`: other properties of the mapping.
+        """Invoke the function for the changes that match `pattern`. `retries`: repeated deliveries of a failed batch.
+        `longest_seconds`: the age after which a record is discarded. `settings`: other properties of the mapping.
         """
         stream = str(self.table.table_stream_arn)
         reading = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]

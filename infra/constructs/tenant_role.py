@@ -1,8 +1,8 @@
 """The role with sessions that reach the keys of one tenant, and the remaining permissions of the functions that assume it.
 
-A function names the tenant in a tag of the session (`adapters/tenant_sessions.py`), and the tag limits the permissions: `dynamodb:LeadingKeys` for the
-partitions of the table and of its indexes, name prefixes for objects. The functions' own roles reach the partitions of no tenant, because these are
-read before the tenant of a request is known.
+A function names the tenant in a tag of the session (`adapters/tenant_sessions.py`), and the tag limits the permissions:
+`dynamodb:LeadingKeys` for the partitions of the table and of its indexes, name prefixes for objects. The functions' own roles
+reach the partitions of no tenant, because these are read before the tenant of a request is known.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from infra.settings import Settings
 
 VARIABLE = "HIBERNAUT_TENANT_ROLE"
 NARROWED = ("api", "stream", "advance_turn", "summarize", "request_approval", "close_run")
-"""The functions that serve one tenant at a time. The sweep, the indexer and the reader of files go through the data of all tenants."""
+"""The functions that serve one tenant at a time. The sweep, the indexer and the reader of files go through the data of all
+tenants.
+"""
 OF_NO_TENANT = ("APIKEY#*", "APIKEYS", "*#APIKEYS", "RATES", "RATE#*", "TENANTS")
-"""The partitions that `store/access` reads and writes for every tenant: API keys and their lists, limits on requests, the tenants."""
+"""The partitions that `store/access` reads and writes for every tenant: API keys and their lists, limits on requests, the
+tenants.
+"""
 OWN = f"${{aws:PrincipalTag/{TAG}}}"
 
 

@@ -1,8 +1,9 @@
-"""The network of custom tools, unless the settings open it: a VPC without a way out, but to the packages of tools in the stack's bucket.
+"""The network of custom tools, unless the settings open it: a VPC without a way out, but to the packages of tools in the stack's
+bucket.
 
 The route table has no route to the internet. The gateway endpoint of S3 passes reads of packages alone, so that a tool with
-credentials of its own reaches no other bucket. Names would be a way out as well, because the resolver of a VPC asks servers of strangers: a
-firewall answers for the bucket's name, and refuses all others.
+credentials of its own reaches no other bucket. Names would be a way out as well, because the resolver of a VPC asks servers of
+strangers: a firewall answers for the bucket's name, and refuses all others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ ZONES = 2
 
 
 class ToolNetwork(Construct):
-    """The VPC with its subnets, the endpoint, the security group and the firewall of names. Nothing of it is charged by the hour."""
+    """The VPC with its subnets, the endpoint, the security group and the firewall of names. Nothing of it is charged by the
+    hour.
+    """
 
     def __init__(self, scope: Construct, id: str, *, packages: s3.IBucket) -> None:
         """`packages`: the bucket with the zip files of packages."""

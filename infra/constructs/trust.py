@@ -1,7 +1,8 @@
 """The trust policy of a role: a service may assume it, and only on behalf of this account.
 
-Without the condition another account could make the service use the role for its own resource (docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html).
-Scheduler and Step Functions document the condition for their roles; AWS's own serverless skills (aws/agent-toolkit-for-aws) set it for Lambda's.
+Without the condition another account could make the service use the role for its own resource
+(docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html). Scheduler and Step Functions document the condition for their
+roles; AWS's own serverless skills (aws/agent-toolkit-for-aws) set it for Lambda's.
 """
 
 from __future__ import annotations

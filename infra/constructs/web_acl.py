@@ -1,8 +1,10 @@
-"""The web ACL before the API (AWS WAF): AWS's common rules, tuned for an API whose bodies are texts, and a limit for each address.
+"""The web ACL before the API (AWS WAF): AWS's common rules, tuned for an API whose bodies are texts, and a limit for each
+address.
 
-WAF inspects the first 16 KB of a body at API Gateway. The rule group's `SizeRestrictions_BODY` blocks bodies over 8 KB, and the other `_BODY` rules block texts with
-HTML, paths and addresses, which are normal in conversations and tools. These rules count and do not block; the app validates bodies. Rules for
-headers, paths and queries block. (AWS WAF developer guide, "Core rule set (CRS) managed rule group" and "Considerations for managing body inspection".)
+WAF inspects the first 16 KB of a body at API Gateway. The rule group's `SizeRestrictions_BODY` blocks bodies over 8 KB, and the
+other `_BODY` rules block texts with HTML, paths and addresses, which are normal in conversations and tools. These rules count and
+do not block; the app validates bodies. Rules for headers, paths and queries block. (AWS WAF developer guide, "Core rule set (CRS)
+managed rule group" and "Considerations for managing body inspection".)
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The layers hold, and starting the local server loads no vendor's SDK. Asks fresh interpreters, since this one has loaded everything."""
+"""The layers hold, and starting the local server loads no vendor's SDK. Asks fresh interpreters, since this one has loaded
+everything.
+"""
 
 from __future__ import annotations
 

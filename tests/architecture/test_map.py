@@ -1,4 +1,6 @@
-"""The tables of docs/architecture.md name what there is: files and classes that exist, and every package of the layers that they list."""
+"""The tables of docs/architecture.md name what there is: files and classes that exist, and every package of the layers that they
+list.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class Site:
-    """A site on a port of this machine: `/` is the page, `/go` answers once `go` is set (`arrived`: a page waits for it), and a POST is a report."""
+    """A site on a port of this machine: `/` is the page, `/go` answers once `go` is set (`arrived`: a page waits for it), and a
+    POST is a report.
+    """
 
     def __init__(self, page: str = "", port: int = 0) -> None:
         self.page = page

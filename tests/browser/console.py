@@ -193,7 +193,8 @@ class Visit:
     def violations(self, *, by_looks: bool = False) -> list[str]:
         """What axe finds against WCAG 2.2 AA, each with the elements concerned, and headings that are broken within a word.
 
-        `by_looks`: only by the rules whose outcome depends on colours and sizes, for a page whose structure was checked in another look.
+        `by_looks`: only by the rules whose outcome depends on colours and sizes, for a page whose structure was checked in
+        another look.
         """
         if not CONSOLE_CHECKS.is_installed():
             pytest.skip("axe needs Node and npm") if CONSOLE_CHECKS.missing_programs() else pytest.fail(

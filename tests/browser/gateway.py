@@ -1,4 +1,6 @@
-"""The deployed stack behind its gateway, for the console: requests need a key, a scripted model answers, and its clock can be moved."""
+"""The deployed stack behind its gateway, for the console: requests need a key, a scripted model answers, and its clock can be
+moved.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Settings and Tools for everybody: axe on every page and every dialog, in both themes and at three widths. No page shifts while it loads."""
+"""Settings and Tools for everybody: axe on every page and every dialog, in both themes and at three widths. No page shifts while
+it loads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console in a real browser, by a scripted model: streams, reloads, approvals, queues, hostile texts; dropped agent files, a path of a proxy."""
+"""The console in a real browser, by a scripted model: streams, reloads, approvals, queues, hostile texts, files, a proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files and passages under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on them, and what can be undone."""
+"""Files and passages under Memory in a real browser: uploads by button and by drop, what is read of them, the agent's windows on
+them, and what can be undone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The console through the gateway of the deployed stack, with a key: a newcomer's story, streams, reloads, approvals, and what a key may not do."""
+"""The console through the gateway of the deployed stack, with a key: a newcomer's story, streams, reloads, approvals, and what a
+key may not do.
+"""
 
 from __future__ import annotations
 

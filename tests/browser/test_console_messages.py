@@ -1,4 +1,6 @@
-"""The console's messages and what begins them, in a real browser: images, calls of the client's tools, interruptions, templates, and Home with many agents."""
+"""The console's messages and what begins them, in a real browser: images, calls of the client's tools, interruptions, templates,
+and Home with many agents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's places in a real browser, on the demo model: a newcomer's first minutes, memory, keys, the keyboard, and accessibility."""
+"""The console's places in a real browser, on the demo model: first minutes, memory, keys, the keyboard, and accessibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs and Context in a real browser: failed model calls, deaths of workers, a run as it is written, prices, what a compaction drops, what was cached."""
+"""Runs and Context in a real browser: failed model calls, deaths of workers, a run as it is written, prices, what a compaction
+drops, what was cached.
+"""
 
 from __future__ import annotations
 

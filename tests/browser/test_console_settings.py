@@ -1,4 +1,6 @@
-"""The console's Settings and MCP servers in a real browser: the audit log, identities and erasures, keys, providers, budgets, and OAuth."""
+"""The console's Settings and MCP servers in a real browser: the audit log, identities and erasures, keys, providers, budgets, and
+OAuth.
+"""
 
 from __future__ import annotations
 

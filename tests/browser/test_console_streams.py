@@ -1,4 +1,6 @@
-"""What a token costs the page: as much at the end of a long text, or below a long log, as at the beginning. Counted, not timed."""
+"""What a token costs the page: as much at the end of a long text, or below a long log, as at the beginning. Counted, not
+timed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A web page cannot use the server of somebody who visits it: neither by its own name re-pointed to the server, nor across sites."""
+"""A web page cannot use the server of somebody who visits it: neither by its own name re-pointed to the server, nor across
+sites.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real browser and the WebSocket API: the example of the page works on a page of ours, and a page of another site is refused."""
+"""A real browser and the WebSocket API: the example of the page works on a page of ours, and a page of another site is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A house with as many agents, blocks, tools, archives, folders, conversations and runs as are asked for, written straight to the table."""
+"""A house with as many agents, blocks, tools, archives, folders, conversations and runs as are asked for, written straight to the
+table.
+"""
 
 from __future__ import annotations
 

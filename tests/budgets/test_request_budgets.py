@@ -2,8 +2,8 @@
 
 Every GET route has a budget, and so have the searches and the writes of one record.
 
-`get_budgets.json` holds the budget of each: [requests, items] at ten records, and at a thousand; and, where requests are sent together, how
-often the route waits for the table: [requests, items, waits]. A route without a line may take UNLISTED.
+`get_budgets.json` holds the budget of each: [requests, items] at ten records, and at a thousand; and, where requests are sent
+together, how often the route waits for the table: [requests, items, waits]. A route without a line may take UNLISTED.
 `write_budgets.json` holds requests that search or write, in their order, with [requests, items, waits, transactions].
 Lists that are merged from shards have some room: how ids fall into the shards is chance.
 """

@@ -1,4 +1,5 @@
-"""What a warm turn with two model calls costs on AWS, and how long it takes beside its model: `turn_budgets.json` holds the limits.
+"""What a warm turn with two model calls costs on AWS, and how long it takes beside its model: `turn_budgets.json` holds the
+limits.
 
 The counts are those of `benchmarks/turn_costs.py`, which prices them by a list with a date.
 """

@@ -1,8 +1,8 @@
 """How many write units a turn takes from each partition of the table and of its indexes.
 
-DynamoDB gives a partition 1,000 write units a second ("Best practices for designing and using partition keys effectively"). The aim is
-1,000 agents of one tenant with ten messages a second each: a partition that agents share may take a tenth of a unit a turn, one of an
-agent's own 100.
+DynamoDB gives a partition 1,000 write units a second ("Best practices for designing and using partition keys effectively"). The
+aim is 1,000 agents of one tenant with ten messages a second each: a partition that agents share may take a tenth of a unit a
+turn, one of an agent's own 100.
 """
 
 from __future__ import annotations

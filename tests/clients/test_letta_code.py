@@ -1,6 +1,7 @@
 """Letta Code in a pseudo-terminal: its commands for MCP servers, and what it does to an agent that it opens.
 
-`make engines` fetches it, pinned by the lock in `letta_code`. Where there is no Node the tests are skipped; where it is, they run.
+`make engines` fetches it, pinned by the lock in `letta_code`. Where there is no Node the tests are skipped; where it is, they
+run.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def test_its_mcp_commands_add_a_server_and_attach_its_tools(program: Path, url: 
 
 
 def test_it_starts_a_new_agent_and_warns_of_git_alone(program: Path, url: str, tmp_path: Path) -> None:
-    """Its tools and its prompt are there. What it says of git-backed memory it says on every server but Letta's own (decision 62)."""
+    """Its tools and its prompt are there. What it says of git-backed memory it says on every server but Letta's own (decision
+    62).
+    """
     with opened(program, url, tmp_path / "home", "--new-agent") as terminal:
         terminal.sees(f"> {DEMO}")
         terminal.presses(DOWN)

@@ -1,7 +1,7 @@
 """Older releases of the Python SDK talk to the server: two programs, run by each release in an environment of its own.
 
-1.12.0 is the last release with `create_from_function`, `upsert_from_function`, `add` and `BaseTool`; 0.1.324 is the last of the line
-that most guides were written for. `make engines` fetches them, pinned by the locks beside the program.
+1.12.0 is the last release with `create_from_function`, `upsert_from_function`, `add` and `BaseTool`; 0.1.324 is the last of the
+line that most guides were written for. `make engines` fetches them, pinned by the locks beside the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The TypeScript SDK talks to the server: small programs as its users write them, run by Node, on both profiles.
 
-`make engines` fetches the SDK, pinned by the lock beside the programs. Where there is no Node the tests are skipped; where it is, they run.
+`make engines` fetches the SDK, pinned by the lock beside the programs. Where there is no Node the tests are skipped; where it is,
+they run.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_facto
 
 
 def ran(program: str, sdk: Path, place: Path, *arguments: str, heard: Callable[[], None] | None = None) -> Any:
-    """What the program printed last; `heard` is called for each line before. It lies beside `node_modules`, as in its user's project."""
+    """What the program printed last; `heard` is called for each line before. It lies beside `node_modules`, as in its user's
+    project.
+    """
     shutil.copy2(PROGRAMS / program, place)
     (place / "node_modules").symlink_to(sdk, target_is_directory=True)
     told = "null"

@@ -5,11 +5,11 @@
     def test_…(indexed: Indexed) -> None               waits until the index knows everything
     def test_…(keyed: Keyed) -> None                   a server that needs keys
 
-Every test runs on `embedded`, without keys. What is marked `deployed` runs on `aws-offline` too, with the key of a tenant of its module, beside a first one
-that has data of every kind: one story an endpoint, and whatever a deployment does in its own way (streams, WebSockets, keys and tenants, limits, schedules,
-cancelling, the index). A run of all tests fails when an endpoint is not reached there (`tests/reached.py`); `--every-profile` runs everything on both. All
-modules share one deployment. `said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents
-use the built-in demo model.
+Every test runs on `embedded`, without keys. What is marked `deployed` runs on `aws-offline` too, with the key of a tenant of its
+module, beside a first one that has data of every kind: one story an endpoint, and whatever a deployment does in its own way
+(streams, WebSockets, keys and tenants, limits, schedules, cancelling, the index). A run of all tests fails when an endpoint is
+not reached there (`tests/reached.py`); `--every-profile` runs everything on both. All modules share one deployment.
+`said.next(...)` scripts the model `openai/test-model`, one reply per model call; without it agents use the built-in demo model.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class Said:
 
 @dataclass(frozen=True)
 class Served:
-    """Where a server answers, and its table, to look into. `feed`: from then on its index hears of what is written. `key`: the tests'
-    own, of `tenant`; a server without keys takes any. `blobs`: its bucket, or the folder in its place.
+    """Where a server answers, and its table, to look into. `feed`: from then on its index hears of what is written. `key`: the
+    tests' own, of `tenant`; a server without keys takes any. `blobs`: its bucket, or the folder in its place.
     """
 
     url: str
@@ -181,7 +181,8 @@ def serving_embedded(
     more: Mapping[str, str] = MappingProxyType({}),
     packages: str = "",
 ) -> Iterator[Served]:
-    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none": none);
+    """The embedded profile on a free port. `waits`: how long who asks is kept waiting there; `embedding`: its default ("none":
+    none);
     `more`: further variables of providers; `packages`: the address of the package index (none: nothing is installed).
     """
     keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.url, **more}
@@ -259,7 +260,9 @@ def offline(
 
 @contextmanager
 def noting_endpoints(config: pytest.Config) -> Iterator[None]:
-    """Within the context it is noted which endpoints the functions have served with success: a refusal is no story of an endpoint."""
+    """Within the context it is noted which endpoints the functions have served with success: a refusal is no story of an
+    endpoint.
+    """
     from hibernaut.local.aws_offline.lambdas import current_function
 
     noted: ReachedEndpoints = config.pluginmanager.get_plugin(PLUGIN)

@@ -1,7 +1,8 @@
-"""What AWS in one process cannot show, and what stands in for it: a difference between the profiles is a bug, or it is a row here.
+"""What AWS in one process cannot show, and what stands in for it: a difference between the profiles is a bug, or it is a row
+here.
 
-`docs/aws.md` says the same to users; a test compares the two. Rows whose `excuses` name a row of the compatibility manifest are the only
-ones whose tests may be left out on `aws-offline`.
+`docs/aws.md` says the same to users; a test compares the two. Rows whose `excuses` name a row of the compatibility manifest are
+the only ones whose tests may be left out on `aws-offline`.
 """
 
 from __future__ import annotations

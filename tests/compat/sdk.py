@@ -1,4 +1,6 @@
-"""The endpoints of the installed `letta-client`, read from its sources. Knows how its generator writes a call, nothing of our server."""
+"""The endpoints of the installed `letta-client`, read from its sources. Knows how its generator writes a call, nothing of our
+server.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,9 @@ def test_a_client_token_talks_to_its_agent_and_does_nothing_else(keyed: Keyed, k
 
 
 def test_no_route_shows_or_changes_what_another_tenant_has(keyed: Keyed) -> None:
-    """One request for each route, in which every id of the path is the other's. All kinds of requests: `tests/properties/test_neighbours.py`."""
+    """One request for each route, in which every id of the path is the other's. All kinds of requests:
+    `tests/properties/test_neighbours.py`.
+    """
     document = api_description()
     with httpx.Client(base_url=keyed.url, timeout=60) as http:
         stocks = [Stock(http, keyed.key(tenant), texts) for tenant, texts in (("ours", "horse"), ("theirs", f"{WORD} {SECRET}"))]

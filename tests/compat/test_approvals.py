@@ -1,4 +1,6 @@
-"""Human approval and tools of the client, in Letta's wire (digest 5.4), and what Hibernaut adds: deadlines, interruption, repair."""
+"""Human approval and tools of the client, in Letta's wire (digest 5.4), and what Hibernaut adds: deadlines, interruption,
+repair.
+"""
 
 from __future__ import annotations
 

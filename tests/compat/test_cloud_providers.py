@@ -1,4 +1,6 @@
-"""Providers of one's own on Amazon Bedrock and Google Vertex AI (digest 3, run-time digest 11.1), through the stable SDK's own transport."""
+"""Providers of one's own on Amazon Bedrock and Google Vertex AI (digest 3, run-time digest 11.1), through the stable SDK's own
+transport.
+"""
 
 from __future__ import annotations
 

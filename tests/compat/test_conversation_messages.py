@@ -1,4 +1,6 @@
-"""Messages of conversations: sent, streamed, resumed, listed; who is busy, and with which model (digest 2.16, 7; run-time digest 15)."""
+"""Messages of conversations: sent, streamed, resumed, listed; who is busy, and with which model (digest 2.16, 7; run-time digest
+15).
+"""
 
 from __future__ import annotations
 

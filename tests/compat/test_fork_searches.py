@@ -1,4 +1,6 @@
-"""Searching in conversations that share what was said: forks of an agent's own conversation, forks of forks, and what is left of a parent."""
+"""Searching in conversations that share what was said: forks of an agent's own conversation, forks of forks, and what is left of
+a parent.
+"""
 
 from __future__ import annotations
 

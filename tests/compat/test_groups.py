@@ -1,4 +1,6 @@
-"""Groups through bare HTTP, since the SDK has no methods for them; what agents show of them through the SDK (digest 3 and 4.11)."""
+"""Groups through bare HTTP, since the SDK has no methods for them; what agents show of them through the SDK (digest 3 and
+4.11).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The manifest is whole: every endpoint of the SDK has a row, every promise a test, and every citation a row. Starts no server."""
+"""The manifest is whole: every endpoint of the SDK has a row, every promise a test, and every citation a row. Starts no
+server.
+"""
 
 from __future__ import annotations
 

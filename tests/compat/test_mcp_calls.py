@@ -1,4 +1,6 @@
-"""Calls of MCP tools and who stops them: people who approve, cancelled runs, tool policies (digest 2.14; run-time digest 10.8)."""
+"""Calls of MCP tools and who stops them: people who approve, cancelled runs, tool policies (digest 2.14; run-time digest
+10.8).
+"""
 
 from __future__ import annotations
 

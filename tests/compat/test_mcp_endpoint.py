@@ -1,4 +1,6 @@
-"""`/mcp`: agents as tools of the Model Context Protocol, through its official client, in the revisions before and since 2026-07-28."""
+"""`/mcp`: agents as tools of the Model Context Protocol, through its official client, in the revisions before and since
+2026-07-28.
+"""
 
 from __future__ import annotations
 

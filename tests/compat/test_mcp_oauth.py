@@ -1,4 +1,6 @@
-"""MCP servers that ask for authorization (digest 3; run-time digest 10.8), against an authorization server that keeps to the standards."""
+"""MCP servers that ask for authorization (digest 3; run-time digest 10.8), against an authorization server that keeps to the
+standards.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def test_no_log_line_and_no_row_has_a_secret_of_the_flow(
     caplog: pytest.LogCaptureFixture,
     confidential: bool,
 ) -> None:
-    """Everything that the server's threads log and store, over discovery, registration, the answer, a call, a renewal and a refusal."""
+    """Everything that the server's threads log and store, over discovery, registration, the answer, a call, a renewal and a
+    refusal.
+    """
     double.confidential, double.life = confidential, 1
     with caplog.at_level(logging.INFO), caplog.at_level(logging.DEBUG, "hibernaut"):
         assert names(connect(http, server)[0])[-1] == "success"

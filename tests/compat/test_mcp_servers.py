@@ -1,4 +1,6 @@
-"""MCP servers through the SDK (Letta V1 API, digest 2.14; run-time digest 10.8), against a server of the official package on loopback."""
+"""MCP servers through the SDK (Letta V1 API, digest 2.14; run-time digest 10.8), against a server of the official package on
+loopback.
+"""
 
 from __future__ import annotations
 

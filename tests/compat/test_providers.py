@@ -1,4 +1,6 @@
-"""Providers with keys of one's own (digest 3, run-time digest 11.1), through the stable SDK's own transport: it has no methods for these routes."""
+"""Providers with keys of one's own (digest 3, run-time digest 11.1), through the stable SDK's own transport: it has no methods
+for these routes.
+"""
 
 from __future__ import annotations
 

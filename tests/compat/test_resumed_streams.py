@@ -1,4 +1,6 @@
-"""A stream that is cut anywhere and resumed is the uncut one, byte for byte in its events; pings are left out of it (digest 6.4, 6.5)."""
+"""A stream that is cut anywhere and resumed is the uncut one, byte for byte in its events; pings are left out of it (digest 6.4,
+6.5).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from tests.support.provider_servers import ScriptedOpenAI
 # The SDK calls its own stream() deprecated.
 pytestmark = [pytest.mark.deployed, pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")]
 SURE = 4
-"""So many events of a run's stream come before its last model call ends: the ping, a piece of text, a piece of a call, its return."""
+"""So many events of a run's stream come before its last model call ends: the ping, a piece of text, a piece of a call, its
+return.
+"""
 LONGEST_HOLD = 20.0
 """Seconds after which a model goes on that nobody has let go: then the test has failed already."""
 

@@ -1,4 +1,6 @@
-"""Schedules of agents through the SDK, and our own routes beside its four methods. `tests/unit/services/schedules` has what they do at their times."""
+"""Schedules of agents through the SDK, and our own routes beside its four methods. `tests/unit/services/schedules` has what they
+do at their times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Replies that take longer than their client is willing to be kept in silence. The server is the embedded one, with less patience."""
+"""Replies that take longer than their client is willing to be kept in silence. The server is the embedded one, with less
+patience.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Tool policies over HTTP: how an administrator sets them, what agents and requests are told that they stop, and the record of calls.
+"""Tool policies over HTTP: how an administrator sets them, what agents and requests are told that they stop, and the record of
+calls.
 
-The module's policies stand before its first turn, because other processes follow a change within seconds; each chooses its own agents by a tag.
+The module's policies stand before its first turn, because other processes follow a change within seconds; each chooses its own
+agents by a tag.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Routes of V1 that are not served (yet): no client meets a bare 404 or 405, and lists of what nobody can make are empty (digest 2 and 3)."""
+"""Routes of V1 that are not served (yet): no client meets a bare 404 or 405, and lists of what nobody can make are empty (digest
+2 and 3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Webhooks over HTTP, on a server of this machine: who manages them, what they hear, and what is refused. `tests/functions/test_events.py` has the story on AWS."""
+"""Webhooks over HTTP, on a server of this machine: who manages them, what they hear, and what is refused.
+`tests/functions/test_events.py` has the story on AWS.
+"""
 
 from __future__ import annotations
 

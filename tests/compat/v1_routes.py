@@ -1,4 +1,6 @@
-"""Every route of Letta's V1 server, version 0.16.8: facts, one a line (API digest 2 and 3). `/latest` and static pages are left out."""
+"""Every route of Letta's V1 server, version 0.16.8: facts, one a line (API digest 2 and 3). `/latest` and static pages are left
+out.
+"""
 
 from __future__ import annotations
 

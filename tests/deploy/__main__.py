@@ -1,4 +1,6 @@
-"""`make deploy-check`: bootstrap, deploy, use, redeploy, update, release gradually, fail, roll back, destroy; each step with its seconds."""
+"""`make deploy-check`: bootstrap, deploy, use, redeploy, update, release gradually, fail, roll back, destroy; each step with its
+seconds.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What clients do with the deployed API: the quickstart of the README, a stream, a custom tool, an approval.
 
-Knows the API and the stack's outputs; must not know the CDK. Each function raises Unexpected where the answer is not the expected one.
+Knows the API and the stack's outputs; must not know the CDK. Each function raises Unexpected where the answer is not the expected
+one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gradual releases for ministack, which knows neither CodeDeploy nor the weights of an alias: part of the emulator's process.
 
-Knows: what CloudFormation and CodeDeploy do to an alias during an update. The check says how long the first part of a release lasts, and
-which state the alarms have.
+Knows: what CloudFormation and CodeDeploy do to an alias during an update. The check says how long the first part of a release
+lasts, and which state the alarms have.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _groups: dict[str, dict[str, Any]] = {}
 
 
 class WeightedAlias(dict[str, Any]):
-    """An alias whose every tenth invocation runs the other version (docs.aws.amazon.com/lambda/latest/dg/configuring-alias-routing.html:
-    the choice is random there).
+    """An alias whose every tenth invocation runs the other version
+    (docs.aws.amazon.com/lambda/latest/dg/configuring-alias-routing.html: the choice is random there).
     """
 
     def __init__(self, alias: dict[str, Any], version: str) -> None:

@@ -1,6 +1,7 @@
 """The programs of the check: the emulator on Lambda's Python, and the CDK's command line on the Node of the development set.
 
-Knows: how they are installed, by the locks in `requirements/emulator.lock` and beside this module. Must not know: what is deployed.
+Knows: how they are installed, by the locks in `requirements/emulator.lock` and beside this module. Must not know: what is
+deployed.
 """
 
 from __future__ import annotations

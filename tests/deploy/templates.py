@@ -1,7 +1,7 @@
 """Templates of all pairs of settings, checked by cfn-lint: `python -m tests.deploy.templates`.
 
-A resource depends on few settings, so every pair of values stands in a template at least once, in place of every combination. The CDK's
-own rules and cdk-nag are not asked here: `make synth` and the tests of `tests/infra` ask them.
+A resource depends on few settings, so every pair of values stands in a template at least once, in place of every combination. The
+CDK's own rules and cdk-nag are not asked here: `make synth` and the tests of `tests/infra` ask them.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ Pair = tuple[tuple[int, int], tuple[int, int]]
 
 
 def combinations() -> Iterator[Context]:
-    """Contexts that contain every pair of values: each is built from a pair that is not contained yet, with the values that contain the
-    most of the others.
+    """Contexts that contain every pair of values: each is built from a pair that is not contained yet, with the values that
+    contain the most of the others.
     """
     left = set(_pairs([range(len(values)) for values in SETTINGS]))
     while left:

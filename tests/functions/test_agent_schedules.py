@@ -1,4 +1,6 @@
-"""Schedules of agents on AWS, from end to end in this process: through the template's schedule group and role, and by the sweep if EventBridge has lost one."""
+"""Schedules of agents on AWS, from end to end in this process: through the template's schedule group and role, and by the sweep
+if EventBridge has lost one.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every alarm of the stack fires when its fault is injected, by the metrics that the real handlers leave in their log, and is silent
-before. `test_native_alarms.py` has the alarms on metrics that AWS collects.
+"""Every alarm of the stack fires when its fault is injected, by the metrics that the real handlers leave in their log, and is
+silent before. `test_native_alarms.py` has the alarms on metrics that AWS collects.
 """
 
 from __future__ import annotations

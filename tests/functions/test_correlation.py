@@ -20,7 +20,9 @@ FORGED = {"x-amzn-request-context": '{"requestId": "forged"}', "x-amzn-lambda-co
 
 @contextmanager
 def listening() -> Iterator[list[dict[str, Any]]]:
-    """The lines of the functions' log, as JSON, once the context has ended and a request's own line, which follows its answer, is there."""
+    """The lines of the functions' log, as JSON, once the context has ended and a request's own line, which follows its answer, is
+    there.
+    """
     lines: list[dict[str, Any]] = []
     (handler,) = [one for one in log()._logger.handlers if hasattr(one, "setStream")]
     text = io.StringIO()

@@ -1,4 +1,6 @@
-"""`hibernaut doctor --env` over the offline stack: what is wrong is found and named, each check stands for itself, and no secret is printed."""
+"""`hibernaut doctor --env` over the offline stack: what is wrong is found and named, each check stands for itself, and no secret
+is printed.
+"""
 
 from __future__ import annotations
 

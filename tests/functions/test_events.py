@@ -1,5 +1,5 @@
-"""Events on AWS, from end to end in this process: a message is sent, the stream tells `deliver_events`, a receiver on this machine and a queue behind the bus
-hear of it.
+"""Events on AWS, from end to end in this process: a message is sent, the stream tells `deliver_events`, a receiver on this
+machine and a queue behind the bus hear of it.
 """
 
 from __future__ import annotations

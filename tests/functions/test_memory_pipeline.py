@@ -1,4 +1,6 @@
-"""Memory on AWS, from end to end in this process: what is written is told by the stream, indexed, and found; files come by the bucket."""
+"""Memory on AWS, from end to end in this process: what is written is told by the stream, indexed, and found; files come by the
+bucket.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Each alarm on a metric that AWS collects fires by what the offline stack does, counted as AWS documents the metric, and is silent before.
-The metrics of all alarms and graphs are documented ones.
+"""Each alarm on a metric that AWS collects fires by what the offline stack does, counted as AWS documents the metric, and is
+silent before. The metrics of all alarms and graphs are documented ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Nobody enforces roles in this process, so it is watched which calls the handlers make: each must be allowed by its function's role."""
+"""Nobody enforces roles in this process, so it is watched which calls the handlers make: each must be allowed by its function's
+role.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Con
 
 
 LONG = f"{'l' * 119} " * 850
-"""100 KB, too long for an item. The embedder reads each word as one that it does not know, which costs a hundredth of short words."""
+"""100 KB, too long for an item. The embedder reads each word as one that it does not know, which costs a hundredth of short
+words.
+"""
 MACHINE = "the machine whose task the token names"
 SOCKETS = "the stage of the WebSocket API"
 
@@ -300,7 +304,9 @@ def compact(life: Life, agent: str) -> None:
 
 
 def bring_a_key(life: Life) -> None:
-    """A provider of the user's own answers, by the API's functions and by those of a run, and embeds by the one that feeds the index."""
+    """A provider of the user's own answers, by the API's functions and by those of a run, and embeds by the one that feeds the
+    index.
+    """
     fields = {"name": "mine", "provider_type": "openai", "api_key": "sk-own", "base_url": life.provider.url}
     provider = life.ask("POST", "/v1/providers/", fields)["id"]
     life.ask("POST", f"/v1/providers/{provider}/check")
@@ -336,7 +342,9 @@ def remember(life: Life, agent: str) -> None:
 
 
 def converse(life: Life) -> None:
-    """A conversation over a WebSocket: a message, an approval, a cancel, and a message after the connection's end was reported."""
+    """A conversation over a WebSocket: a message, an approval, a cancel, and a message after the connection's end was
+    reported.
+    """
     guarded = life.agent(tool_rules=[{"type": "requires_approval", "tool_name": "knock"}])
     with conversing(life.aws.url) as socket:
         assert socket.whole("send", agent_id=guarded, body={"input": "Anybody?", "stream_tokens": True})[-1]["type"] == "done"

@@ -1,4 +1,6 @@
-"""`hibernaut redrive` over the offline stack: every kind of dead letter, as the services write it, is worked up by the real function."""
+"""`hibernaut redrive` over the offline stack: every kind of dead letter, as the services write it, is worked up by the real
+function.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> JsonObject:
 
 
 def letters(here: Deployment) -> None:
-    """Two sweeps, the end of an execution, the reading of a file, a position of the stream, a repetition, and something strange."""
+    """Two sweeps, the end of an execution, the reading of a file, a position of the stream, a repetition, and something
+    strange.
+    """
     lambdas = here.aws.lambdas
     lambdas.refuse("sweep_runs", DIES, 2)
     here.aws.fire_schedule()

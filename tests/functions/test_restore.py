@@ -1,5 +1,5 @@
-"""`hibernaut restore --env`, rehearsed on the offline stack as far as moto goes: it restores a table as it is now, not as it was. So the table of the
-moment is restored at the moment, as an earlier attempt would have left it.
+"""`hibernaut restore --env`, rehearsed on the offline stack as far as moto goes: it restores a table as it is now, not as it was.
+So the table of the moment is restored at the moment, as an earlier attempt would have left it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Report:
 
 
 def wait_beyond(moment: datetime) -> None:
-    """moto's clock is that of this machine, in whole seconds: what is deleted in the second of the moment counts as deleted before."""
+    """moto's clock is that of this machine, in whole seconds: what is deleted in the second of the moment counts as deleted
+    before.
+    """
     while datetime.now(UTC) < moment + timedelta(seconds=1):
         threading.Event().wait(0.05)
 

@@ -1,4 +1,6 @@
-"""The server behind the Web Adapter: started by its own script from what is deployed, and the real app streaming through the gateway."""
+"""The server behind the Web Adapter: started by its own script from what is deployed, and the real app streaming through the
+gateway.
+"""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ def checked_search(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def checked_walls(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that is open to the world by a name of its own, behind a web ACL, with its functions in a network that exists already."""
+    """One that is open to the world by a name of its own, behind a web ACL, with its functions in a network that exists
+    already.
+    """
     wishes = (
         "access=public",
         "domain=api.example.com",

@@ -1,4 +1,6 @@
-"""The schedules of agents in the template: a group, a role that may invoke one function, and who may put schedules into the group."""
+"""The schedules of agents in the template: a group, a role that may invoke one function, and who may put schedules into the
+group.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def allows(statement: JsonObject, action: str, resource: str, through: str | Non
 
 
 def may_invoke(template: Template, function: str, model: str, action: str = INVOKE[0]) -> bool:
-    """Whether a call of the model succeeds: of a profile, if the profile and the model in every region that it may choose are allowed."""
+    """Whether a call of the model succeeds: of a profile, if the profile and the model in every region that it may choose are
+    allowed.
+    """
     statements = template.statements(template.role_of(function))
     own = foundation_model(model)
     profile = f"arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile/{model}" if own != model else None

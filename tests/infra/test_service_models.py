@@ -1,4 +1,6 @@
-"""A layer carries botocore's models of the services that the functions call, and with them the same clients as the whole of botocore."""
+"""A layer carries botocore's models of the services that the functions call, and with them the same clients as the whole of
+botocore.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ def test_those_that_a_caller_waits_for_have_one(large: Template) -> None:
 
 
 def test_what_snap_start_excludes_is_not_at_these_functions(large: Template) -> None:
-    """AWS Lambda developer guide: no EFS, no ephemeral storage over 512 MB, no provisioned concurrency, no tenant isolation, no image."""
+    """AWS Lambda developer guide: no EFS, no ephemeral storage over 512 MB, no provisioned concurrency, no tenant isolation, no
+    image.
+    """
     for name in SNAPSHOT:
         function: JsonObject = large.functions()[name]
         assert not {"FileSystemConfigs", "EphemeralStorage", "TenancyConfig", "ImageConfig"} & set(function)

@@ -1,4 +1,6 @@
-"""With `tenantCredentials=narrowed`: every call for a tenant is signed for that tenant, and the role's statements admit it and nothing of another."""
+"""With `tenantCredentials=narrowed`: every call for a tenant is signed for that tenant, and the role's statements admit it and
+nothing of another.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Injects the faults of AWS's services into the requests of the functions, and counts what AWS would charge for them.
 
-Knows: botocore's calls, and the invocations of `aws-offline`. Must not know: what a function does. Requests that no function sends (those
-of the emulation and of the test) are left alone.
+Knows: botocore's calls, and the invocations of `aws-offline`. Must not know: what a function does. Requests that no function
+sends (those of the emulation and of the test) are left alone.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ INVOCATION_FAULTS = (
     "Lambda.ResourceNotReadyException",
     "Lambda.SdkClientException",
 )
-"""What the state machine, the scheduler and EventBridge may meet when they call a function (AWS Step Functions developer guide, "Handle Lambda service
-exceptions").
+"""What the state machine, the scheduler and EventBridge may meet when they call a function (AWS Step Functions developer guide,
+"Handle Lambda service exceptions").
 """
 INVOCATION_SHARE = 0.05
 _NAMES = {"sfn": "stepfunctions", "states": "stepfunctions"}

@@ -46,8 +46,8 @@ CREATED = 200
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """How many callers wait for replies, how many runs proceed in the background, and when callers stop: after `seconds`, or after
-    `messages` each (0: no such limit). Two callers share an agent.
+    """How many callers wait for replies, how many runs proceed in the background, and when callers stop: after `seconds`, or
+    after `messages` each (0: no such limit). Two callers share an agent.
     """
 
     callers: int = 64

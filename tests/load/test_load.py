@@ -8,7 +8,9 @@ from hibernaut.domain.aws_prices import cost_of
 from tests.load.run import Load, LoadPlan, LoadReport, deployed
 
 PLAN = LoadPlan(callers=4, background=2, messages=2, model_seconds=0.0, seed=35)
-"""With this seed the sixth request to the table and the fourth invocation fail: the load is too small for every seed to have faults."""
+"""With this seed the sixth request to the table and the fourth invocation fail: the load is too small for every seed to have
+faults.
+"""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""An environment that holds the built wheel and, of what is installed here, exactly what the wheel says that it needs. No index is asked."""
+"""An environment that holds the built wheel and, of what is installed here, exactly what the wheel says that it needs. No index
+is asked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`hibernaut backup` and `restore` of a data folder: what comes back is what was there at one moment, also beside a busy server."""
+"""`hibernaut backup` and `restore` of a data folder: what comes back is what was there at one moment, also beside a busy
+server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`hibernaut reindex` of a deployed stack: the command in a process of its own, against a Lambda on loopback that runs the real handler."""
+"""`hibernaut reindex` of a deployed stack: the command in a process of its own, against a Lambda on loopback that runs the real
+handler.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""WebSockets at the local server itself: what its time limits of requests do not concern, a client that does not read, and the example of the page."""
+"""WebSockets at the local server itself: what its time limits of requests do not concern, a client that does not read, and the
+example of the page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`make proof`: every story, at every point, on every engine. Prints the tables, and fails if anything is lost, doubled or bricked.
+"""`make proof`: every story, at every point, on every engine. Prints the tables, and fails if anything is lost, doubled or
+bricked.
 
 python -m tests.proof                      all
 python -m tests.proof home offline         only these engines: home (SQLite, in one process), killed, offline, waiting, dynamodb

@@ -1,4 +1,6 @@
-"""The agent of a story, its sleep-time agent if the story has one, and its colleagues; or the group of a story, and its members."""
+"""The agent of a story, its sleep-time agent if the story has one, and its colleagues; or the group of a story, and its
+members.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from tests.support.world import World
 
 
 def made_for(story: Story, opened: Callable[[], World]) -> str:
-    """Create the agent, or the group with two agents, of which only the first one has tools; returns the id. A sleep-time agent works after every turn; a colleague answers every message at once. `opened` returns
-    a world that has read nothing yet.
+    """Create the agent, or the group with two agents, of which only the first one has tools; returns the id. A sleep-time agent
+    works after every turn; a colleague answers every message at once. `opened` returns a world that has read nothing yet.
     """
     if story.group:
         members = [opened().make_agent(blocks={"human": "Ann"}, tools=tools) for tools in (TOOLS, ())]

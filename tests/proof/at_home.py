@@ -1,4 +1,5 @@
-"""The stories over SQLite in this process. A dying server is unwound by an exception that nothing catches; another one opens its data.
+"""The stories over SQLite in this process. A dying server is unwound by an exception that nothing catches; another one opens its
+data.
 
 A fault is injected at one point of a story: the server dies, the answer of a write is lost, the start of a run does not reach the
 workflow, or the server pauses so long that another one takes over and finishes everything before the first continues.
@@ -35,7 +36,9 @@ LATER = 1000.0
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of one story with one fault: the point of the fault ("": after the last point), the number of runs, and the findings."""
+    """The outcome of one story with one fault: the point of the fault ("": after the last point), the number of runs, and the
+    findings.
+    """
 
     place: str
     runs: int

@@ -1,4 +1,6 @@
-"""A table that nobody writes any more, as a verdict reads it: each question is put to the engine once, or all items are read in one go."""
+"""A table that nobody writes any more, as a verdict reads it: each question is put to the engine once, or all items are read in
+one go.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class TableAtRest(PassesOn):
-    """A table that answers a repeated `get` or `query` from memory. Only for a table that does not change while this object is used."""
+    """A table that answers a repeated `get` or `query` from memory. Only for a table that does not change while this object is
+    used.
+    """
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
@@ -36,8 +40,8 @@ class TableAtRest(PassesOn):
 
 
 class CopiedTable:
-    """The items of a table in memory, for reading: it answers as an engine that has these items. Where a request to the engine takes milliseconds,
-    one scan takes the place of the hundred reads of a verdict.
+    """The items of a table in memory, for reading: it answers as an engine that has these items. Where a request to the engine
+    takes milliseconds, one scan takes the place of the hundred reads of a verdict.
     """
 
     def __init__(self, items: Iterable[Item]) -> None:

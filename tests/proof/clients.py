@@ -64,8 +64,8 @@ class Desk(Protocol):
 
 @dataclass
 class Notes:
-    """The memory of a client, which outlives the server: the bodies that it sent, the run ids that it received, and the names of its
-    current requests (`asking`).
+    """The memory of a client, which outlives the server: the bodies that it sent, the run ids that it received, and the names of
+    its current requests (`asking`).
 
     `file` stores the notes if the client runs in the process that dies.
     """
@@ -197,7 +197,8 @@ class Say:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a pending approval: all calls are approved, all are denied, or they alternate. Calls of client-side tools get results.
+    """The answer to a pending approval: all calls are approved, all are denied, or they alternate. Calls of client-side tools get
+    results.
 
     `text`: a further message in the same request.
     """

@@ -29,7 +29,9 @@ MEMORY = Path("/dev/shm")
 
 @dataclass
 class Tally:
-    """The counts of an engine: `points` at which a fault was injected, `runs`, and the findings. A run that did not end is a finding."""
+    """The counts of an engine: `points` at which a fault was injected, `runs`, and the findings. A run that did not end is a
+    finding.
+    """
 
     points: int = 0
     runs: int = 0

@@ -23,7 +23,9 @@ class Died(BaseException):
 
 @dataclass
 class Points:
-    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises Died."""
+    """Counts the points that `counts` accepts, and calls `strikes` at number `at` (0: never). After death every point raises
+    Died.
+    """
 
     at: int
     strikes: Callable[[], None]
@@ -46,7 +48,8 @@ class Points:
 
 @dataclass
 class PausedPoints(Points):
-    """Points of a process that stands still as a whole while a fault lasts, which returns: its other threads wait at their next point.
+    """Points of a process that stands still as a whole while a fault lasts, which returns: its other threads wait at their next
+    point.
 
     A worker that waits for a streamed reply would else see the hours pass for which the model's thread is held up.
     """

@@ -38,8 +38,8 @@ class HomeDesk:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until no run can advance. The end of a run wakes the wait. It waits only while it watches every run that can advance: the next
-        run of a queue may start, and end, between two reads."""
+        """Wait until no run can advance. The end of a run wakes the wait. It waits only while it watches every run that can
+        advance: the next run of a queue may start, and end, between two reads."""
         woken, watched = threading.Event(), set[str]()
         while True:
             woken.clear()

@@ -1,8 +1,8 @@
 """The stories on the profile `aws-offline`: the deployed template in this process.
 
-Handlers are abandoned at an outside call, as if their machine had died. The state machine, the gateway and the sweep are those of the
-template, over moto. Clients send their messages to run in the background (the state machine drives the runs), or wait for the reply (the
-function `stream` drives them).
+Handlers are abandoned at an outside call, as if their machine had died. The state machine, the gateway and the sweep are those of
+the template, over moto. Clients send their messages to run in the background (the state machine drives the runs), or wait for the
+reply (the function `stream` drives them).
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ class Unanswered(Died):
 class Gateway:
     """Replaces the use case `Sending`: sends a request over HTTP, as the SDK does.
 
-    `may_wait`: whether a client may wait for the end of its run now. Otherwise it asks only for the acceptance of its request, as it does
-    for a request to a busy conversation, and for one that it sends while a handler works. `sweep`: fires the schedule of the sweep.
+    `may_wait`: whether a client may wait for the end of its run now. Otherwise it asks only for the acceptance of its request, as
+    it does for a request to a busy conversation, and for one that it sends while a handler works. `sweep`: fires the schedule of
+    the sweep.
     """
 
     def __init__(self, aws: OfflineAws, may_wait: Callable[[], bool], sweep: Callable[[], object]) -> None:
@@ -76,7 +77,9 @@ class Gateway:
         return AcceptedRequest(str(told["id"]), attached=True)
 
     def _waited(self, request: SendRequest) -> AcceptedRequest:
-        """The run of a request whose whole stream of events was received. A run that has lost what should wake it waits for a sweep."""
+        """The run of a request whose whole stream of events was received. A run that has lost what should wake it waits for a
+        sweep.
+        """
         over = Event()
 
         def sweeps() -> None:
@@ -113,8 +116,8 @@ CLAIMS_PASS = timedelta(minutes=2)
 
 
 class Deployment:
-    """The functions over scripted models and tools. It plays one story after another, each with one handler that dies. `waiting`: clients
-    wait for the end of their runs where they can.
+    """The functions over scripted models and tools. It plays one story after another, each with one handler that dies. `waiting`:
+    clients wait for the end of their runs where they can.
     """
 
     waiting = False
@@ -251,7 +254,9 @@ class Deployment:
         return self.aws.fire_schedule()
 
     def settle(self) -> None:
-        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are due."""
+        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are
+        due.
+        """
         self.aws.wait_for_all()
         for _ in range(SWEEPS):
             self.replaces_environments()
@@ -281,7 +286,9 @@ class Deployment:
 
 
 class OfflineEngines(NamedTuple):
-    """The engines that abandon handlers at an outside call, over moto: clients let runs proceed in the `background`, or are `waiting`."""
+    """The engines that abandon handlers at an outside call, over moto: clients let runs proceed in the `background`, or are
+    `waiting`.
+    """
 
     background: Engine
     waiting: Engine

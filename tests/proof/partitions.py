@@ -14,8 +14,8 @@ FEW = 2
 def few_partitions() -> Iterator[None]:
     """Give every list two partitions.
 
-    The number is no part of the run protocol. Sweeps and verdicts read all partitions of the due index and of an agent's lists, so that 64 of
-    them are nine tenths of the requests of a point on DynamoDB Local.
+    The number is no part of the run protocol. Sweeps and verdicts read all partitions of the due index and of an agent's lists,
+    so that 64 of them are nine tenths of the requests of a point on DynamoDB Local.
     """
     deployed, first = dict(shards._PARTITIONS), shards.FIRST
     shards._PARTITIONS.clear()

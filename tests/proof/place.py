@@ -87,7 +87,9 @@ class Place:
         return World(Data(table, SystemClock(), models, ScriptedRunner(effects=effects), blobs))
 
     def running(self, world: World) -> set[str]:
-        """The runs that can still advance, also those that a trigger will start. A run in the queue behind a pending approval cannot."""
+        """The runs that can still advance, also those that a trigger will start. A run in the queue behind a pending approval
+        cannot.
+        """
         sleeper = sleeper_of(world, self.agent_id)
         those = [self.agent_id, *([sleeper.id] if sleeper else []), *colleagues(world, self.agent_id)]
         due = [world.stores.sleeptime_triggers.at(place) for place in triggers_of(world, self.agent_id)]
@@ -116,7 +118,9 @@ class Place:
         self.client(desk).does(self.story.acts)
 
     def judged(self, desk: Desk, looking: Callable[[], World]) -> None:
-        """Continue the story to its end, send one more message, and write the findings to a file. `looking`: a `World` over the table as it is."""
+        """Continue the story to its end, send one more message, and write the findings to a file. `looking`: a `World` over the
+        table as it is.
+        """
         client = self.client(desk)
         desk.settle()
         client.does(self.story.acts)

@@ -1,8 +1,9 @@
-"""A program (`processes.py PROFILE`) that plays the stories which it reads, a line each: FOLDER, STORY, FIRST and EVERY as a JSON list. It plays a
-story with a kill at each `EVERY`-th point, from the `FIRST`, and prints the counts and the findings as a line of JSON.
+"""A program (`processes.py PROFILE`) that plays the stories which it reads, a line each: FOLDER, STORY, FIRST and EVERY as a JSON
+list. It plays a story with a kill at each `EVERY`-th point, from the `FIRST`, and prints the counts and the findings as a line of
+JSON.
 
-For each point one process plays the story until a signal kills it, and a second process recovers and finishes. The program opens nothing
-itself and forks each process, so that two processes share only the stored data, and none of them imports a module again.
+For each point one process plays the story until a signal kills it, and a second process recovers and finishes. The program opens
+nothing itself and forks each process, so that two processes share only the stored data, and none of them imports a module again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ PROFILES: dict[str, tuple[Callable[[Place], None], Callable[[Place], None]]] = {
 
 
 def forked(work: Callable[[], None], errors: Path | None = None) -> int:
-    """Do the work in a forked process. Returns its exit status, or the negative number of its signal. `errors`: the file for its error."""
+    """Do the work in a forked process. Returns its exit status, or the negative number of its signal. `errors`: the file for its
+    error.
+    """
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -58,7 +61,9 @@ def build_validators(of: type[BaseModel] = BaseModel) -> None:
 
 
 def import_what_forks_import(profile: str) -> None:
-    """Import the modules that a process imports while it plays a story, such as numpy: each fork would otherwise import them again."""
+    """Import the modules that a process imports while it plays a story, such as numpy: each fork would otherwise import them
+    again.
+    """
     known = set(sys.modules)
 
     def plays(here: Path) -> None:

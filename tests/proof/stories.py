@@ -1,7 +1,7 @@
 """The stories of the proof: the requests of clients, the replies of the model, and events that happen meanwhile.
 
-The replies are a function of the request, so that a repeated model call gets the same reply. Each call of the tool `ring` has unique
-arguments, so that a repeated effect is visible. Must not know engines or faults.
+The replies are a function of the request, so that a repeated model call gets the same reply. Each call of the tool `ring` has
+unique arguments, so that a repeated effect is visible. Must not know engines or faults.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ YES = says("Yes.")
 
 
 def by_step(*replies: ModelReply, only: str = "", last: ModelReply = YES) -> Script:
-    """A script: the n-th reply in the n-th step after the newest user message, then the last reply again. `last`: the reply to the last
-    message of the proof.
+    """A script: the n-th reply in the n-th step after the newest user message, then the last reply again. `last`: the reply to
+    the last message of the proof.
 
     `only`: a user message without this text gets the last reply at once.
     """
@@ -91,12 +91,12 @@ def _told(reply: ModelReply, where: str, agent_id: str) -> ModelReply:
 
 @dataclass(frozen=True)
 class Story:
-    """A scenario. `acts` are performed one after another; `meanwhile` happens during each outside tool call, `thinking` during each model
-    call.
+    """A scenario. `acts` are performed one after another; `meanwhile` happens during each outside tool call, `thinking` during
+    each model call.
 
-    `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock that can
-    be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn. `tools`: further tools of the agent. `group`: a group
-    of two agents takes the place of the agent.
+    `model`: properties of the scripted model. `blobs`: the story needs a store for large bodies. `later`: the story needs a clock
+    that can be advanced. `sleeper`: the agent has a sleep-time agent, which works after every turn. `tools`: further tools of the
+    agent. `group`: a group of two agents takes the place of the agent.
     """
 
     name: str

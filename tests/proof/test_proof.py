@@ -28,8 +28,8 @@ __all__ = ["dynamodb_local"]
 
 EVERY = 41
 OFTEN = {"restarted": 9, "taken over": 17, "no answer": 17, "no start": 1}
-"""The step between the points of a story. It is odd, because the points before and after an operation alternate: an even step would
-take only one of them. Each fault begins at another point.
+"""The step between the points of a story. It is odd, because the points before and after an operation alternate: an even step
+would take only one of them. Each fault begins at another point.
 """
 BY_NAME = {story.name: story for story in STORIES}
 STOPS = {name: [StopReason.CANCELLED] for name in ("cancel", "interrupt", "agent call: cancel")}

@@ -1,4 +1,6 @@
-"""Six concurrent senders to one agent, through the SDK: each gets the answer to its own message, and the log contains all messages."""
+"""Six concurrent senders to one agent, through the SDK: each gets the answer to its own message, and the log contains all
+messages.
+"""
 
 from __future__ import annotations
 

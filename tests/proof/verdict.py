@@ -66,8 +66,8 @@ def verdict(world: World, agent_id: str, texts: Sequence[str], before: Shown) ->
 
 
 def bricked(world: World, agent_id: str) -> None:
-    """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due; of the
-    sleep-time agent and of colleagues too.
+    """Checks that every run has ended with a stop reason, the log is valid for a provider, and no run is an owner, queued or due;
+    of the sleep-time agent and of colleagues too.
     """
     sleeper = sleeper_of(world, agent_id)
     agent_ids = [agent_id, *([sleeper.id] if sleeper else []), *colleagues(world, agent_id)]
@@ -78,8 +78,8 @@ def bricked(world: World, agent_id: str) -> None:
 
 
 def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> None:
-    """Checks that the log contains every accepted message and the outcome of every outside call, that the block contains every reported
-    edit, and that followers lose no event.
+    """Checks that the log contains every accepted message and the outcome of every outside call, that the block contains every
+    reported edit, and that followers lose no event.
     """
     said = inputs(world, agent_id)
     for text in texts:
@@ -103,8 +103,8 @@ def lost(world: World, agent_id: str, texts: Sequence[str], before: Shown) -> No
 
 
 def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
-    """Checks that the log contains each message once, that each outside tool call was made at most once, and that the block contains each
-    edit once.
+    """Checks that the log contains each message once, that each outside tool call was made at most once, and that the block
+    contains each edit once.
     """
     said = inputs(world, agent_id)
     for text in texts:
@@ -126,8 +126,8 @@ def doubled(world: World, agent_id: str, texts: Sequence[str]) -> None:
 
 
 def lost_in_group(world: World, group_id: str, texts: Sequence[str], before: Shown) -> None:
-    """Checks that the group's log has every accepted message, that each agent was told it and has answered it there, and that followers lose no
-    event.
+    """Checks that the group's log has every accepted message, that each agent was told it and has answered it there, and that
+    followers lose no event.
     """
     said = inputs(world, group_id)
     answers = Counter(one.agent_id for row in world.log(group_id) if row.role == "tool" for one in said_in(row) if not one.failed)
@@ -146,7 +146,9 @@ def lost_in_group(world: World, group_id: str, texts: Sequence[str], before: Sho
 
 
 def doubled_in_group(world: World, group_id: str, texts: Sequence[str]) -> None:
-    """Checks that each message is in the group's log once, that each agent was told it once, took one turn for it, and made each call once."""
+    """Checks that each message is in the group's log once, that each agent was told it once, took one turn for it, and made each
+    call once.
+    """
     for agent_id in (group_id, *colleagues(world, group_id)):
         said = inputs(world, agent_id)
         assert not [text for text in texts if said[text] > 1], f"{agent_id} has a message twice: {said}"

@@ -10,8 +10,8 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_collection_within_a_test() -> Iterator[None]:
-    """Many examples are nested to the recursion limit. A collection that begins there runs finalizers of other tests' objects, which fail by
-    RecursionError, and pytest reports them as failures of the test that runs.
+    """Many examples are nested to the recursion limit. A collection that begins there runs finalizers of other tests' objects,
+    which fail by RecursionError, and pytest reports them as failures of the test that runs.
     """
     gc.disable()
     try:

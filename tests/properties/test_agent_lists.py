@@ -103,8 +103,8 @@ def act(house: House, step: tuple[object, ...], ids: list[str]) -> None:
 
 
 def aged(house: House, agent_id: str, how: str) -> None:
-    """Make of the agent what an older version has written: its last run and the place in that order on its list row; or, before there
-    were marks and orders, without both.
+    """Make of the agent what an older version has written: its last run and the place in that order on its list row; or, before
+    there were marks and orders, without both.
     """
     table = house.table
     record, row, ran = keys.agent(TENANT, agent_id), keys.agent_row(TENANT, agent_id), keys.last_run(TENANT, agent_id)

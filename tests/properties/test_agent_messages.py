@@ -1,4 +1,6 @@
-"""The messages of an agent are those of all its conversations, page by page in either direction, whatever an index still lacks."""
+"""The messages of an agent are those of all its conversations, page by page in either direction, whatever an index still
+lacks.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """No request makes the server fail: drawn for every route out of the API's own description, with nonsense in it.
 
-Whatever comes is answered, wrong things in one of the documented shapes of an error; nothing that was accepted makes anything that is
-read afterwards unreadable; and no line of the log repeats what was sent.
+Whatever comes is answered, wrong things in one of the documented shapes of an error; nothing that was accepted makes anything
+that is read afterwards unreadable; and no line of the log repeats what was sent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ NOT_HERE = {
     ("POST", "/v1/agents/import/upload-url"): 501,
     ("POST", "/v1/tools/generate-tool"): 500,
 }
-"""The documented answers above 499 that a request can bring about at home. The demo model writes no tool, and an error of a model is 500 as in V1."""
+"""The documented answers above 499 that a request can bring about at home. The demo model writes no tool, and an error of a model
+is 500 as in V1.
+"""
 LISTS = sorted(o.path for o in ALL if o.method == "get" and "{" not in o.path)
 OF_ADMINISTRATORS = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens")
 OF_AN_AGENT = (
@@ -66,7 +68,9 @@ PATIENCE = 20.0
 
 
 class Server:
-    """The embedded profile, and one thing of each kind to be named in requests. `direct`: its services without a connection, for many reads."""
+    """The embedded profile, and one thing of each kind to be named in requests. `direct`: its services without a connection, for
+    many reads.
+    """
 
     def __init__(self, http: httpx.Client, direct: DirectClient, lines: list[str]) -> None:
         self.http = http
@@ -75,7 +79,9 @@ class Server:
         self.things: dict[str, str] = {}
 
     def stock(self) -> None:
-        """Make one of everything. No request names its model provider, which cannot be reached: the failure would not be the server's."""
+        """Make one of everything. No request names its model provider, which cannot be reached: the failure would not be the
+        server's.
+        """
         made = Stock(self.http, "any", "x", administers=False)
         made.fill()
         del made.things["provider_id"]

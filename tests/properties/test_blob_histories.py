@@ -1,4 +1,6 @@
-"""Every blob has one owner: after any history of writes, deletions, expiries and crashes, the collector leaves the blobs that are named."""
+"""Every blob has one owner: after any history of writes, deletions, expiries and crashes, the collector leaves the blobs that are
+named.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What is counted is what was committed, and a slot is held by an open run: at every moment, whoever dies, cancels or repeats a write.
+"""What is counted is what was committed, and a slot is held by an open run: at every moment, whoever dies, cancels or repeats a
+write.
 
-The machine of `test_runs_any_order` with budgets that come, go and change, messages that interrupt, and answers of the table that are lost.
+The machine of `test_runs_any_order` with budgets that come, go and change, messages that interrupt, and answers of the table that
+are lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What followers of tokens are shown, put together, is what the rows show, however the reply is cut (Letta V1 API, digest 6.3)."""
+"""What followers of tokens are shown, put together, is what the rows show, however the reply is cut (Letta V1 API, digest
+6.3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Erasing a person, whatever was said before and whoever dies over it: no row, blob or value of the index has the person's marker, and others keep theirs."""
+"""Erasing a person, whatever was said before and whoever dies over it: no row, blob or value of the index has the person's
+marker, and others keep theirs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A page of a folder's pieces is that of all pieces, however the times of its files lie, and opens no more files than it needs."""
+"""A page of a folder's pieces is that of all pieces, however the times of its files lie, and opens no more files than it
+needs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Events of a subscribed tenant: whatever dies, each event of a committed transaction is delivered at least once, under one id, and none is invented.
+"""Events of a subscribed tenant: whatever dies, each event of a committed transaction is delivered at least once, under one id,
+and none is invented.
 
-A process dies before or after one call to the table or to the receiver, at every such call in turn; the next one sweeps. The truth is what the table holds.
+A process dies before or after one call to the table or to the receiver, at every such call in turn; the next one sweeps. The
+truth is what the table holds.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def test_after_any_death_each_event_is_delivered_under_one_id_and_none_is_invent
 
 
 def played(folder: Path, script: Script, story: Story, death: Death) -> int:
-    """Play the story, in which one process dies, and check what its receiver heard. Returns the number of calls at which it may die."""
+    """Play the story, in which one process dies, and check what its receiver heard. Returns the number of calls at which it may
+    die.
+    """
     data, heard = data_in(folder, script), MortalCaller()
     first = Hooked(data, heard, folder)
     first.hook(url=URL)

@@ -1,4 +1,6 @@
-"""Invariant 7, where everything goes wrong for good: a run that can never go on is closed within its bound, and its agent answers again."""
+"""Invariant 7, where everything goes wrong for good: a run that can never go on is closed within its bound, and its agent answers
+again.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +144,9 @@ class Died(BaseException):
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["model", "tool"]), st.integers(1, 2), st.sampled_from([61, 1000, 5000]))
 def test_a_run_that_can_never_go_on_is_closed_and_the_next_message_is_answered(where: str, step: int, minutes: int) -> None:
-    """A poisoned message: whoever is at it dies there, each time. After so many takings, or a day, the run is closed from outside."""
+    """A poisoned message: whoever is at it dies there, each time. After so many takings, or a day, the run is closed from
+    outside.
+    """
     with tempfile.TemporaryDirectory() as folder:
         world, agent_id = opened(Path(folder), in_turn(RING))
         world = World(world.data, alone=False)

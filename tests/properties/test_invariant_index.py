@@ -1,7 +1,7 @@
 """Which test shows which of the ten invariants of the turn machine (architecture 3), and that each of them is there.
 
-Beside these: the rules of the run protocol (`tests/protocol`), which say what each invariant would lose, and the proof (`tests/proof`),
-which strikes at every point.
+Beside these: the rules of the run protocol (`tests/protocol`), which say what each invariant would lose, and the proof
+(`tests/proof`), which strikes at every point.
 """
 
 from __future__ import annotations

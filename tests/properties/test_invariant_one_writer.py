@@ -1,4 +1,6 @@
-"""Invariants 2 and 8: a message to a busy conversation is queued, refused or interrupts, as asked for; it is neither lost nor interleaved."""
+"""Invariants 2 and 8: a message to a busy conversation is queued, refused or interrupts, as asked for; it is neither lost nor
+interleaved.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Invariant 10, at the wire: within a window, what a provider is sent begins with what it was sent before, byte for byte, whatever happens
-to memory; and a model that reads the whole request knows the current value of every block.
+"""Invariant 10, at the wire: within a window, what a provider is sent begins with what it was sent before, byte for byte,
+whatever happens to memory; and a model that reads the whole request knows the current value of every block.
 """
 
 from __future__ import annotations
@@ -60,14 +60,18 @@ def to_vertex(request: ModelRequest) -> JsonObject:
 
 
 def to_converse(request: ModelRequest) -> JsonObject:
-    """With a message for each block: roles alternate there, so that a second message of the user is a further block of the first."""
+    """With a message for each block: roles alternate there, so that a second message of the user is a further block of the
+    first.
+    """
     body = converse_messages.payload(request, "bedrock", ConverseTraits(forces=True, caches=True, rich_results=True))
     told = [{"role": each["role"], "content": [block]} for each in body["messages"] for block in each["content"]]
     return body | {"messages": told}
 
 
 def to_claude_on_bedrock(request: ModelRequest) -> JsonObject:
-    """Without its markers, which move to the last block: they say where a prefix ends, and are no part of it ("Prompt caching")."""
+    """Without its markers, which move to the last block: they say where a prefix ends, and are no part of it ("Prompt
+    caching").
+    """
     server = MessagesServer("bedrock", BETAS, "5m")
     return _unmarked(invoke_body(request_of(request, bedrock_traits(request.config.model), server)))
 

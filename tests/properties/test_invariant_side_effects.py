@@ -1,4 +1,6 @@
-"""Invariants 3, 4 and 5: whatever strikes a run, and however often, a call outside is made once at most, and the model is told of it."""
+"""Invariants 3, 4 and 5: whatever strikes a run, and however often, a call outside is made once at most, and the model is told of
+it.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def test_a_call_happens_at_most_once_and_is_told_whatever_strikes_and_how_often(
 @slow
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=3))
 def test_a_journaled_reply_is_what_is_committed_however_often_its_worker_dies(deaths: Sequence[int]) -> None:
-    """Each time it is asked the model says something else: what was journaled, and so may have had effects, is what the log tells."""
+    """Each time it is asked the model says something else: what was journaled, and so may have had effects, is what the log
+    tells.
+    """
 
     def script(request: ModelRequest, number: int) -> ModelReply:
         if any(row.role == "tool" for row in request.messages):

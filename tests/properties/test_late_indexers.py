@@ -1,5 +1,5 @@
-"""However late a worker of the index comes back, at whichever of its calls it was stopped: what was deleted meanwhile stays away, and what
-is there is known. Others have worked beside it, the index was perhaps emptied, and hours have passed."""
+"""However late a worker of the index comes back, at whichever of its calls it was stopped: what was deleted meanwhile stays away,
+and what is there is known. Others have worked beside it, the index was perhaps emptied, and hours have passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Beside an index that shows late what was written: whatever happens in whatever order, a search finds each record that exists, once."""
+"""Beside an index that shows late what was written: whatever happens in whatever order, a search finds each record that exists,
+once.
+"""
 
 from __future__ import annotations
 

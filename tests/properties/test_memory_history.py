@@ -1,4 +1,6 @@
-"""Versions of a block: replayed they give its value at each time, and no edit, rollback, lost answer or kill leaves a gap or a broken link."""
+"""Versions of a block: replayed they give its value at each time, and no edit, rollback, lost answer or kill leaves a gap or a
+broken link.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ VALUES = st.sampled_from(["", "Oslo", "Oslo\nBergen", "long"])
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of the block: new values, or a rollback to one of the versions that there are (a share of them). `killed`: where its worker dies."""
+    """A change of the block: new values, or a rollback to one of the versions that there are (a share of them). `killed`: where
+    its worker dies.
+    """
 
     values: dict[str, str] | None
     back: float = 0.0

@@ -1,7 +1,9 @@
-"""Eight threads write, delete and search memory while the workers of the index are stopped, killed, held up and started again, and while the
-index is emptied: a search sees every write that ended before it began, or says that it may not. In the end index and table agree.
+"""Eight threads write, delete and search memory while the workers of the index are stopped, killed, held up and started again,
+and while the index is emptied: a search sees every write that ended before it began, or says that it may not. In the end index
+and table agree.
 
-Nothing here waits for time to pass: a worker begins when so many things were written, and ends, or is held, at a call that is drawn.
+Nothing here waits for time to pass: a worker begins when so many things were written, and ends, or is held, at a call that is
+drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A request's tools are the same for a whole window, whatever the rules allow: a provider's cache of the prefix begins with them."""
+"""A request's tools are the same for a whole window, whatever the rules allow: a provider's cache of the prefix begins with
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A query of an index always finds what a scan of moto's table finds, whatever was written, changed, deleted or rolled back before."""
+"""A query of an index always finds what a scan of moto's table finds, whatever was written, changed, deleted or rolled back
+before.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""No request with a key of one tenant reads or changes what another tenant has: for every route of the description, with every kind of id.
+"""No request with a key of one tenant reads or changes what another tenant has: for every route of the description, with every
+kind of id.
 
-The requests are generated from the description (`tests/support/neighbours.py`). Two things are judged: no answer contains a word of the other's texts,
-and the other's rows and blobs are the same before and after. The same holds for the agents that a restricted key does not reach, and a key of the
-scope `read` changes nothing at all.
+The requests are generated from the description (`tests/support/neighbours.py`). Two things are judged: no answer contains a word
+of the other's texts, and the other's rows and blobs are the same before and after. The same holds for the agents that a
+restricted key does not reach, and a key of the scope `read` changes nothing at all.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ Rows = dict[tuple[str, str], str]
 
 
 class Server:
-    """The embedded profile with keys of two tenants, each with one thing of everything. No request waits for a message that never arrives."""
+    """The embedded profile with keys of two tenants, each with one thing of everything. No request waits for a message that never
+    arrives.
+    """
 
     def __init__(self, house: Embedded, client: DirectClient, data: Path) -> None:
         self.house = house

@@ -1,4 +1,6 @@
-"""Whatever happens to an agent between its rests: its log reads as if it had never rested, and unpacking gives back what was packed."""
+"""Whatever happens to an agent between its rests: its log reads as if it had never rested, and unpacking gives back what was
+packed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A page of a list in the order of its keys is that of `domain.wire.listing.page` over all rows, and reads no more than it shows."""
+"""A page of a list in the order of its keys is that of `domain.wire.listing.page` over all rows, and reads no more than it
+shows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A whole house with a model that says anything and a provider that fails in every way (architecture 3, invariants 4, 6, 7 and 10)."""
+"""A whole house with a model that says anything and a provider that fails in every way (architecture 3, invariants 4, 6, 7 and
+10).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs whose windows fill up, whatever the model and the summariser say or fail to say (architecture 3, invariants 6, 9 and 10)."""
+"""Runs whose windows fill up, whatever the model and the summariser say or fail to say (architecture 3, invariants 6, 9 and
+10).
+"""
 
 from __future__ import annotations
 

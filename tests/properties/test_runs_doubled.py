@@ -1,6 +1,8 @@
-"""Two workers at one run: the first is held up until its lease is over, the second takes over and is held up too, the first goes on.
+"""Two workers at one run: the first is held up until its lease is over, the second takes over and is held up too, the first goes
+on.
 
-Every point of the first is tried with every write of the second (architecture 3, invariants 3, 4 and 5). Only one thread runs at a time.
+Every point of the first is tried with every write of the second (architecture 3, invariants 3, 4 and 5). Only one thread runs at
+a time.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ BEFORE = ("before get", "before get_many", "before query", "before write", "befo
 
 
 def race(story: Story, folder: Path, first_at: Sequence[int], second_at: int) -> tuple[Worker, Worker]:
-    """The first house up to its point, the second up to its own, the first up to its next point if it has one, the second, the first."""
+    """The first house up to its point, the second up to its own, the first up to its next point if it has one, the second, the
+    first.
+    """
     data = data_in(folder, story.script)
     first = Worker(data, "host:1", lambda place: place in BEFORE, *first_at)
     second = Worker(data, "host:2", lambda place: place in ("before write", "before model"), second_at)
@@ -68,7 +72,9 @@ def test_of_two_workers_at_one_run_neither_spoils_what_the_other_does(name: str,
 
 
 def test_a_step_that_has_gone_on_since_it_was_read_is_read_again_before_it_is_taken(tmp_path: Path) -> None:
-    """The first waits for its model while the second reads the run and is about to take it (its second write, after the sweep's mark)."""
+    """The first waits for its model while the second reads the run and is about to take it (its second write, after the sweep's
+    mark).
+    """
     alone, _ = race(BY_NAME["parallel tools"], tmp_path / "alone", [1], 1_000_000)
     waits_for_model, taking = alone.places.index("before model") + 1, 2
     goes_on, held = waits_for_model + 1, True

@@ -1,4 +1,6 @@
-"""An occurrence of a schedule has exactly one run, whoever fires it: two workers at once, one that dies, one whose write gets no answer, late or again."""
+"""An occurrence of a schedule has exactly one run, whoever fires it: two workers at once, one that dies, one whose write gets no
+answer, late or again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a client is shown of a run is numbered without gaps, and the same wherever the client comes back (Letta V1 API, digest 6.4)."""
+"""What a client is shown of a run is numbered without gaps, and the same wherever the client comes back (Letta V1 API, digest
+6.4).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The stores of one tenant never read or write a place of another one, whatever ids, records, items and keys of the other they are given."""
+"""The stores of one tenant never read or write a place of another one, whatever ids, records, items and keys of the other they
+are given.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ class Neighbours:
         return [*items, *(self.blobs.kept.get(key) for key in self.theirs.blobs)]
 
     def check(self) -> None:
-        """Nobody named a place that is not ours, but the deployment's limits on requests, from which a deletion removes its agent's."""
+        """Nobody named a place that is not ours, but the deployment's limits on requests, from which a deletion removes its
+        agent's.
+        """
         assert {pk for pk in self.table.named if not pk.startswith(f"{OURS}#")} <= {deployment_keys.rates().pk}
         assert {key for key in self.blobs.named if not key.startswith(blob_keys.blob_prefixes(OURS))} == set()
 

@@ -62,7 +62,9 @@ def test_a_pattern_fits_as_its_regular_expression_does(pattern: str, text: str) 
 
 
 def test_a_match_is_a_search_and_no_backtracking() -> None:
-    """A million characters against the worst pattern for backtracking: a thousand searches that go on where the last one ended."""
+    """A million characters against the worst pattern for backtracking: a thousand searches that go on where the last one
+    ended.
+    """
     assert not fits("*a" * 100 + "*b", "a" * 1_000_000)
 
 

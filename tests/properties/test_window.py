@@ -94,7 +94,9 @@ def test_what_is_stored_of_a_smaller_window_loads_as_that_window(rows: list[Mess
 def test_a_smaller_window_of_which_only_the_newest_runs_are_shown_loads_as_what_is_left_of_them(
     rows: list[Message], less: int, pins: set[int], cut: int, runs: int, sums_up: bool
 ) -> None:
-    """Any rows before the cut are pinned, as a caller sets them; an agent that clears its buffer is shown those of its run alone."""
+    """Any rows before the cut are pinned, as a caller sets them; an agent that clears its buffer is shown those of its run
+    alone.
+    """
     cut = min(cut, len(rows) - 1)
     before = Window(pinned=[rows[0].id, *(rows[pin].id for pin in sorted(pins) if pin <= cut)], cut=rows[cut].id)
     window = loaded(before, rows)

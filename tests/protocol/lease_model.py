@@ -1,9 +1,9 @@
 """A model of the lease of a step: the worker of a waiting caller, which renews it, beside executions, the sweep and deaths.
 
-The changes and their conditions are those of `store.runs.runs`; the model applies them to one item and tries every order of the actions.
-Each `yield` of a worker is one atomic action. A renewal runs beside its worker, and may come after the worker has committed. Between any two
-actions a process may die, or time may pass. The sweep starts an execution when the lease is over, also while its holder lives on (a
-zombie).
+The changes and their conditions are those of `store.runs.runs`; the model applies them to one item and tries every order of the
+actions. Each `yield` of a worker is one atomic action. A renewal runs beside its worker, and may come after the worker has
+committed. Between any two actions a process may die, or time may pass. The sweep starts an execution when the lease is over, also
+while its holder lives on (a zombie).
 
 What must hold, in every state:
   L1  a step is committed once
@@ -41,8 +41,8 @@ class Seen(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A worker or a renewal: its process, its program with its arguments, and the results of its actions so far. The argument of a worker
-    says whether it renews its lease, as the worker of a waiting caller does.
+    """A worker or a renewal: its process, its program with its arguments, and the results of its actions so far. The argument of
+    a worker says whether it renews its lease, as the worker of a waiting caller does.
     """
 
     process: int
@@ -52,7 +52,9 @@ class Process(NamedTuple):
 
 
 class State(NamedTuple):
-    """The run's item, the steps that are committed, the time, and who lives. `sweeps` and `deaths` are those that may still come."""
+    """The run's item, the steps that are committed, the time, and who lives. `sweeps` and `deaths` are those that may still
+    come.
+    """
 
     item: Attributes
     workers: tuple[Process, ...]

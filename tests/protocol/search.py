@@ -1,7 +1,8 @@
-"""The search of the models of this package: every order of the actions of some programs, and the shortest story to what must not be.
+"""The search of the models of this package: every order of the actions of some programs, and the shortest story to what must not
+be.
 
-A program is a generator of actions. Each action is atomic, and its result is sent back to the program. A program is a function of these
-results, so the search stores them in place of the generator.
+A program is a generator of actions. Each action is atomic, and its result is sent back to the program. A program is a function of
+these results, so the search stores them in place of the generator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The rules by which a step is done once, whoever dies or comes too late: each in the shortest story that goes wrong without it."""
+"""The rules by which a step is done once, whoever dies or comes too late: each in the shortest story that goes wrong without
+it.
+"""
 
 from __future__ import annotations
 

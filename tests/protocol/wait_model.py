@@ -1,8 +1,9 @@
 """A model of the wait of one run for another: workers of the caller, the end of the called run, the sweep, and deaths.
 
-The changes and their conditions are those of `store.runs.agent_calls` and `store.runs.runs`; the model applies them to the caller's item and
-tries every order of the actions. Each `yield` of a program is one atomic action. Between any two actions a process may die. The sweep starts
-a worker of a caller that is due and without a living worker, and tells again of a called run that has ended and is due.
+The changes and their conditions are those of `store.runs.agent_calls` and `store.runs.runs`; the model applies them to the
+caller's item and tries every order of the actions. Each `yield` of a program is one atomic action. Between any two actions a
+process may die. The sweep starts a worker of a caller that is due and without a living worker, and tells again of a called run
+that has ended and is due.
 
 What must hold:
   W1  the caller does not wait for a reply that has come: while it waits, its reply is outstanding, or somebody will wake it
@@ -47,8 +48,8 @@ class Process(NamedTuple):
 
 
 class State(NamedTuple):
-    """The caller's item and whether the sweep sees it; whether the called run has ended, and whether the sweep sees that; who lives, and how
-    many may still die.
+    """The caller's item and whether the sweep sees it; whether the called run has ended, and whether the sweep sees that; who
+    lives, and how many may still die.
     """
 
     item: Attributes
@@ -61,7 +62,9 @@ class State(NamedTuple):
 
 
 class WaitModel:
-    """The search. `weaken` leaves out a part of a condition; `told` False: the end of a called run is told only by the worker that ended it."""
+    """The search. `weaken` leaves out a part of a condition; `told` False: the end of a called run is told only by the worker
+    that ended it.
+    """
 
     def __init__(self, weaken: Weaken = lambda _, condition: condition, *, told: bool = True) -> None:
         self._weaken = weaken

@@ -1,4 +1,6 @@
-"""The README's quickstart: a clean clone, `make run`, and its code run by the unchanged SDK, with no key and the network closed."""
+"""The README's quickstart: a clean clone, `make run`, and its code run by the unchanged SDK, with no key and the network
+closed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The contract of the state machine and the functions, and the formats of records, as data that two releases can be compared by."""
+"""The contract of the state machine and the functions, and the formats of records, as data that two releases can be compared
+by.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def _fields(part: JsonObject) -> JsonObject:
 
 
 def breaches(before: JsonObject, now: JsonObject) -> list[str]:
-    """Why one of two releases cannot read what the other writes. A new field with a default is no breach, and neither is a new class."""
+    """Why one of two releases cannot read what the other writes. A new field with a default is no breach, and neither is a new
+    class.
+    """
     gone = [f"{name} is no record any more" for name in before["records"] if name not in now["records"]]
     both = [(name, old, now["records"][name]) for name, old in before["records"].items() if name in now["records"]]
     return gone + [f"{name}{why}" for name, old, new in both for why in _differences(old, new)]
@@ -96,7 +100,9 @@ def _differences(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 
 def _shape(schema: Json) -> Json:
-    """A schema without its texts. A default is part of it, because a writer leaves out what a reader fills in (`store.table.bodies.codec`)."""
+    """A schema without its texts. A default is part of it, because a writer leaves out what a reader fills in
+    (`store.table.bodies.codec`).
+    """
     match schema:
         case dict():
             return {key: _shape(part) for key, part in schema.items() if key not in ("title", "description", "examples")}

@@ -1,7 +1,8 @@
-"""The state machine and its functions over scripted use cases: plays of the ways through the machine, and the calls that they make.
+"""The state machine and its functions over scripted use cases: plays of the ways through the machine, and the calls that they
+make.
 
-A call is what the state machine sent to a function and what it was answered. Knows Step Functions and the functions' scripted use cases;
-must not know a table.
+A call is what the state machine sent to a function and what it was answered. Knows Step Functions and the functions' scripted use
+cases; must not know a table.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def _folder(name: str) -> str:
 
 
 def played(offline: OfflineAws, name: str) -> str:
-    """Play this way with the functions of this checkout; returns the status of the execution, which has the number of the play."""
+    """Play this way with the functions of this checkout; returns the status of the execution, which has the number of the
+    play.
+    """
     play = PLAYS[name]
     turns, endings = ScriptedTurns(play.steps), NotedEndings()
     answered = StepFunctions(offline.state_machine).end_wait

@@ -1,7 +1,7 @@
 """The table of a release as data: a story that leaves items of nearly every kind, and a world over recorded items.
 
-The story stops at the points where a deployment may meet a table: a run whose worker died, an approval that nobody has answered, a
-message in the queue.
+The story stops at the points where a deployment may meet a table: a run whose worker died, an approval that nobody has answered,
+a message in the queue.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ RUN = RunRef("default", "run-1")
 
 
 class NotedClient:
-    """Notes the calls. An ARN of an execution has no alias (Step Functions developer guide, "Associating executions with a version")."""
+    """Notes the calls. An ARN of an execution has no alias (Step Functions developer guide, "Associating executions with a
+    version").
+    """
 
     def __init__(self) -> None:
         self.started: list[dict[str, Any]] = []

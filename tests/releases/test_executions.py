@@ -1,4 +1,6 @@
-"""Executions under way while the code changes: the definition of the release before with these functions, and the other way round."""
+"""Executions under way while the code changes: the definition of the release before with these functions, and the other way
+round.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def without_version(document: JsonObject) -> JsonObject:
 
 
 def told(calls: list[JsonObject]) -> list[JsonObject]:
-    """The calls of each function in their order. Across functions there is none: a wait can end before its request has returned."""
+    """The calls of each function in their order. Across functions there is none: a wait can end before its request has
+    returned.
+    """
     in_order = sorted(calls, key=lambda call: str(call["function"]))
     return [{key: without_version(part) if isinstance(part, dict) else part for key, part in call.items()} for call in in_order]
 

@@ -1,4 +1,6 @@
-"""Agent files of the shapes that published ones have: made here, each for one peculiarity (run-time digest 12.5). None is a copy."""
+"""Agent files of the shapes that published ones have: made here, each for one peculiarity (run-time digest 12.5). None is a
+copy.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What CloudWatch would count of the offline AWS, by the documented meaning of each metric: requests that the gateway answers, invocations,
-executions, letters in the queue, and the age of stream records. Times are those of the test's clock.
+"""What CloudWatch would count of the offline AWS, by the documented meaning of each metric: requests that the gateway answers,
+invocations, executions, letters in the queue, and the age of stream records. Times are those of the test's clock.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ class Died(BaseException):
 
 @dataclass
 class House:
-    """An embedded server. Its worker dies before write number `dies`, or before the first table call beyond its `budget` (0: never)."""
+    """An embedded server. Its worker dies before write number `dies`, or before the first table call beyond its `budget` (0:
+    never).
+    """
 
     embedded: Embedded
     services: Services
@@ -93,7 +95,9 @@ class House:
         return {pk for pk, sk in self.there() if identifier in f"{pk} {sk}"}
 
     def sweep(self) -> None:
-        """Take up all due items. What each sweep pays to find them, one query per shard of their index, does not count as calls."""
+        """Take up all due items. What each sweep pays to find them, one query per shard of their index, does not count as
+        calls.
+        """
         self.calls -= len(keys.due_partitions())
         self.embedded.engines.sweep.run(everything=True)
 

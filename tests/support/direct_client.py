@@ -3,8 +3,9 @@
     with TestClient(app) as client:
         DirectClient(app, client).request("GET", "/v1/agents", headers=headers)    an `httpx.Response`
 
-Starlette's test client takes 2 ms of CPU time for each request, most of it for cookies, streams and hooks of httpx. This one calls the application in
-the event loop of that client, whose `with` starts and stops the application. It knows ASGI; must not know any route.
+Starlette's test client takes 2 ms of CPU time for each request, most of it for cookies, streams and hooks of httpx. This one
+calls the application in the event loop of that client, whose `with` starts and stops the application. It knows ASGI; must not
+know any route.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A server with everything that may hold what a person said, and a referee that looks for a marker in all of it.
 
-The referee reads the engines' own storage: every item of the table, every blob, and every value in the file of the index. The change stream of the table is
-left out: it keeps what was written for 24 hours, as DynamoDB's does.
+The referee reads the engines' own storage: every item of the table, every blob, and every value in the file of the index. The
+change stream of the table is left out: it keeps what was written for 24 hours, as DynamoDB's does.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from hibernaut.local.aws_offline.lambdas import abandon, is_abandoned
 
 
 def freeze_if_dead() -> None:
-    """Hold the calling thread if its handler has died: until the end of the emulation, or for ever if nobody joins the thread. The
-    interpreter joins the threads of every pool at its own end, whoever has started them.
+    """Hold the calling thread if its handler has died: until the end of the emulation, or for ever if nobody joins the thread.
+    The interpreter joins the threads of every pool at its own end, whoever has started them.
     """
     if not is_abandoned():
         return

@@ -1,8 +1,9 @@
 """A server on loopback that implements Gemini's `generateContent` and enforces its documented rules.
 
-`tests.support.provider_servers` describes the scripts. `signed` False omits thought signatures (Gemini 2.5). A request that breaks a rule
-gets a 400 in Google's form, whatever the script says. Sources: [G] ai.google.dev/api/generate-content and
-/api/caching (REST reference), [F] ai.google.dev/gemini-api/docs/function-calling, [S] …/docs/thought-signatures, [T] …/docs/thinking.
+`tests.support.provider_servers` describes the scripts. `signed` False omits thought signatures (Gemini 2.5). A request that
+breaks a rule gets a 400 in Google's form, whatever the script says. Sources: [G] ai.google.dev/api/generate-content and
+/api/caching (REST reference), [F] ai.google.dev/gemini-api/docs/function-calling, [S] …/docs/thought-signatures, [T]
+…/docs/thinking.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ def responses_follow_calls(server: GeminiServer, body: Wire, model: str) -> None
 
 
 def signatures(server: GeminiServer, body: Wire, model: str) -> None:
-    """From Gemini 3 on, the first call of each step of the current turn has its own signature; no signature is invented or moved [S]."""
+    """From Gemini 3 on, the first call of each step of the current turn has its own signature; no signature is invented or moved
+    [S].
+    """
     sent = [
         (place, part, content)
         for place, content in enumerate(body["contents"])
@@ -191,7 +194,9 @@ def signatures(server: GeminiServer, body: Wire, model: str) -> None:
 
 
 def thinking(server: GeminiServer, body: Wire, model: str) -> None:
-    """A level or a budget, never both; a level from Gemini 3 on; 2.5 Pro cannot switch thinking off; older models take neither [T]."""
+    """A level or a budget, never both; a level from Gemini 3 on; 2.5 Pro cannot switch thinking off; older models take neither
+    [T].
+    """
     config = (body.get("generationConfig") or {}).get("thinkingConfig")
     if config is None:
         return

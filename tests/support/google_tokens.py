@@ -1,4 +1,5 @@
-"""Google's token endpoint on loopback: it takes the signed assertion of one service account, as RFC 7523 says, and issues access tokens.
+"""Google's token endpoint on loopback: it takes the signed assertion of one service account, as RFC 7523 says, and issues access
+tokens.
 
 Source: developers.google.com/identity/protocols/oauth2/service-account, "HTTP/REST".
 """
@@ -32,7 +33,9 @@ def _bytes(part: str) -> bytes:
 
 
 class TokenServer(JsonServer):
-    """`asked` counts the requests, `issued` are the tokens. `refuses`: the account's key was deleted. `status`: what it answers instead."""
+    """`asked` counts the requests, `issued` are the tokens. `refuses`: the account's key was deleted. `status`: what it answers
+    instead.
+    """
 
     def __init__(self) -> None:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -20,8 +20,8 @@ WORD = re.compile(r"\w+")
 
 @dataclass(eq=False)
 class HashingEmbedder(UncachedEmbedder):
-    """`refuses`: the error of every call, or with `only` of each call with a text that contains it. `asked` counts the calls, `embedded`
-    the texts.
+    """`refuses`: the error of every call, or with `only` of each call with a text that contains it. `asked` counts the calls,
+    `embedded` the texts.
     """
 
     dimension: int = 64

@@ -1,4 +1,6 @@
-"""A server on a thread that pauses at chosen points, so that a test determines the interleaving of two servers. One runs at a time."""
+"""A server on a thread that pauses at chosen points, so that a test determines the interleaving of two servers. One runs at a
+time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A receiver of webhooks on a loopback address, which checks signatures as a receiver does who knows the convention and not our code."""
+"""A receiver of webhooks on a loopback address, which checks signatures as a receiver does who knows the convention and not our
+code.
+"""
 
 from __future__ import annotations
 

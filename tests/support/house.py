@@ -1,4 +1,6 @@
-"""The embedded server in a folder, with its use cases, for tests that need no HTTP. Only the parts that a test passes in are doubles."""
+"""The embedded server in a folder, with its use cases, for tests that need no HTTP. Only the parts that a test passes in are
+doubles.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ TENANT = "default"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """The server and its use cases. `table`: the table of the stores, with its wrapper if it has one; `blobs`: their large contents."""
+    """The server and its use cases. `table`: the table of the stores, with its wrapper if it has one; `blobs`: their large
+    contents.
+    """
 
     all_services: PerTenant[Services]
     services: Services

@@ -1,6 +1,7 @@
 """An OpenID Connect issuer on loopback: its description, its keys, and tokens that it signs.
 
-Sources: OpenID Connect Discovery 1.0, section 4 (the description names the issuer and `jwks_uri`); RFC 7517 (keys); RFC 7519 (tokens).
+Sources: OpenID Connect Discovery 1.0, section 4 (the description names the issuer and `jwks_uri`); RFC 7517 (keys); RFC 7519
+(tokens).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def encoded(part: Any) -> str:
 
 
 class Issuer:
-    """The issuer, from its creation until `close`. `asked`: the paths of the requests. `answers`: bodies by path, which tests may change."""
+    """The issuer, from its creation until `close`. `asked`: the paths of the requests. `answers`: bodies by path, which tests may
+    change.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []

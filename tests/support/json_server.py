@@ -11,7 +11,9 @@ from typing import Any, Self
 from tests.support.loopback_server import LoopbackServer
 
 Answer = Callable[[str, Mapping[str, str], bytes], tuple[int, Any]]
-"""The status and the body for a path, headers (with names in lower case) and the bytes of a body. A body in bytes is sent as it is."""
+"""The status and the body for a path, headers (with names in lower case) and the bytes of a body. A body in bytes is sent as it
+is.
+"""
 
 
 class JsonServer:

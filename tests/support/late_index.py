@@ -1,6 +1,7 @@
 """An index that shows late what was written, in memory: a double of a serverless collection for tests that need no node.
 
-Passes the port's contract suite (`tests/contracts/memory_index`). What is visible stands in a SQLite index, which answers the searches.
+Passes the port's contract suite (`tests/contracts/memory_index`). What is visible stands in a SQLite index, which answers the
+searches.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def one_at_a_time(
 
 
 class LateMemoryIndex:
-    """`refresh()` shows what was written and deleted before; with `at_once` each write does. `asleep`: every call raises IndexAsleep.
-    `calls` counts those that ask the collection, by name.
+    """`refresh()` shows what was written and deleted before; with `at_once` each write does. `asleep`: every call raises
+    IndexAsleep. `calls` counts those that ask the collection, by name.
     """
 
     visible_after = 120.0

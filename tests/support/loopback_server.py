@@ -1,4 +1,6 @@
-"""An HTTP server on loopback that waits without polling: one that stands for a whole run takes no time of the processor meanwhile."""
+"""An HTTP server on loopback that waits without polling: one that stands for a whole run takes no time of the processor
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An MCP server on loopback by the official package, whose tools a test adds and removes. It notes the headers of each request."""
+"""An MCP server on loopback by the official package, whose tools a test adds and removes. It notes the headers of each
+request.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Memory and its index over real files: passages of an archive and pieces of a file are written, deleted, indexed and searched.
 
-`hook` is called before and after every call of the table, the index and the embedder. There a test may end a worker (`Killed`), pause it,
-or let other workers run first.
+`hook` is called before and after every call of the table, the index and the embedder. There a test may end a worker (`Killed`),
+pause it, or let other workers run first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A table that counts what DynamoDB charges for each operation: read units and write units, by the sizes of the items.
 
-Source of the rules: Amazon DynamoDB developer guide, "Read and write operations" and "Transactions". A consistent read takes a unit for each
-4 KB, a read of an index half of that. A write takes a unit for each KB of the larger of the item before and after it, in a transaction
-two. A keys-only index takes a unit for each of its items that is written or deleted.
+Source of the rules: Amazon DynamoDB developer guide, "Read and write operations" and "Transactions". A consistent read takes a
+unit for each 4 KB, a read of an index half of that. A write takes a unit for each KB of the larger of the item before and after
+it, in a transaction two. A keys-only index takes a unit for each of its items that is written or deleted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def _unmetered(read: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def size(item: Item | None) -> int:
-    """The bytes that DynamoDB counts for an item: its names and its values in UTF-8; a number has a byte for two digits, and one more."""
+    """The bytes that DynamoDB counts for an item: its names and its values in UTF-8; a number has a byte for two digits, and one
+    more.
+    """
     found = 0
     for name, value in (item or {}).items():
         found += len(name.encode())

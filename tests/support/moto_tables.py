@@ -1,5 +1,5 @@
-"""The tables that moto holds in this process, for tests that delete what nobody reads any more: moto searches a whole table for each query of an
-index.
+"""The tables that moto holds in this process, for tests that delete what nobody reads any more: moto searches a whole table for
+each query of an index.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The metrics that AWS collects by itself, as far as alarms and graphs of the stack name them: their documented dimensions and the
-statistics that mean something. A name, a dimension or a statistic that is not listed here has no data on AWS, and its alarm never fires.
+"""The metrics that AWS collects by itself, as far as alarms and graphs of the stack name them: their documented dimensions and
+the statistics that mean something. A name, a dimension or a statistic that is not listed here has no data on AWS, and its alarm
+never fires.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from hibernaut.schemas.base import JsonObject
 
 
 class NativeMetric(NamedTuple):
-    """`dimensions`: each documented set of dimensions. `statistics`: the prefixes of those that the page calls meaningful ("p": percentiles)."""
+    """`dimensions`: each documented set of dimensions. `statistics`: the prefixes of those that the page calls meaningful ("p":
+    percentiles).
+    """
 
     dimensions: tuple[frozenset[str], ...]
     statistics: tuple[str, ...]
@@ -58,7 +61,8 @@ NATIVE: dict[str, dict[str, NativeMetric]] = {
         "Maximum",
         "ClientId DomainName",
     ),
-    # OpenSearch Service developer guide, "Monitoring OpenSearch Serverless with Amazon CloudWatch": units are counted for the account.
+    # OpenSearch Service developer guide, "Monitoring OpenSearch Serverless with Amazon CloudWatch": units are counted for the
+    # account.
     "AWS/AOSS": _of("IndexingOCU SearchOCU", "Sum", "ClientId"),
 }
 """By namespace and name. AWS/ApiGateway has the dimension ApiName even where metrics of single methods are not collected."""

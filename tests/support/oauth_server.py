@@ -1,4 +1,5 @@
-"""An authorization server, and an MCP server that it protects, on loopback. They enforce the rules of the standards, named beside each rule.
+"""An authorization server, and an MCP server that it protects, on loopback. They enforce the rules of the standards, named beside
+each rule.
 
 `faults` change what they do, for tests of what a client makes of it.
 """
@@ -34,8 +35,9 @@ class _Code:
 
 @dataclass
 class OAuthDouble:
-    """Both servers. `faults`: `no registration`, `no pkce`, `other issuer`, `other resource`, `denied`, `wrong iss`, `expired code`, `rubbish`,
-    `no refresh`. `issued` counts the answers of the token endpoint by grant. `life`: of access tokens, in seconds. `confidential`: clients get a secret, and need it.
+    """Both servers. `faults`: `no registration`, `no pkce`, `other issuer`, `other resource`, `denied`, `wrong iss`,
+    `expired code`, `rubbish`, `no refresh`. `issued` counts the answers of the token endpoint by grant. `life`: of access tokens,
+    in seconds. `confidential`: clients get a secret, and need it.
     """
 
     faults: set[str] = field(default_factory=set)

@@ -1,7 +1,7 @@
 """A package index on loopback, which serves wheels that a test makes: the simple API (PEP 503, 691, 700, 714) with its rules.
 
-It answers the normalized name of a project and no other one (PEP 503: "the URL must be normalized"), JSON only to clients that accept it (PEP 691), and
-wants its password if it has one. What a test lists differently breaks the rules on purpose.
+It answers the normalized name of a project and no other one (PEP 503: "the URL must be normalized"), JSON only to clients that
+accept it (PEP 691), and wants its password if it has one. What a test lists differently breaks the rules on purpose.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def wheel_bytes(
     files: Mapping[str, bytes | str] | None = None,
     inside: str | None = None,
 ) -> bytes:
-    """A wheel with one module of the package's name, unless `files` are given. `inside`: the name in its METADATA, if another one."""
+    """A wheel with one module of the package's name, unless `files` are given. `inside`: the name in its METADATA, if another
+    one.
+    """
     module = normalized(name).replace("-", "_")
     told = ["Metadata-Version: 2.1", f"Name: {inside or name}", f"Version: {version}"]
     told += [f"Provides-Extra: {each}" for each in extras] + [f"Requires-Dist: {each}" for each in requires]
@@ -55,7 +57,9 @@ def wheel_bytes(
 
 @dataclass
 class Served:
-    """A file of the index. `listed`: fields of its entry that differ from the truth; `endless`: its body never ends; `metadata`: its METADATA is served too."""
+    """A file of the index. `listed`: fields of its entry that differ from the truth; `endless`: its body never ends; `metadata`:
+    its METADATA is served too.
+    """
 
     project: str
     name: str

@@ -43,7 +43,9 @@ def owner() -> str | None:
 
 @contextmanager
 def running_postgres() -> Iterator[str]:
-    """A server with an empty database; yields the URL of its database. Its folder is none of pytest's, which no other user may enter."""
+    """A server with an empty database; yields the URL of its database. Its folder is none of pytest's, which no other user may
+    enter.
+    """
     memory = Path("/dev/shm")
     place = TemporaryDirectory(prefix="hibernaut-postgres-", dir=memory if memory.is_dir() else None)
     with place as name, _running_in(Path(name)) as url:

@@ -39,7 +39,8 @@ class Recorded:
 
 
 class ScriptedServer:
-    """The common part of the providers' servers. `requests`: the model calls; `embedded`: the embedding calls, recorded if `keeps`;
+    """The common part of the providers' servers. `requests`: the model calls; `embedded`: the embedding calls, recorded if
+    `keeps`;
     `listings`: the requests for the model list.
     """
 

@@ -3,10 +3,12 @@
     with ScriptedOpenAI(lambda messages, tools: {"content": "hi"}) as server:
         OpenAIModel(api_key="k", base_url=server.url, …)
 
-A script gets the messages and the tools of the request, in the wire format, and returns an answer. All servers understand these answers:
+A script gets the messages and the tools of the request, in the wire format, and returns an answer. All servers understand these
+answers:
 
     {"content", "reasoning", "signature", "tool_calls": [{"id", "name", "arguments"}], "finish_reason", "usage"}   a reply; with
-                                                 {"logprobs"}: the tokens of the content in OpenAI's form, not for Anthropic's server
+                                                 {"logprobs"}: the tokens of the content in OpenAI's form, not for Anthropic's
+                                                 server
     {"status": 429, "body": {…} or bytes, "headers": {…}}    a refusal, or any other answer
     {"raw": b"…"}     the body of a 200, or of an event stream, as it is
     {"cut": True} with a reply     the connection breaks in the middle of the body

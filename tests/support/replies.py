@@ -1,4 +1,6 @@
-"""Strategies for property tests: replies of a model, and failures of its provider. Most replies are sensible, so that runs advance."""
+"""Strategies for property tests: replies of a model, and failures of its provider. Most replies are sensible, so that runs
+advance.
+"""
 
 from __future__ import annotations
 

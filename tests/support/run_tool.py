@@ -22,7 +22,9 @@ class LambdaContext:
 
 @dataclass
 class HandlerClient:
-    """The part of boto3's Lambda client that `LambdaRunner` uses. It records the requests. `runner`: that of the function, if not its own."""
+    """The part of boto3's Lambda client that `LambdaRunner` uses. It records the requests. `runner`: that of the function, if not
+    its own.
+    """
 
     runner: ToolRunner | None = None
     requests: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,6 @@
-"""A scripted client of MCP servers: it lists what a test says, and notes each call. Its targets are what real ones would connect to."""
+"""A scripted client of MCP servers: it lists what a test says, and notes each call. Its targets are what real ones would connect
+to.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ class ProcessDied(BaseException):
 
 @dataclass
 class ScriptedMcp:
-    """`schemas`: of the tools that every server lists. `fails`: the failure of each session. `dies`: the process dies in the middle of a call.
+    """`schemas`: of the tools that every server lists. `fails`: the failure of each session. `dies`: the process dies in the
+    middle of a call.
     `result`: of each call; None: a text with the tool's name.
     """
 

@@ -25,7 +25,9 @@ USAGE = Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15)
 
 @dataclass(frozen=True)
 class Streamed:
-    """A reply that is streamed in these pieces. `before` is called with the number of each piece, from 1. At the end it returns or fails."""
+    """A reply that is streamed in these pieces. `before` is called with the number of each piece, from 1. At the end it returns
+    or fails.
+    """
 
     deltas: Sequence[Delta]
     end: ModelReply | Exception
@@ -65,8 +67,8 @@ def _cut(text: str, size: int) -> list[str]:
 
 
 def fresh(error: Exception) -> Exception:
-    """A copy to be raised. An exception keeps what all frames on its way held: one that scripts raise again and again would keep worlds
-    with their files.
+    """A copy to be raised. An exception keeps what all frames on its way held: one that scripts raise again and again would keep
+    worlds with their files.
     """
     made = type(error).__new__(type(error), *error.args)
     vars(made).update(vars(error))

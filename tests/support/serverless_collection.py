@@ -1,7 +1,9 @@
-"""A vector collection of OpenSearch Serverless: a server on loopback before a real node, which enforces the collection's documented rules.
+"""A vector collection of OpenSearch Serverless: a server on loopback before a real node, which enforces the collection's
+documented rules.
 
-A request that a collection would refuse is refused; any other goes to the node, with two changes: the k-NN engine becomes `lucene` without
-compression, because the node lacks native libraries, and an index refreshes only when this server says so. "Guide" is the Amazon OpenSearch Service Developer Guide.
+A request that a collection would refuse is refused; any other goes to the node, with two changes: the k-NN engine becomes
+`lucene` without compression, because the node lacks native libraries, and an index refreshes only when this server says so.
+"Guide" is the Amazon OpenSearch Service Developer Guide.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _OPERATIONS = (
     "GET [index]/_count",
     "GET [index]/_msearch",
 )
-"""Those of "Supported operations and plugins" (guide) that an index of memory could want, in the forms in which they are listed."""
+"""Those of "Supported operations and plugins" (guide) that an index of memory could want, in the forms in which they are
+listed.
+"""
 _WRITES = re.compile(r"/([^/]+)/(_bulk|_doc)")
 
 
@@ -168,7 +172,8 @@ def unsigned(request: CollectionRequest) -> CollectionRefusal | None:
 
 
 class ServerlessCollection:
-    """The collection before the node at `node` (an address). `at_once`: what is written is visible at once; otherwise `refresh()` shows it.
+    """The collection before the node at `node` (an address). `at_once`: what is written is visible at once; otherwise `refresh()`
+    shows it.
 
     `asleep`: answers 503, `held`: answers nothing until the event is set. `asked` has method and path of every request.
     """

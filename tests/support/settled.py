@@ -17,8 +17,8 @@ SENT = ("user", "system")
 
 
 def check_valid(log: Sequence[Message], *, waits: bool = False) -> None:
-    """Checks invariant 6: each call has exactly one return, in order, before the next message. Every prefix that does not end inside a
-    pair is valid.
+    """Checks invariant 6: each call has exactly one return, in order, before the next message. Every prefix that does not end
+    inside a pair is valid.
 
     An approval row belongs to the reply before it, and its calls are returned first. `waits`: calls may be open at the end.
     """
@@ -56,7 +56,9 @@ def check_settled(world: World, *agent_ids: str) -> None:
 
 
 def check_events(world: World, agent_id: str) -> None:
-    """Checks that each of the agent's runs has ended, its input is in the log once, and its event log has no gap and ends with `done`."""
+    """Checks that each of the agent's runs has ended, its input is in the log once, and its event log has no gap and ends with
+    `done`.
+    """
     log = world.log(agent_id)
     rows = {row.id for row in log}
     for listed in world.stores.runs.walk([agent_id]):

@@ -1,7 +1,7 @@
 """Checks AWS's Signature Version 4 of a request as the service does; an implementation of its own, from the specification.
 
-Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The path of every service but S3 is encoded once
-more for the canonical request.
+Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The path of every service but S3 is
+encoded once more for the canonical request.
 """
 
 from __future__ import annotations

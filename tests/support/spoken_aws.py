@@ -51,8 +51,8 @@ class SpokenAws(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def received(self, number: int) -> int:
-        """The number of requests, once there are `number` of them or half a minute has passed. A client that does not wait for its answer
-        may be faster than the server.
+        """The number of requests, once there are `number` of them or half a minute has passed. A client that does not wait for
+        its answer may be faster than the server.
         """
         with self._arrived:
             self._arrived.wait_for(lambda: len(self.asked) >= number, timeout=30)

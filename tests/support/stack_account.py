@@ -1,4 +1,6 @@
-"""An operator's view of the offline stack: CloudFormation as it would describe the stack, and which permissions a command uses."""
+"""An operator's view of the offline stack: CloudFormation as it would describe the stack, and which permissions a command
+uses.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class Watched(PassesOn):
 
 
 class LosesResponses(PassesOn):
-    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` the write was done, or `before` it, as if it never arrived."""
+    """Raises OutcomeUnknown at chosen writes, counted from 1: `after` the write was done, or `before` it, as if it never
+    arrived.
+    """
 
     def __init__(self, table: Table, *, after: Collection[int] = (), before: Collection[int] = ()) -> None:
         super().__init__(table)
@@ -92,9 +94,11 @@ class LosesResponses(PassesOn):
 
 
 class CountingTable(PassesOn):
-    """Calls `on_call(n, kind)` before and after every call: n counts from 1, and kind is, for example, "before write" or "after query".
+    """Calls `on_call(n, kind)` before and after every call: n counts from 1, and kind is, for example, "before write" or "after
+    query".
 
-    An exception of `on_call` goes to the caller: before a write nothing is done, after it everything. It may also end the process.
+    An exception of `on_call` goes to the caller: before a write nothing is done, after it everything. It may also end the
+    process.
     """
 
     def __init__(self, table: Table, on_call: Callable[[int, str], None]) -> None:
@@ -130,8 +134,9 @@ class CountingTable(PassesOn):
 class RevealsSlowly(PassesOn):
     """Makes the items of a transaction visible to readers one by one, while `write` executes. Conditions see the true state.
 
-    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could read: before the first item is
-    visible, and after each one. Its own writes are visible at once. Threads that read during a slow `write` see the same states.
+    `order` chooses the order of the keys. `meanwhile` is called at every moment at which a reader could read: before the first
+    item is visible, and after each one. Its own writes are visible at once. Threads that read during a slow `write` see the same
+    states.
     """
 
     def __init__(

@@ -1,7 +1,9 @@
-"""What a small Letta server has, as rows of V1's tables at its last release. The tables are made for `tests/local/migrating` after the facts of the schema.
+"""What a small Letta server has, as rows of V1's tables at its last release. The tables are made for `tests/local/migrating`
+after the facts of the schema.
 
-Everything that a migration meets: an agent with a log that is longer than its window, calls, returns and an approval, a sleep-time pair that shares a block,
-a hidden agent with rows of an early release, tools of all kinds, archives of agents and of none, a folder, an identity.
+Everything that a migration meets: an agent with a log that is longer than its window, calls, returns and an approval, a
+sleep-time pair that shares a block, a hidden agent with rows of an early release, tools of all kinds, archives of agents and of
+none, a folder, an identity.
 """
 
 from __future__ import annotations

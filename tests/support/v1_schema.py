@@ -1,5 +1,6 @@
-"""The tables of a Letta server at its last release: the columns that matter here, with their types. Written after the facts of V1's schema
-(letta-ai/letta, `letta/orm`): identifiers are text, configurations and contents JSON, times have a zone, and the order of a log is a sequence.
+"""The tables of a Letta server at its last release: the columns that matter here, with their types. Written after the facts of
+V1's schema (letta-ai/letta, `letta/orm`): identifiers are text, configurations and contents JSON, times have a zone, and the
+order of a log is a sequence.
 
 The vectors' column has the type `text` here: the type `vector` is an extension of Postgres, and the migration does not read it.
 """

@@ -1,5 +1,5 @@
-"""A double of Letta's V1 server for those who read it: its lists, cursors and shapes where a migration relies on them. Sources: Letta V1 API, digest 1.4, 1.5,
-2.2 to 2.12 and 3; run-time digest 12.2.
+"""A double of Letta's V1 server for those who read it: its lists, cursors and shapes where a migration relies on them. Sources:
+Letta V1 API, digest 1.4, 1.5, 2.2 to 2.12 and 3; run-time digest 12.2.
 
 It refuses every request but GET: a migration never writes to its source.
 """
@@ -112,7 +112,9 @@ class V1Server:
         return found
 
     def _state(self, row: Row) -> Row:
-        """An AgentState for a client that names no SDK: with all relations. Secrets are shown in clear where the server can open them."""
+        """An AgentState for a client that names no SDK: with all relations. Secrets are shown in clear where the server can open
+        them.
+        """
         blocks = self._linked("block", "blocks_agents", "block_id", row["id"])
         secrets = [one for one in self.rows["agent_environment_variables"] if one["agent_id"] == row["id"]]
         identities = [one["identity_id"] for one in self.rows["identities_agents"] if one["agent_id"] == row["id"]]
@@ -149,7 +151,9 @@ class V1Server:
         return sorted(rows, key=lambda one: one["sequence_id"])
 
     def _messages(self, agent_id: str, query: Any) -> list[Row]:
-        """A page of rows, always oldest first; `limit` counts rows, and a row is one or more messages. Cursors are chronological."""
+        """A page of rows, always oldest first; `limit` counts rows, and a row is one or more messages. Cursors are
+        chronological.
+        """
         assert query.get("conversation_id") == "default", "without it the list has the rows of all conversations"
         self._agent(agent_id)
         rows = self._log(agent_id)

@@ -16,8 +16,8 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 @st.composite
 def windows(draw: st.DrawFn, *, most: int = 60, approvals: bool = True) -> list[Message]:
-    """A system row, sometimes a summary, and turns of one run each. Some turns begin with two user messages, contain a heartbeat or a
-    request for approval, or have two steps with the same call id. `most`: the size of the largest row in tokens.
+    """A system row, sometimes a summary, and turns of one run each. Some turns begin with two user messages, contain a heartbeat
+    or a request for approval, or have two steps with the same call id. `most`: the size of the largest row in tokens.
     """
     rows: list[Message] = []
 

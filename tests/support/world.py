@@ -1,6 +1,7 @@
 """A whole server over any table, with a scripted model, for tests in which runs advance, processes die and others continue.
 
-`Data` survives a dead process: the table, the blobs, the outside world. A `World` is one process over it; `reborn` is the next one.
+`Data` survives a dead process: the table, the blobs, the outside world. A `World` is one process over it; `reborn` is the next
+one.
 """
 
 # ruff: noqa: ARG002  a double has the parameters of its port
@@ -56,7 +57,9 @@ NEVER = 3600.0
 
 
 class Inline:
-    """The port `Workflow` on the caller's thread: a started run waits until `drive`, which executes it to its end as `Threads` does."""
+    """The port `Workflow` on the caller's thread: a started run waits until `drive`, which executes it to its end as `Threads`
+    does.
+    """
 
     def __init__(self) -> None:
         self.started: deque[RunRef] = deque()
@@ -127,9 +130,9 @@ BESIDE = "ring_beside"
 class World:
     """One process. `wrap` wraps its table. `alone`: every other holder of a lease counts as dead.
 
-    `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is an index
-    of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews. `host`: further ports of its host. `limits`:
-    those of its tools.
+    `look`: seconds between the checks of a run whose model is called; events of the run are noticed at once. `indexed`: there is
+    an index of memory, and messages get pointers. `lease`: seconds of a lease that its worker renews. `host`: further ports of
+    its host. `limits`: those of its tools.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """A table that counts what its writes cost DynamoDB, by partition.
 
-The rules are those of the developer guide: an item costs a unit for each KB that it has before or after the write, twice as much in a
-transaction ("Read and write operations"); an index costs a unit for each entry that is added, removed or, in two, moved, and nothing where
-the entry stays as it is ("Using Global Secondary Indexes"). The indexes hold keys only.
+The rules are those of the developer guide: an item costs a unit for each KB that it has before or after the write, twice as much
+in a transaction ("Read and write operations"); an index costs a unit for each entry that is added, removed or, in two, moved, and
+nothing where the entry stays as it is ("Using Global Secondary Indexes"). The indexes hold keys only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Secrets, prompts and message bodies never reach a log: they are planted, a whole conversation is had, and every line is searched."""
+"""Secrets, prompts and message bodies never reach a log: they are planted, a whole conversation is had, and every line is
+searched.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def test_no_secret_prompt_or_body_is_ever_logged(
 
 
 def _conversations() -> list[list[dict[str, Any]]]:
-    """An answer, a tool, a tool that fails, broken arguments; then a provider that quotes the prompt in its errors, and garbage."""
+    """An answer, a tool, a tool that fails, broken arguments; then a provider that quotes the prompt in its errors, and
+    garbage.
+    """
     answer = {"content": REPLY}
     quoted = {"status": 400, "body": {"error": {"message": f"bad prompt: {SAID} {SYSTEM}", "type": "invalid_request_error"}}}
     return [[answer], [CALL, answer], [FAILING, answer], [BROKEN, answer], [quoted], [{"raw": SAID.encode()}]]

@@ -1,4 +1,6 @@
-"""The deployed stack over scripted models and tools, with a clock that a test can advance. Tests call it over HTTP, as its clients do."""
+"""The deployed stack over scripted models and tools, with a clock that a test can advance. Tests call it over HTTP, as its
+clients do.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ ENDED = {"completed", "failed", "cancelled"}
 
 
 class Deployment:
-    """The deployed stack. `at` is called before and after every outside call. Environments of functions may die, and are replaced."""
+    """The deployed stack. `at` is called before and after every outside call. Environments of functions may die, and are
+    replaced.
+    """
 
     def __init__(self, aws: OfflineAws, at: Callable[[str], None] = nothing) -> None:
         self.aws, self.at, self.clock = aws, at, LaterClock()
@@ -120,7 +124,9 @@ class Deployment:
         return list(messages)
 
     def go_on_later(self, minutes: int = 20) -> None:
-        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are due."""
+        """Replace dead environments, and advance the clock by twenty minutes: all leases have expired, and all open runs are
+        due.
+        """
         self.replace_environments()
         self.clock.ahead += timedelta(minutes=minutes)
         assert not self.aws.fire_schedule().failed

@@ -1,4 +1,6 @@
-"""Handlers abandoned at every call to the outside world: whatever dies, the run ends, its message is kept once, the next one works."""
+"""Handlers abandoned at every call to the outside world: whatever dies, the run ends, its message is kept once, the next one
+works.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def nothing_passes() -> None:
 
 
 def met_at(here: Deployment, fate: Fate, point: int) -> str | None:
-    """Send one message with the handler at this point abandoned, and check what must hold. Where that was; None past the last point."""
+    """Send one message with the handler at this point abandoned, and check what must hold. Where that was; None past the last
+    point.
+    """
     agent = here.agent()
     here.knocks.clear()
     fate.decide(point)

@@ -1,4 +1,6 @@
-"""The state machine as it is written: whole, true to the rule of whose fault closes a run, and holding to what is kept in its state."""
+"""The state machine as it is written: whole, true to the rule of whose fault closes a run, and holding to what is kept in its
+state.
+"""
 
 from __future__ import annotations
 

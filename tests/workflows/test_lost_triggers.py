@@ -1,4 +1,6 @@
-"""Each trigger of the workflow dropped in turn, with the real handlers: what is lost is taken up, by EventBridge's rule or by the sweep."""
+"""Each trigger of the workflow dropped in turn, with the real handlers: what is lost is taken up, by EventBridge's rule or by the
+sweep.
+"""
 
 from __future__ import annotations
 

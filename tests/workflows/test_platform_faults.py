@@ -1,4 +1,6 @@
-"""Lambda fails before a step begins: the run stays open, and the sweep takes it up. By the names that AWS documents, one after the other."""
+"""Lambda fails before a step begins: the run stays open, and the sweep takes it up. By the names that AWS documents, one after
+the other.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_a_run_of_an_agent_that_slept_for_weeks_is_taken_up_and_answered(offline
 
 
 def test_a_run_that_is_throttled_for_minutes_waits_and_is_never_closed(offline: OfflineAws) -> None:
-    """Ten executions of seven tries each. The first four follow at once: with the waits of the state machine, two minutes on average."""
+    """Ten executions of seven tries each. The first four follow at once: with the waits of the state machine, two minutes on
+    average.
+    """
     here = Deployment(offline)
     agent, closings = here.agent(), NotedEndings()
     offline.lambdas.deps["close_run"] = closings

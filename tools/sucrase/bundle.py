@@ -1,6 +1,8 @@
-"""Makes the transpiler that runs tools in TypeScript one file, from the packages of the lock beside it: `python tools/sucrase/bundle.py`.
+"""Makes the transpiler that runs tools in TypeScript one file, from the packages of the lock beside it:
+`python tools/sucrase/bundle.py`.
 
-The file is part of the product, because nothing is fetched where a tool runs. The same lock gives the same bytes; `sums.json` has their hashes.
+The file is part of the product, because nothing is fetched where a tool runs. The same lock gives the same bytes; `sums.json` has
+their hashes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Decides which addresses outward requests may connect to: those of the public internet, and private ones that the operator names.
+"""Decides which addresses outward requests may connect to: those of the public internet, and private ones that the operator
+names.
 
 The lists are IANA's registries of special-purpose addresses (RFC 6890 and its successors), written out here, because Python's own
-result differs between its versions, and because Python counts some addresses as global that lead into private networks (NAT64, 6to4, Teredo,
-multicast).
+result differs between its versions, and because Python counts some addresses as global that lead into private networks (NAT64,
+6to4, Teredo, multicast).
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _SPECIAL_V4 = tuple(
     )
 )
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""No other range belongs to public hosts: NAT64 (64:ff9b::/96), IPv4-mapped, unique local, link-local, site-local (fec0::/10), multicast."""
+"""No other range belongs to public hosts: NAT64 (64:ff9b::/96), IPv4-mapped, unique local, link-local, site-local (fec0::/10),
+multicast.
+"""
 _SPECIAL_V6 = tuple(
     map(
         IPv6Network,
@@ -54,8 +57,8 @@ PRIVATE: tuple[Network, ...] = (
     *map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")),
     *map(IPv6Network, ("::1/128", "fc00::/7")),
 )
-"""The ranges of private networks and of this machine, which an operator may name. Link-local addresses are not among them: the metadata
-services of clouds have such ones."""
+"""The ranges of private networks and of this machine, which an operator may name. Link-local addresses are not among them: the
+metadata services of clouds have such ones."""
 _METADATA = IPv6Network("fd00:ec2::/32")
 """Amazon's metadata service and name servers, inside the range of private networks."""
 Resolve = Callable[[str, int], list[str]]
@@ -64,10 +67,12 @@ Resolve = Callable[[str, int], list[str]]
 
 @immutable
 class AddressPolicy:
-    """The addresses that requests may connect to: public ones, private ones in `networks`, and those of the names `hosts` (in lower case).
+    """The addresses that requests may connect to: public ones, private ones in `networks`, and those of the names `hosts` (in
+    lower case).
 
-    `setting`: the variable by which the operator names more of them, for the text of a refusal; empty: a refusal reads like an unreachable server, because
-    its reader must not learn which names and ports exist in this network. `anywhere`: the operator named the address itself.
+    `setting`: the variable by which the operator names more of them, for the text of a refusal; empty: a refusal reads like an
+    unreachable server, because its reader must not learn which names and ports exist in this network. `anywhere`: the operator
+    named the address itself.
     """
 
     networks: tuple[Network, ...] = ()

@@ -1,6 +1,7 @@
 """Clients of AWS's services, from botocore, with its default region and credentials.
 
-boto3 adds resources and transfers, which no adapter uses, and its import is a quarter of the CPU time of a function's first client.
+boto3 adds resources and transfers, which no adapter uses, and its import is a quarter of the CPU time of a function's first
+client.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def aws_client(
     endpoint_url: str | None = None,
     credentials: CurrentCredentials | None = None,
 ) -> Any:
-    """A thread-safe client. It has its own session, because threads must not share a session. `credentials` None: botocore's default
-    credentials.
+    """A thread-safe client. It has its own session, because threads must not share a session. `credentials` None: botocore's
+    default credentials.
 
     Raises: BotoCoreError without a region.
     """
@@ -47,8 +48,9 @@ def aws_client(
 
 @cache
 def _loader(data_path: str | None) -> Any:
-    """The loader of botocore's data, which keeps what it has read. All sessions share it, since each would parse the list of endpoints again:
-    two thirds of the CPU time of a function's further clients. Threads that meet in it parse a file twice at worst.
+    """The loader of botocore's data, which keeps what it has read. All sessions share it, since each would parse the list of
+    endpoints again: two thirds of the CPU time of a function's further clients. Threads that meet in it parse a file twice at
+    worst.
     """
     from botocore.loaders import create_loader
 

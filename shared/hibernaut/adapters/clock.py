@@ -59,7 +59,9 @@ class TimeOrderedIds:
         return secrets.token_hex(16)
 
     def _random(self) -> int:
-        """Random bits of the system, requested for many ids at once, because each request may switch threads. A forked process requests new ones."""
+        """Random bits of the system, requested for many ids at once, because each request may switch threads. A forked process
+        requests new ones.
+        """
         if len(self._pool) < _BYTES or self._process_id != os.getpid():
             self._pool, self._process_id = secrets.token_bytes(_AT_ONCE * _BYTES), os.getpid()
         own, self._pool = self._pool[:_BYTES], self._pool[_BYTES:]

@@ -1,8 +1,8 @@
 """The door: every outward request to an address that a client, a model or a page names passes through it.
 
-It judges the address of each request, redirects included: its form (`domain.web_addresses`), then the addresses of its host by a policy
-(`adapters.addresses`). A name is resolved once for each request, and the connection goes to an address that was checked, so that a name whose
-addresses change in between has no effect. The certificate and the header `Host` stay those of the name.
+It judges the address of each request, redirects included: its form (`domain.web_addresses`), then the addresses of its host by a
+policy (`adapters.addresses`). A name is resolved once for each request, and the connection goes to an address that was checked,
+so that a name whose addresses change in between has no effect. The certificate and the header `Host` stay those of the name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MOST_REDIRECTS = 5
 
 
 class Door:
-    """Makes HTTP clients that connect to the addresses of `policy` only. They take no proxy, key or certificate from the environment: a proxy would hide
-    the address that is checked. Thread-safe.
+    """Makes HTTP clients that connect to the addresses of `policy` only. They take no proxy, key or certificate from the
+    environment: a proxy would hide the address that is checked. Thread-safe.
     """
 
     def __init__(self, policy: AddressPolicy = PUBLIC, resolve: Resolve = addresses_of) -> None:
@@ -35,7 +35,8 @@ class Door:
         self._resolve = resolve
 
     def addresses(self, url: URL) -> list[str]:
-        """The addresses that a request for `url` may connect to, in the order in which to try them; all addresses of a name must be allowed.
+        """The addresses that a request for `url` may connect to, in the order in which to try them; all addresses of a name must
+        be allowed.
 
         Raises: DoorClosed.
         """
@@ -68,8 +69,8 @@ class Door:
         return Client(transport=transport, follow_redirects=False, trust_env=False, event_hooks={"request": [watch]})
 
     def client(self, seconds: float, *, follow_redirects: bool = False) -> Client:
-        """A client with a limit in seconds for connecting and for each silence. `follow_redirects`: at most `MOST_REDIRECTS`, each checked as the first
-        address is, and without `Authorization` at other origins.
+        """A client with a limit in seconds for connecting and for each silence. `follow_redirects`: at most `MOST_REDIRECTS`,
+        each checked as the first address is, and without `Authorization` at other origins.
         """
         from httpx2 import Client
 
@@ -92,8 +93,8 @@ class Door:
         *,
         follow_redirects: bool = False,
     ) -> AsyncClient:
-        """A client for responses that are streamed. `follow_redirects`: at most `MOST_REDIRECTS`, each checked as the first address is; only
-        `Authorization` is withheld from other hosts, so follow none with further secret headers.
+        """A client for responses that are streamed. `follow_redirects`: at most `MOST_REDIRECTS`, each checked as the first
+        address is; only `Authorization` is withheld from other hosts, so follow none with further secret headers.
         """
         from httpx2 import AsyncClient
 

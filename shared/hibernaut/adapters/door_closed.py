@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class DoorClosed(Exception):
-    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: the client that named the address may read it; otherwise
-    the refusal must read like an unreachable server.
+    """A request may not be sent. The message is the end of a sentence about its address. `is_public`: the client that named the
+    address may read it; otherwise the refusal must read like an unreachable server.
     """
 
     def __init__(self, reason: str, *, is_public: bool) -> None:

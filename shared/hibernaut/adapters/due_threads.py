@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 
 class DueThreads:
-    """A pool of `workers` threads, in which an item waits at most once. `name`: the name of the threads, and of the items in the log.
+    """A pool of `workers` threads, in which an item waits at most once. `name`: the name of the threads, and of the items in the
+    log.
     `failed`: the log message for an item that could not be handled. `close` waits for what is being handled and drops the rest.
     """
 

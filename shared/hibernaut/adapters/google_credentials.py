@@ -1,8 +1,8 @@
 """Access tokens for Google Cloud by google-auth, which is imported at the first request. Knows credentials, no model.
 
-The credentials are a JSON object or the path of its file: the key of a service account, an external account (workload identity), or
-an authorized user. Without them they are the application default credentials, for which google-auth reads the environment, gcloud's
-file and the metadata server (cloud.google.com/docs/authentication/application-default-credentials).
+The credentials are a JSON object or the path of its file: the key of a service account, an external account (workload identity),
+or an authorized user. Without them they are the application default credentials, for which google-auth reads the environment,
+gcloud's file and the metadata server (cloud.google.com/docs/authentication/application-default-credentials).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _MEMBERS = ("project_id", "client_email", "private_key", "token_uri")
 
 
 class NoGoogleToken(Exception):
-    """There is no access token. `retryable`: Google did not answer, and the same call may succeed later. The message has no secret."""
+    """There is no access token. `retryable`: Google did not answer, and the same call may succeed later. The message has no
+    secret.
+    """
 
     def __init__(self, detail: str, *, retryable: bool = False) -> None:
         self.retryable = retryable
@@ -44,7 +46,9 @@ def direct() -> Client:
 
 
 def service_account(key: str) -> JsonObject:
-    """What the key of a service account says, with all members that a token needs. Raises: ValueError, which quotes nothing of it."""
+    """What the key of a service account says, with all members that a token needs. Raises: ValueError, which quotes nothing of
+    it.
+    """
     try:
         info = json.loads(key)
     except (ValueError, RecursionError):
@@ -58,8 +62,9 @@ def service_account(key: str) -> JsonObject:
 
 
 class GoogleTokens:
-    """The headers that authenticate requests to Google Cloud. `source`: the credentials, or None for the default ones. `client` creates the
-    HTTP client for token requests, and thereby decides which addresses may be reached. `advice`: what to do without a token. Thread-safe.
+    """The headers that authenticate requests to Google Cloud. `source`: the credentials, or None for the default ones. `client`
+    creates the HTTP client for token requests, and thereby decides which addresses may be reached. `advice`: what to do without a
+    token. Thread-safe.
     """
 
     def __init__(self, source: str | None = None, *, client: MakeClient = direct, advice: str = ADVICE) -> None:
@@ -83,7 +88,8 @@ class GoogleTokens:
             with self._lock:
                 if self._credentials is None:
                     self._credentials = self._loaded(HttpxRequest(self._client))
-                # `before_request` would also ask iamcredentials.googleapis.com, on a thread of its own, where the account may act.
+                # `before_request` would also ask iamcredentials.googleapis.com, on a thread of its own, where the account may
+                # act.
                 if self._credentials.token_state is not TokenState.FRESH:
                     self._credentials.refresh(HttpxRequest(self._client))
                 self._credentials.apply(found)

@@ -20,9 +20,11 @@ class AddressRefused(httpx2.ConnectError):
 
 
 class PinnedTransport(httpx2.BaseTransport):
-    """Connects each request to the first of its addresses that answers. The name and the checked certificate stay those of the URL.
+    """Connects each request to the first of its addresses that answers. The name and the checked certificate stay those of the
+    URL.
 
-    Each host has its own connections: a connection with a certificate for one name is not used for another name at the same address.
+    Each host has its own connections: a connection with a certificate for one name is not used for another name at the same
+    address.
     """
 
     def __init__(self, addresses: Addresses, tls: SSLContext) -> None:

@@ -1,8 +1,9 @@
 """Credentials that reach the keys of one tenant only, and the table and the bucket under them.
 
-The function assumes a role with permissions that the session's tag `tenant` limits (`infra/constructs/tenant_role.py`). The credentials of a
-tenant are valid for an hour, cached for the tenants that the process served last, and requested by the first call that needs them. All
-tenants share the clients: a call is signed with the credentials of the tenant that the calling thread has entered.
+The function assumes a role with permissions that the session's tag `tenant` limits (`infra/constructs/tenant_role.py`). The
+credentials of a tenant are valid for an hour, cached for the tenants that the process served last, and requested by the first
+call that needs them. All tenants share the clients: a call is signed with the credentials of the tenant that the calling thread
+has entered.
 
 Knows STS. Must not know the meaning of a key.
 """

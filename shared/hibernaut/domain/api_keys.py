@@ -1,7 +1,7 @@
 """The textual form of API keys: `hib_<43 characters of base 62>_<6 characters of checksum>`.
 
-The prefix lets secret scanners find a key. The checksum (CRC-32 of everything before it) lets a typo be refused without a read of the table; it
-proves nothing about the origin of a key. Knows the form. Must not know how a key is stored.
+The prefix lets secret scanners find a key. The checksum (CRC-32 of everything before it) lets a typo be refused without a read of
+the table; it proves nothing about the origin of a key. Knows the form. Must not know how a key is stored.
 """
 
 from __future__ import annotations

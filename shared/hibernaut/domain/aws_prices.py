@@ -1,7 +1,7 @@
 """List prices of AWS, and the price of what was used. Pure.
 
-This is the only price list of AWS: the costs of runs and the report of `make bench` are made from it. The prices are list prices of one
-region without the free tier; other regions and contracts differ.
+This is the only price list of AWS: the costs of runs and the report of `make bench` are made from it. The prices are list prices
+of one region without the free tier; other regions and contracts differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ PRICES_DATE = date(2025, 12, 1)
 """The day from which on the prices were read."""
 PRICES_REGION = "us-east-1"
 GIGABYTE_SECOND = Decimal("0.0000133334")
-"""A second of a function with 1 GB of memory (arm64). Source of the prices of functions: https://aws.amazon.com/lambda/pricing/"""
+"""A second of a function with 1 GB of memory (arm64). Source of the prices of functions:
+https://aws.amazon.com/lambda/pricing/
+"""
 INVOCATION = Decimal("0.0000002")
 TRANSITION = Decimal("0.000025")
 """A transition of a Standard workflow. Source: https://aws.amazon.com/step-functions/pricing/"""

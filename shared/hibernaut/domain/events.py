@@ -1,6 +1,8 @@
-"""Events as values: their ids, the JSON that receivers get, their subscribers, their signatures, and when a failed delivery is repeated. Pure.
+"""Events as values: their ids, the JSON that receivers get, their subscribers, their signatures, and when a failed delivery is
+repeated. Pure.
 
-The id of an event is derived from the token of the transaction that writes it, so that a transaction which is built again has the same events.
+The id of an event is derived from the token of the transaction that writes it, so that a transaction which is built again has the
+same events.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from hibernaut.schemas.stop import StopReason
 
 SIGNING_PREFIX = "whsec_"
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 4, 16, 64, 256, 720, 720))
-"""The pauses after the first, the second … failed try of a delivery: together about 30 hours. After the last one the delivery is dead."""
+"""The pauses after the first, the second … failed try of a delivery: together about 30 hours. After the last one the delivery is
+dead.
+"""
 JITTER = 0.2
 """The share by which a pause is lengthened at most, so that the deliveries of an outage do not come back at one moment."""
 FAILURES_IN_A_ROW = 5
@@ -126,7 +130,8 @@ def matches(
 ) -> bool:
     """Whether a webhook with these filters receives the event. An empty filter admits everything.
 
-    `agents`: the agents that the event concerns; `tags`: theirs. With a filter on agents, an event that concerns none is not heard.
+    `agents`: the agents that the event concerns; `tags`: theirs. With a filter on agents, an event that concerns none is not
+    heard.
     """
     if types and event.type not in types:
         return False

@@ -1,4 +1,5 @@
-"""Tokens of an identity provider (JSON Web Tokens, RFC 7519): their form, the claims that they must have, and the scope that they grant.
+"""Tokens of an identity provider (JSON Web Tokens, RFC 7519): their form, the claims that they must have, and the scope that they
+grant.
 
 Knows the claims of a token. Must not know how a signature is verified, nor where the issuer's keys are.
 """
@@ -31,9 +32,9 @@ _FORM = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 class TokenRules:
     """What the tokens of a deployment must state.
 
-    `audiences`: a token must be meant for one of them. `tenant_claim`: names the claim with the tenant. `scope_claim`: names the claim with
-    values that `scopes` maps to a scope; a name that begins with `/` is a path into the claims (JSON pointer). `default_scope`: the scope of a
-    token without any of these values (None: it is refused).
+    `audiences`: a token must be meant for one of them. `tenant_claim`: names the claim with the tenant. `scope_claim`: names the
+    claim with values that `scopes` maps to a scope; a name that begins with `/` is a path into the claims (JSON pointer).
+    `default_scope`: the scope of a token without any of these values (None: it is refused).
     """
 
     issuer: str
@@ -111,6 +112,8 @@ def _time(claims: JsonObject, name: str) -> float | None:
 
 
 def _audiences(claims: JsonObject) -> set[str]:
-    """`aud` is a text or a list. The access tokens of Cognito have none, but `client_id`, as AWS's own JWT authorizer accepts it."""
+    """`aud` is a text or a list. The access tokens of Cognito have none, but `client_id`, as AWS's own JWT authorizer accepts
+    it.
+    """
     found = claims.get("aud", claims.get("client_id"))
     return {value for value in (found if isinstance(found, list) else [found]) if isinstance(value, str)}

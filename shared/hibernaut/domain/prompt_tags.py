@@ -60,7 +60,9 @@ def plain(text: str, labels: Iterable[str | None] = ()) -> str:
 
 
 def names_update(text: str) -> bool:
-    """Whether a text may contain the tag of memory updates. Much cheaper than `without_update_tags`: each step looks at all rows."""
+    """Whether a text may contain the tag of memory updates. Much cheaper than `without_update_tags`: each step looks at all
+    rows.
+    """
     return "<" in text and UPDATE in text.lower()
 
 

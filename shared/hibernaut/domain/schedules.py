@@ -1,7 +1,9 @@
-"""The times of schedules: which occurrence comes next, and which is the newest that has come. Pure functions; times are milliseconds since 1970.
+"""The times of schedules: which occurrence comes next, and which is the newest that has come. Pure functions; times are
+milliseconds since 1970.
 
-Daylight saving time, for cron expressions with a fixed minute and hour, follows Debian's cron: a local time that is skipped occurs when the clock has been set
-forward, and a local time that comes twice occurs the first time. Expressions whose minute or hour begins with `*` follow the real time.
+Daylight saving time, for cron expressions with a fixed minute and hour, follows Debian's cron: a local time that is skipped
+occurs when the clock has been set forward, and a local time that comes twice occurs the first time. Expressions whose minute or
+hour begins with `*` follow the real time.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ def check(timing: AnyTiming, now_ms: int) -> int:
 
 
 def next_after(timing: AnyTiming, after_ms: int, anchor_ms: int) -> int | None:
-    """The first occurrence after a time; None: there is none before `HORIZON_MS`. `anchor_ms`: the moment from which a rate counts. Raises: Unprocessable if
-    the timing is malformed.
+    """The first occurrence after a time; None: there is none before `HORIZON_MS`. `anchor_ms`: the moment from which a rate
+    counts. Raises: Unprocessable if the timing is malformed.
     """
     match timing:
         case OneTimeSchedule():
@@ -117,7 +119,8 @@ def _shown(at_ms: float) -> str:
 
 
 def _walk(timing: RecurringSchedule, from_ms: int, *, back: bool = False) -> Iterator[int]:
-    """The occurrences around a time, forwards or backwards. Around a change of the clock the first ones may lie on the wrong side of it: callers skip them.
+    """The occurrences around a time, forwards or backwards. Around a change of the clock the first ones may lie on the wrong side
+    of it: callers skip them.
 
     Raises: Unprocessable if the expression is malformed.
     """

@@ -1,4 +1,6 @@
-"""The form of an outward address: the checks before a name is resolved. Pure; `adapters.addresses` judges the addresses of names."""
+"""The form of an outward address: the checks before a name is resolved. Pure; `adapters.addresses` judges the addresses of
+names.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def address_fault(scheme: str, host: str, port: int | None, *, user: bool) -> str | None:
-    """The fault of an address, as the end of a sentence; None if there is none. `host` without brackets; `user`: it names a user or a password.
+    """The fault of an address, as the end of a sentence; None if there is none. `host` without brackets; `user`: it names a user
+    or a password.
 
-    A host that is a number, in part or as a whole, must be four decimal numbers: `0x7f.1`, `2130706433` and `0177.0.0.1` mean the same machine
-    to some programs and none to others.
+    A host that is a number, in part or as a whole, must be four decimal numbers: `0x7f.1`, `2130706433` and `0177.0.0.1` mean the
+    same machine to some programs and none to others.
     """
     if scheme not in PORTS:
         return "begins with neither http:// nor https://"

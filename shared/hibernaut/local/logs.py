@@ -9,7 +9,9 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "task
 
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Characters that end a line, control a terminal, or change the writing direction: a quoted text could forge log lines with them."""
+"""Characters that end a line, control a terminal, or change the writing direction: a quoted text could forge log lines with
+them.
+"""
 
 
 class Fields(logging.Formatter):
@@ -21,7 +23,9 @@ class Fields(logging.Formatter):
 
 
 INFORMATIVE = ("hibernaut.adapters.embedder.minilm", "hibernaut.rest.http.request_log", "hibernaut.rest.sockets.endpoint")
-"""The loggers with visible INFO events: the loading of a model of 90 MB, one line for each request, and the begin and end of each WebSocket."""
+"""The loggers with visible INFO events: the loading of a model of 90 MB, one line for each request, and the begin and end of each
+WebSocket.
+"""
 
 
 def to_terminal(level: int = logging.WARNING, *, verbose: bool = False) -> None:

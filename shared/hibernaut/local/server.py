@@ -91,7 +91,9 @@ class LocalServer:
         patience: Patience = Patience(),
         door: socket.socket | None = None,
     ) -> None:
-        """`door`: a second socket to listen on. `ready` is called when the first request can be answered, `stopping` in a thread when the stop begins: it lets runs end."""
+        """`door`: a second socket to listen on. `ready` is called when the first request can be answered, `stopping` in a thread
+        when the stop begins: it lets runs end.
+        """
 
         class PatientConnection(_Connection):
             """A connection with this server's time limits."""
@@ -209,6 +211,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._stopping is not None:
-            # On a thread: current requests wait for their runs, which this hook ends. The shutdown does not wait for it beyond GRACE.
+            # On a thread: current requests wait for their runs, which this hook ends. The shutdown does not wait for it beyond
+            # GRACE.
             threading.Thread(target=self._stopping, daemon=True, name="stopping").start()
         await super().shutdown(sockets)

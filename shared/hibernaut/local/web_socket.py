@@ -16,7 +16,9 @@ LINGER = 5.0
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, which this side can also close while the client does not read, and which logs no address: it may hold a key."""
+    """uvicorn's protocol, which this side can also close while the client does not read, and which logs no address: it may hold a
+    key.
+    """
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)

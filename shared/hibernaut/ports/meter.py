@@ -9,13 +9,13 @@ from hibernaut.schemas.aws_use import AwsUse
 
 
 class Meter(Protocol):
-    """Counts what the invocation of a function uses. An invocation is the context that `invocation` opens, with the threads that run in
-    copies of it. Thread-safe.
+    """Counts what the invocation of a function uses. An invocation is the context that `invocation` opens, with the threads that
+    run in copies of it. Thread-safe.
     """
 
     def invocation(self, *, of_gateway: bool = False, transitions: int = 0) -> AbstractContextManager[None]:
-        """The context of one invocation. `of_gateway`: a request to the gateway caused it. `transitions`: the transitions of the state machine
-        into this invocation and out of it.
+        """The context of one invocation. `of_gateway`: a request to the gateway caused it. `transitions`: the transitions of the
+        state machine into this invocation and out of it.
         """
 
     def used(self) -> AwsUse | None:

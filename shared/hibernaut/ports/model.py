@@ -1,8 +1,9 @@
 """The language model: one request in, one reply out, in terms of our message schemas. Only the adapter knows its provider's wire
 format.
 
-An adapter does not try again after a failure, and never repairs the model's output. It may send a request once more without a member that
-the provider has refused by name, or without images, before anything of a reply has arrived. It raises the subclasses of `schemas.errors.ModelError`.
+An adapter does not try again after a failure, and never repairs the model's output. It may send a request once more without a
+member that the provider has refused by name, or without images, before anything of a reply has arrived. It raises the subclasses
+of `schemas.errors.ModelError`.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class Models(Protocol):
 
 @immutable
 class ProviderAccess:
-    """The access to a provider with a tenant's own key. `provider_type` is a type of V1; `url` None: the provider's public address.
+    """The access to a provider with a tenant's own key. `provider_type` is a type of V1; `url` None: the provider's public
+    address.
 
     `region` and `access_key` belong to a cloud provider; with an `access_key`, `key` is its secret.
     """
@@ -116,8 +118,8 @@ class ConnectedProvider(Protocol):
         """The adapter, whose errors and payloads are without the key."""
 
     def config(self, model: str) -> LLMConfig | None:
-        """The configuration for a model by its name, with the default context window of an agent; None if the provider does not list it.
-        While the list is unavailable, every name is accepted.
+        """The configuration for a model by its name, with the default context window of an agent; None if the provider does not
+        list it. While the list is unavailable, every name is accepted.
         """
 
     def list(self) -> list[ModelDescription]:
@@ -127,8 +129,8 @@ class ConnectedProvider(Protocol):
         """The provider's embedding models with a known dimension."""
 
     def embedding(self, model: str) -> EmbeddingModelDescription | None:
-        """The embedding model with this name; None if the provider does not list it, or its dimension is unknown. While the list is
-        unavailable, every model with a known dimension is accepted.
+        """The embedding model with this name; None if the provider does not list it, or its dimension is unknown. While the list
+        is unavailable, every model with a known dimension is accepted.
         """
 
     def embedder(self, config: EmbeddingConfig) -> Embedder:
@@ -145,8 +147,8 @@ class ProviderConnections(Protocol):
         """
 
     def check(self, access: ProviderAccess) -> None:
-        """Try the key and the address now. Raises: InvalidArgument as `connect`; ModelError; NotImplementedHere if the provider has
-        no route that tells.
+        """Try the key and the address now. Raises: InvalidArgument as `connect`; ModelError; NotImplementedHere if the provider
+        has no route that tells.
         """
 
 

@@ -1,7 +1,7 @@
 """The port by which use cases tell what they do and how long it takes: spans with a name, times and a few facts.
 
-A span never contains a prompt, a message, an argument or a result. Attributes have the names of OpenTelemetry's semantic conventions for
-generative AI (opentelemetry.io/docs/specs/semconv/gen-ai, version 1.41), or begin with `hibernaut.`.
+A span never contains a prompt, a message, an argument or a result. Attributes have the names of OpenTelemetry's semantic
+conventions for generative AI (opentelemetry.io/docs/specs/semconv/gen-ai, version 1.41), or begin with `hibernaut.`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def context_in(traceparent: str) -> SpanContext | None:
 
 
 def run_context(run_id: str, traceparent: str | None) -> tuple[SpanContext, str]:
-    """The span of a run, and the id of its parent ("": none). Every worker of a run derives the same one from the run's id, so that all of
-    its steps are in one trace. With a `traceparent` it is the caller's trace.
+    """The span of a run, and the id of its parent ("": none). Every worker of a run derives the same one from the run's id, so
+    that all of its steps are in one trace. With a `traceparent` it is the caller's trace.
     """
     digits = re.sub(r"[^0-9a-f]", "", run_id.partition("-")[2])[:32].rjust(32, "1")
     caller = context_in(traceparent) if traceparent else None
@@ -52,8 +52,8 @@ class ActiveSpan:
 
 
 class EndedSpan(NamedTuple):
-    """A span with its place and times in nanoseconds since 1970. `parent_id` "": it has none. `outermost`: it began outside any other
-    span of its process.
+    """A span with its place and times in nanoseconds since 1970. `parent_id` "": it has none. `outermost`: it began outside any
+    other span of its process.
     """
 
     span: ActiveSpan
@@ -68,7 +68,9 @@ class Tracer(Protocol):
     """Records spans. No method raises, and none waits for anybody."""
 
     def span(self, span: ActiveSpan, parent: SpanContext | None = None) -> AbstractContextManager[ActiveSpan]:
-        """The context of a span; spans that begin in it are its children. `parent`: the parent of a span that begins outside any other."""
+        """The context of a span; spans that begin in it are its children. `parent`: the parent of a span that begins outside any
+        other.
+        """
 
     def batch(self) -> AbstractContextManager[None]:
         """What ends in the context is sent together at its end, by a host that sends by itself."""

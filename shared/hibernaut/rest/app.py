@@ -116,8 +116,8 @@ ROUTERS = (
     mcp,
     mcp_connections,
 )
-"""If two routes match a path, the router that comes first here has precedence. The routes of messages are near the beginning, because a
-request is compared with every route before its own.
+"""If two routes match a path, the router that comes first here has precedence. The routes of messages are near the beginning,
+because a request is compared with every route before its own.
 """
 DEFAULT_BODY_LIMIT = 50 * MEBIBYTE
 LOOPBACK_ONLY = OriginPolicy()
@@ -135,8 +135,9 @@ def create_app(
 ) -> FastAPI:
     """The app over the services of each tenant.
 
-    `access` authenticates requests and manages keys; None: every caller is the default tenant, and there are no keys. `body_limit`: bytes of a request body; `upload_limit`: bytes of an uploaded file (None: `body_limit`). `policy`: the host names that
-    the app answers to, and the foreign pages that may call it. `waits`: time limits of requests that follow a run.
+    `access` authenticates requests and manages keys; None: every caller is the default tenant, and there are no keys.
+    `body_limit`: bytes of a request body; `upload_limit`: bytes of an uploaded file (None: `body_limit`). `policy`: the host
+    names that the app answers to, and the foreign pages that may call it. `waits`: time limits of requests that follow a run.
     """
     # FastAPI silences pydantic's warning about an alias of its body fields while it builds routes; lazy routes are built later.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)

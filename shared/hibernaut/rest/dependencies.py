@@ -137,11 +137,11 @@ class Services:
 
 @immutable
 class Caller:
-    """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta V1 API,
-    digest 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
+    """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta
+    V1 API, digest 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
 
-    `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys, the caller must be on
-    the server's own machine. `key_id`: the API key, if the server has keys.
+    `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys,
+    the caller must be on the server's own machine. `key_id`: the API key, if the server has keys.
     """
 
     tenant: str
@@ -159,8 +159,8 @@ async def pools(request: Request) -> ThreadPools:
 
 
 async def caller(request: Request) -> Caller:
-    """The caller. Its tenant comes from its API key alone (`rest/access/authentication.py`); without keys there is one tenant, and any `Authorization` is
-    accepted.
+    """The caller. Its tenant comes from its API key alone (`rest/access/authentication.py`); without keys there is one tenant,
+    and any `Authorization` is accepted.
 
     The header `user_id` must be well formed; every user counts as the default one (digest 1.2). Raises: InvalidArgument.
     """

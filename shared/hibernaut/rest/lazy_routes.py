@@ -1,7 +1,7 @@
 """Routes that inspect their endpoints at the first request. Must not know what is served.
 
-FastAPI inspects an endpoint when its route is created, and builds the models of its parameters and its reply: about 3 ms for each route.
-A cold Lambda function serves one route and would pay for all of them.
+FastAPI inspects an endpoint when its route is created, and builds the models of its parameters and its reply: about 3 ms for each
+route. A cold Lambda function serves one route and would pay for all of them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class LazyRoute(JsonRoute):
         self._options = {**options, "methods": methods}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As Starlette's. The beginning of the path and its length are compared first, because a request meets every route before its own."""
+        """As Starlette's. The beginning of the path and its length are compared first, because a request meets every route before
+        its own.
+        """
         path: str = scope["path"]
         if not scope.get("root_path") and not (path.startswith(self._beginning) and self._slashes in (None, path.count("/"))):
             return Match.NONE, {}

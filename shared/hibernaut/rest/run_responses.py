@@ -1,7 +1,7 @@
 """The replies to a request to an agent: a whole reply, a stream, or the rest of a stream (architecture 5).
 
-A whole reply that takes long begins with white space, which JSON allows before a value, so that no proxy closes the connection as idle.
-After the white space the reply is always valid, with a stop reason and the run's id, whatever the outcome of the run.
+A whole reply that takes long begins with white space, which JSON allows before a value, so that no proxy closes the connection as
+idle. After the white space the reply is always valid, with a stop reason and the run's id, whatever the outcome of the run.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ async def streamed(services: Services, pools: ThreadPools, request: SendRequest,
 
 
 async def followed(services: Services, pools: ThreadPools, request: SendRequest) -> tuple[RunLog, Driving | None]:
-    """Accept the request and begin its run; returns the log that the caller follows, and the work of driving the run if a thread of this
-    process does it.
+    """Accept the request and begin its run; returns the log that the caller follows, and the work of driving the run if a thread
+    of this process does it.
 
-    The thread may be occupied until the end of the run, since the caller waits for it. A background run is started elsewhere. Raises:
-    HibernautError if the request is refused.
+    The thread may be occupied until the end of the run, since the caller waits for it. A background run is started elsewhere.
+    Raises: HibernautError if the request is refused.
     """
     if request.background:
         return await pools.take(lambda: services.run_follower.log(begin(services, request))), None
@@ -92,8 +92,8 @@ async def followed(services: Services, pools: ThreadPools, request: SendRequest)
 
 
 async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving | None) -> AsyncIterator[str]:
-    """The texts of a stream. It ends after the work of driving the run has ended: a function may be frozen at the end of its response, and
-    that work includes what follows the last event, such as the start of the next run.
+    """The texts of a stream. It ends after the work of driving the run has ended: a function may be frozen at the end of its
+    response, and that work includes what follows the last event, such as the start of the next run.
     """
     async for text in texts:
         yield text
@@ -113,7 +113,8 @@ async def resumed(services: Services, pools: ThreadPools, run_id: str, body: Ret
 async def run_for(services: Services, pools: ThreadPools, conversation: str, body: RetrieveStreamRequest) -> str:
     """The id of the run in the request.
 
-    If the request names a message by its `otid`, the function waits until the message has arrived. Raises: InvalidArgument, NotFound.
+    If the request names a message by its `otid`, the function waits until the message has arrived. Raises: InvalidArgument,
+    NotFound.
     """
     clock = asyncio.get_running_loop().time
     until = clock() + pools.waits.arriving
@@ -134,7 +135,8 @@ def _noted(driving: Driving) -> None:
 def begin(services: Services, request: SendRequest) -> str:
     """Accept the request and start its run; returns the run's id.
 
-    A run to which the request attaches, or that waits in the queue, is not started here. Raises: HibernautError if the request is refused.
+    A run to which the request attaches, or that waits in the queue, is not started here. Raises: HibernautError if the request is
+    refused.
     """
     accepted = services.sending.accept(request)
     if not accepted.attached and not accepted.waits:

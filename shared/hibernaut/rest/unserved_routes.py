@@ -1,7 +1,9 @@
-"""The routes of Letta's V1 API that this server does not serve, as data: planned routes, and routes that will never be served, with the reason.
+"""The routes of Letta's V1 API that this server does not serve, as data: planned routes, and routes that will never be served,
+with the reason.
 
-`routes()` makes them answer 501 with their name. Without it a client would get a 404 without an explanation, or a 405 if a path parameter
-of another route matches. The compatibility manifest is generated from the same data. Remove a route from this table when it is served.
+`routes()` makes them answer 501 with their name. Without it a client would get a 404 without an explanation, or a 405 if a path
+parameter of another route matches. The compatibility manifest is generated from the same data. Remove a route from this table
+when it is served.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from hibernaut.schemas.immutable import immutable
 class UnservedRoute:
     """A route that answers 501.
 
-    `endpoint`: "METHOD path" as V1's clients call it, with `|` between several methods. `what`: what the route does in V1. `source`: the
-    section of the API digest, or of its run-time part ("RT"). `never`: the reason why the route will not be served; empty: it is planned.
+    `endpoint`: "METHOD path" as V1's clients call it, with `|` between several methods. `what`: what the route does in V1.
+    `source`: the section of the API digest, or of its run-time part ("RT"). `never`: the reason why the route will not be served;
+    empty: it is planned.
     """
 
     id: str

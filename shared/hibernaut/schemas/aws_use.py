@@ -6,8 +6,8 @@ from hibernaut.schemas.base import Frozen
 
 
 class AwsUse(Frozen):
-    """The billed use of AWS. `gigabyte_seconds` is the time of functions times their memory; `transitions` are the transitions of the
-    state machine. The units of a table include the units of its indexes.
+    """The billed use of AWS. `gigabyte_seconds` is the time of functions times their memory; `transitions` are the transitions of
+    the state machine. The units of a table include the units of its indexes.
     """
 
     read_units: float = 0

@@ -11,7 +11,9 @@ JsonObject = dict[str, Any]
 
 
 def kind_of(value: Json) -> str:
-    """What a JSON value is, for a message about a wrong one, such as `a list` or `the number 5`; of a text its first 80 characters."""
+    """What a JSON value is, for a message about a wrong one, such as `a list` or `the number 5`; of a text its first 80
+    characters.
+    """
     match value:
         case None:
             return "null"
@@ -30,8 +32,9 @@ def kind_of(value: Json) -> str:
 class Schema(BaseModel):
     """The base model: ignores unknown keys (Letta V1 API, digest 1.7) and rejects NaN, which is not JSON.
 
-    Pydantic builds each model at its first use, so that a function pays only for the models that it uses. A module with models does not
-    import `annotations` from `__future__`: pydantic would compile the text of each annotation, inherited ones too, at every cold start.
+    Pydantic builds each model at its first use, so that a function pays only for the models that it uses. A module with models
+    does not import `annotations` from `__future__`: pydantic would compile the text of each annotation, inherited ones too, at
+    every cold start.
     """
 
     model_config = ConfigDict(

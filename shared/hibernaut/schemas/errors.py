@@ -11,7 +11,8 @@ HibernautError
 │  ├─ ImportContinues    an import goes on in the background
 │  ├─ AgentPaused        the agent accepts no messages until it is resumed
 │  ├─ ErasureRunning     the request concerns a person who is being erased; carries the erasure (`agents/erasure_faults`)
-│  ├─ VersionConflict    the record's version differs from the version in the request; carries its number (`memory/version_faults`)
+│  ├─ VersionConflict    the record's version is not that of the request; carries its number (`memory/version_faults`)
+│  ├─ SecretUnreadable   the stored value of a secret cannot be opened (`secret_errors`)
 │  ├─ ConnectionLimit    too many WebSocket connections, or runs followed on one of them
 │  └─ PendingApproval    calls of the conversation wait for an answer; carries the request's id
 ├─ LogExpired            the run's event log has expired (410)
@@ -24,7 +25,7 @@ HibernautError
 │  ├─ NoKeysConfigured   API keys are managed over HTTP only by a caller with a key
 │  ├─ ForeignHost        the host in the request is not one of the server's
 │  └─ ForeignOrigin      a web page of an origin that is not allowed
-├─ RecordLost            the stored content of a record is missing (500; `record_faults`). `secret_errors`: SecretUnreadable, a Conflict
+├─ RecordLost            the stored content of a record is missing (500; `record_faults`)
 ├─ BudgetExceeded        a budget of the tenant, the key or the agent is used up (429)
 ├─ NotImplementedHere    the deployment lacks the requested feature (501)
 │  └─ RouteNotServed     a route of V1 that this server does not serve; carries its name
@@ -70,7 +71,7 @@ class InvalidArgument(HibernautError):
 
 
 class InvalidToolSource(InvalidArgument):
-    """A tool's source that cannot be used. `line` and `column` count from 1 in the source; None if no single place is the cause."""
+    """A tool's source that cannot be used. `line` and `column` count from 1; None if no single place is the cause."""
 
     code = "invalid_tool_source"
 
@@ -170,7 +171,7 @@ class UnsupportedMedia(HibernautError):
 
 
 class Unauthenticated(HibernautError):
-    """The request has neither a valid API key nor a valid token. `detail` is the text of V1; `fault` and `hint` say what is wrong and what to do."""
+    """Neither a valid API key nor a valid token. `detail` is V1's text; `fault` and `hint` say what is wrong and what to do."""
 
     code = "unauthenticated"
 
@@ -213,8 +214,8 @@ class ForeignOrigin(Forbidden):
 
 
 class BudgetExceeded(HibernautError):
-    """A budget is used up. `budget`: the name of its limit; `subject`: `tenant`, or the id of the key or the agent; `resets_at`: when the
-    limit's figure begins at zero again (None: as soon as a run or a second ends); `retry_after`: seconds until then.
+    """A budget is used up. `budget`: the name of its limit; `subject`: `tenant`, or the id of the key or the agent; `resets_at`:
+    when the limit's figure begins at zero again (None: as soon as a run or a second ends); `retry_after`: seconds until then.
     """
 
     code = "budget_exceeded"
@@ -269,7 +270,7 @@ class StoreUnavailable(Unavailable):
 
 
 class NewerFormat(StoreUnavailable):
-    """A newer release wrote the record in a format that this one does not read. `version`: that format; `read`: the newest that is read."""
+    """A newer release wrote the record. `version`: its format; `read`: the newest format that this release reads."""
 
     code = "newer_format"
 

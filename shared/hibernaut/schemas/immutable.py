@@ -1,8 +1,9 @@
-"""Immutable classes of data: the decorator `immutable`, which every class takes that would be `@dataclass(frozen=True, slots=True)`.
+"""Immutable classes of data: the decorator `immutable`, which every class takes that would be
+`@dataclass(frozen=True, slots=True)`.
 
-`dataclasses` writes six functions for each class as text, which Python compiles at every import, because byte code does not keep them. That was a
-sixth of the CPU time of a cold function (decision 68). The functions here are closures over the fields; all else is that of `dataclasses`, so that
-`replace`, `fields`, `asdict`, `match` and type checkers treat the class as a dataclass.
+`dataclasses` writes six functions for each class as text, which Python compiles at every import, because byte code does not keep
+them. That was a sixth of the CPU time of a cold function (decision 68). The functions here are closures over the fields; all else
+is that of `dataclasses`, so that `replace`, `fields`, `asdict`, `match` and type checkers treat the class as a dataclass.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ Function = Callable[..., Any]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def immutable(cls: type[C]) -> type[C]:
-    """The class with slots for its fields, and with the functions of a frozen dataclass. A function that the class defines itself stays.
+    """The class with slots for its fields, and with the functions of a frozen dataclass. A function that the class defines itself
+    stays.
 
-    Fields may have a default, a factory, and the options `repr`, `compare`, `hash`, and `init=False` with a factory. Raises: TypeError for `kw_only` and
-    `__post_init__`, which no class needs.
+    Fields may have a default, a factory, and the options `repr`, `compare`, `hash`, and `init=False` with a factory. Raises:
+    TypeError for `kw_only` and `__post_init__`, which no class needs.
     """
     made = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     known = fields(made)  # type: ignore[arg-type]  # mypy does not know that it is a dataclass now

@@ -1,7 +1,7 @@
 """JSON schemas that callers hand in: of a tool's parameters, in the dialect that models' providers read (draft 2020-12).
 
-A schema that passes `problem_of` can be offered to a model and read by `domain.tool_arguments`. Knows keywords and the form of their
-values; it must not know tools, nor what their arguments are.
+A schema that passes `problem_of` can be offered to a model and read by `domain.tool_arguments`. Knows keywords and the form of
+their values; it must not know tools, nor what their arguments are.
 """
 
 from collections.abc import Callable, Iterator

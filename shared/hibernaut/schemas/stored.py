@@ -6,10 +6,11 @@ from hibernaut.schemas.base import Schema
 
 
 class Stored(Schema):
-    """A record with the key of the blob from which its body was read ("": the body was in the item, or was never read), and, if the record has a version
-    history, the newest version (`number#hash`; "" before the first one).
+    """A record with the key of the blob from which its body was read ("": the body was in the item, or was never read), and, if
+    the record has a version history, the newest version (`number#hash`; "" before the first one).
 
-    A copy has both values too, so that the writer of the next version knows the replaced blob and the previous version without a read.
+    A copy has both values too, so that the writer of the next version knows the replaced blob and the previous version without a
+    read.
     """
 
     _blob: str = PrivateAttr(default="")

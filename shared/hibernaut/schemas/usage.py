@@ -17,8 +17,8 @@ Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="
 
 
 class Usage(Frozen):
-    """The usage of one model call in tokens. `hour_cache_write_tokens` is the part of `cache_write_tokens` that stays cached for an
-    hour, at a higher price. `cost` is in USD by the price list of `price_list_date`; None: the price is unknown.
+    """The usage of one model call in tokens. `hour_cache_write_tokens` is the part of `cache_write_tokens` that stays cached for
+    an hour, at a higher price. `cost` is in USD by the price list of `price_list_date`; None: the price is unknown.
     """
 
     prompt_tokens: int = 0
@@ -72,8 +72,8 @@ def _sum(one: int | None, other: int | None) -> int | None:
 class LettaUsageStatistics(Schema):
     """The usage of a run in replies and streams; `context_tokens` is the size of the context after the last step.
 
-    `cost` is in USD by the price list of `price_list_date`; null: the price of a call is unknown. `aws_cost` is an estimate of what the run
-    cost on AWS, in USD by the prices of `aws_price_list_date`; null: not on AWS.
+    `cost` is in USD by the price list of `price_list_date`; null: the price of a call is unknown. `aws_cost` is an estimate of
+    what the run cost on AWS, in USD by the prices of `aws_price_list_date`; null: not on AWS.
     """
 
     message_type: Literal["usage_statistics"] = "usage_statistics"

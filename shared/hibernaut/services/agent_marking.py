@@ -1,7 +1,8 @@
 """Marks the agents of data that was written before there were marks, orders, or items of last runs, a slice at a time.
 
-Until all of them are marked, lists read all rows instead. A first request marks a slice, so a small data folder is complete at once; the
-sweep continues. A round over all rows begins again once a day: it finds what an older version of the server has written meanwhile.
+Until all of them are marked, lists read all rows instead. A first request marks a slice, so a small data folder is complete at
+once; the sweep continues. A round over all rows begins again once a day: it finds what an older version of the server has written
+meanwhile.
 """
 
 from __future__ import annotations

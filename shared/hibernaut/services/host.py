@@ -44,16 +44,18 @@ class Host:
     """The process that use cases run in, and its ports.
 
     `holder` names this process on leases and claims. `alone`: no other process can hold a lease, so a lease of another holder is
-    dead. `lease`: seconds of a lease that its worker renews, on a host whose death is not reported (None: a lease lasts as long as its
-    worker has time). `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds between the checks of a
-    worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of the exchanges with
-    model providers. `system_prompt`: the treatment of the system message when memory has changed. `sweep_threads`: the number of due
-    items that a sweep handles at once.
-    `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the workers that pass events on.
-    `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of AWS. `tracer` records
-    spans of runs, steps, model calls and tool calls. `schedule_workers` fire schedules that are due; `scheduler` invokes them at their times, from outside the process.
-    `rest_after`: the time after which an idle agent is put to rest; None: never. `retention`: the treatment of old messages and runs; None: they stay. `tool_access`: the tokens of running tools.
-    `packages` installs the packages of tools.
+    dead. `lease`: seconds of a lease that its worker renews, on a host whose death is not reported (None: a lease lasts as long
+    as its worker has time). `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds
+    between the checks of a worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of
+    the exchanges with model providers. `system_prompt`: the treatment of the system message when memory has changed.
+    `sweep_threads`: the number of due items that a sweep handles at once.
+    `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the
+    workers that pass events on.
+    `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of
+    AWS. `tracer` records spans of runs, steps, model calls and tool calls. `schedule_workers` fire schedules that are due;
+    `scheduler` invokes them at their times, from outside the process.
+    `rest_after`: the time after which an idle agent is put to rest; None: never. `retention`: the treatment of old messages and
+    runs; None: they stay. `tool_access`: the tokens of running tools. `packages` installs the packages of tools.
     """
 
     clock: Clock

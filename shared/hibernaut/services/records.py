@@ -163,7 +163,8 @@ class Records:
         user: str | None,
         edit: Edit = UNKNOWN,
     ) -> StoredAgent:
-        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction. `edit`: its author.
+        """Change one agent. `decide` receives the current agent and returns the new one and further changes of the transaction.
+        `edit`: its author.
 
         Nothing is written if `decide` returns the same object and no further change. Raises: NotFound, Conflict, and what
         `decide` raises.
@@ -212,7 +213,9 @@ class Records:
 
 
 def each_key_once(changes: Sequence[Change]) -> list[Change]:
-    """The changes without repeated checks, and without checks of items that another change writes: a transaction names an item once."""
+    """The changes without repeated checks, and without checks of items that another change writes: a transaction names an item
+    once.
+    """
     written_keys = {change.key for change in changes if not isinstance(change, Check)}
     checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written_keys}
     return [*(change for change in changes if not isinstance(change, Check)), *checks.values()]

@@ -34,8 +34,8 @@ PAGE = 200
 
 
 class TenantBlobPage(NamedTuple):
-    """A page of the listing: the keys of the tenant's blobs in it that remain, the cursor behind it ("": the end), and whether it had unreferenced
-    blobs that are too young to be deleted.
+    """A page of the listing: the keys of the tenant's blobs in it that remain, the cursor behind it ("": the end), and whether it
+    had unreferenced blobs that are too young to be deleted.
     """
 
     remaining: list[str]
@@ -74,8 +74,8 @@ class BlobCollector:
         return len(free)
 
     def purge(self, tenant: str, after: str, settled: datetime) -> TenantBlobPage:
-        """Delete the blobs of one tenant in the next page that were written before `settled` and that no item names: leftovers of the erasure of a
-        person do not wait for `collect`. Traces of existing steps stay.
+        """Delete the blobs of one tenant in the next page that were written before `settled` and that no item names: leftovers of
+        the erasure of a person do not wait for `collect`. Traces of existing steps stay.
 
         Raises: OSError, TableError, StoreUnavailable. A repeated call deletes the rest.
         """

@@ -57,7 +57,8 @@ class DeletionTombstone(NamedTuple):
 class Deletion:
     """Deletes the remains of agents, conversations and runs.
 
-    Its methods raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be deleted. A repeated call continues.
+    Its methods raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be deleted. A repeated call
+    continues.
     """
 
     def __init__(
@@ -125,8 +126,8 @@ class Deletion:
             self._writer.write(_reached(self._tenant, identifier, conversation, ""))
 
     def agent(self, agent_id: str) -> None:
-        """Delete everything of an agent: the runs and schedules of its list rows, its log, the other items of its partition, its limit on requests per
-        second. Raises: Conflict if other requests keep changing such limits.
+        """Delete everything of an agent: the runs and schedules of its list rows, its log, the other items of its partition, its
+        limit on requests per second. Raises: Conflict if other requests keep changing such limits.
         """
         own = keys.agent(self._tenant, agent_id).pk
         for rows in self._pages(own, RUNS_AT_ONCE, ("sk",), prefix="RUN#"):

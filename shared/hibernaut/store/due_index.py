@@ -28,7 +28,8 @@ class DueItem:
 
 class DueIndex:
     """The due items of all tenants: open runs, ended runs with a callback, files in ingestion, approvals with a deadline,
-    deletions that are not complete, triggers and idle times of sleep-time agents. Raises: StoreUnavailable (`store.table.retries`).
+    deletions that are not complete, triggers and idle times of sleep-time agents. Raises: StoreUnavailable
+    (`store.table.retries`).
     """
 
     def __init__(self, table: Table, policy: RetryPolicy) -> None:
@@ -36,8 +37,8 @@ class DueIndex:
         self._writer = Writer(table, policy)
 
     def pages(self, now_ms: int | None, size: int) -> Iterator[list[list[DueItem]]]:
-        """The items that are due at `now_ms`, in milliseconds since 1970 (None: all items of the index), in pages of at most `size`
-        items of each shard. An item that moves behind `now_ms` meanwhile is not met again.
+        """The items that are due at `now_ms`, in milliseconds since 1970 (None: all items of the index), in pages of at most
+        `size` items of each shard. An item that moves behind `now_ms` meanwhile is not met again.
         """
         before = keys.due_before(now_ms) if now_ms is not None else None
         queries = [Query(pk, index=Index.DUE, before=before, limit=size) for pk in keys.due_partitions()]

@@ -1,7 +1,8 @@
-"""Finds the packages of tools, among the blobs, that no tool uses any more. No item names them: any number of tools may have one set.
+"""Finds the packages of tools, among the blobs, that no tool uses any more. No item names them: any number of tools may have one
+set.
 
-A set is deleted when no tool of its tenant uses it and its record was not written for `KEPT`; the builder writes the record again when it hands out the set. The answer
-to a request is deleted after a day.
+A set is deleted when no tool of its tenant uses it and its record was not written for `KEPT`; the builder writes the record again
+when it hands out the set. The answer to a request is deleted after a day.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class PackageBlobs:
         self._codec = codec
 
     def free(self, page: Sequence[BlobEntry], now: datetime) -> list[str]:
-        """The blobs of a page that are no longer needed: of a set its record comes before its zip file. Raises: OSError, StoreUnavailable."""
+        """The blobs of a page that are no longer needed: of a set its record comes before its zip file. Raises: OSError,
+        StoreUnavailable.
+        """
         entries = [entry for entry in page if entry.key.startswith(blob_keys.PACKAGES)]
         used_digests: dict[str, set[str]] = {}
         found: list[str] = []

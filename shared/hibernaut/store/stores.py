@@ -93,8 +93,8 @@ FILE_CHARACTERS = 8_000_000
 class TenantStores:
     """All repositories of one tenant. They cannot access keys of another tenant (`store.table.tenant_table`).
 
-    `file_windows`: the process's cache of file windows. `table`, `codec`, `blobs`: for the repositories that no step needs, which are imported and
-    made at each use.
+    `file_windows`: the process's cache of file windows. `table`, `codec`, `blobs`: for the repositories that no step needs, which
+    are imported and made at each use.
     """
 
     tenant: str
@@ -174,7 +174,8 @@ class Stores:
     """The parts over one table and its blobs that all tenants share. Thread-safe.
 
     `due`: the items that the sweep handles. `outbox`: notifies the indexer of this process. `blob_collector`: deletes
-    unreferenced blobs. `event_signal`: notifies the deliverers of events in this process. `schedule_signal`: notifies its clock. `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
+    unreferenced blobs. `event_signal`: notifies the deliverers of events in this process. `schedule_signal`: notifies its clock.
+    `rates`: the limits on requests per second. `api_keys`: the keys of all tenants, whose changes `writer` writes.
     """
 
     def __init__(
@@ -189,9 +190,9 @@ class Stores:
         engines_of: Callable[[str], tuple[Table, Blobs]] | None = None,
         cipher: Cipher = NO_CIPHER,
     ) -> None:
-        """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which receives the events of all
-        tenants. `retention`: the time for which versions of memory are retained. `engines_of`: the same table and blobs as one tenant may use them (None: there is no
-        difference). `cipher`: seals the values of secrets.
+        """`blobs`: holds large bodies. `indexed`: the deployment has a memory index. `all_events`: it has an event bus, which
+        receives the events of all tenants. `retention`: the time for which versions of memory are retained. `engines_of`: the
+        same table and blobs as one tenant may use them (None: there is no difference). `cipher`: seals the values of secrets.
         """
         self._policy = RetryPolicy(clock)
         self._table = RetryingTable(VersionedTable(engine), self._policy)

@@ -73,10 +73,12 @@ SWEEP_THREADS = 8
 GATHER_SECONDS = 0.1
 """Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
 WAITING_LEASE = 30.0
-"""Seconds of a lease of `stream`. Nothing reports the death of this function; the sweep resumes its run after the lease and `OPEN_FOR_MS`."""
+"""Seconds of a lease of `stream`. Nothing reports the death of this function; the sweep resumes its run after the lease and
+`OPEN_FOR_MS`.
+"""
 BEFORE_THE_END = 20.0
-"""Seconds before the end of a response at which a worker of `stream` must have left its run to Step Functions: the function may be
-frozen from that end on.
+"""Seconds before the end of a response at which a worker of `stream` must have left its run to Step Functions: the function may
+be frozen from that end on.
 """
 LEAST_WAITING = 600.0
 """Seconds. If responses are shorter, Step Functions drives the runs of waiting callers too: a model's call would not fit."""
@@ -108,8 +110,8 @@ def compose(
 ) -> Composition:
     """Compose the parts of a function.
 
-    `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution. `waits`: callers
-    wait in the function for their runs, so that it drives these runs itself.
+    `in_execution`: the caller is part of a run's own execution, so that the end of a run must not stop that execution. `waits`:
+    callers wait in the function for their runs, so that it drives these runs itself.
     """
     host, stores = _base(settings, overrides, in_execution=in_execution)
     host = replace(host, tool_access=_tool_access(settings, stores, host))

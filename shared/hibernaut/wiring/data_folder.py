@@ -7,9 +7,9 @@
     secrets.key    the master key of stored secrets, from the first secret on
     blobs/         large bodies
 
-The user's key is stored outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else therefore has
-no valid mark, and its unfinished work is not resumed until the user permits it. Knows the file system. Must not know the contents of
-the files.
+The user's key is stored outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else
+therefore has no valid mark, and its unfinished work is not resumed until the user permits it. Knows the file system. Must not
+know the contents of the files.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def _protect(path: Path) -> None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The folder and the server's files in it. Blobs are in subfolders of `blobs`; a private subfolder makes its files private."""
+    """The folder and the server's files in it. Blobs are in subfolders of `blobs`; a private subfolder makes its files
+    private.
+    """
     yield path.resolve()
     yield from (path / name for name in (LOCK, OWNER, SECRETS, *DATABASES, BLOBS))
     blobs = path / BLOBS

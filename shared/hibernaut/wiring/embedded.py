@@ -97,8 +97,8 @@ class EmbeddedOverrides:
 class Embedded:
     """The server's parts in one process: the constructor opens the data folder, `start` begins background work, `close` ends it.
 
-    Only one process may have a data folder open. `unfinished`: the number of unfinished runs, files, approvals and deletions that `start`
-    did not resume, because the folder was copied or moved.
+    Only one process may have a data folder open. `unfinished`: the number of unfinished runs, files, approvals and deletions that
+    `start` did not resume, because the folder was copied or moved.
     """
 
     def __init__(self, settings: EmbeddedSettings, overrides: EmbeddedOverrides = EmbeddedOverrides()) -> None:
@@ -195,8 +195,8 @@ class Embedded:
     def start(self) -> Self:
         """Resume the unfinished work of the last process, and sweep once a minute from now on.
 
-        In a folder from elsewhere with unfinished work, background work starts only with the setting `resume`: otherwise no run or
-        file is resumed, and nothing is embedded. Raises: DataFolderUnusable.
+        In a folder from elsewhere with unfinished work, background work starts only with the setting `resume`: otherwise no run
+        or file is resumed, and nothing is embedded. Raises: DataFolderUnusable.
         """
         threading.Thread(target=get_ready, name="vocabulary", daemon=True).start()
         try:

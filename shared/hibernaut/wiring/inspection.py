@@ -1,4 +1,6 @@
-"""What an operator asks of the records of a deployment or of a data folder, without changing any: the command `hibernaut doctor`."""
+"""What an operator asks of the records of a deployment or of a data folder, without changing any: the command
+`hibernaut doctor`.
+"""
 
 from __future__ import annotations
 

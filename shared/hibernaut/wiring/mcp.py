@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class LazyMcp:
-    """The clients of MCP servers, which are created at the first session. `door`: for the addresses that clients with a key name. `programs`: the sandbox
-    in which servers that are programs run (None: they do not).
+    """The clients of MCP servers, which are created at the first session. `door`: for the addresses that clients with a key name.
+    `programs`: the sandbox in which servers that are programs run (None: they do not).
     """
 
     def __init__(self, door: Door, programs: RecallingRunner | None = None) -> None:

@@ -1,4 +1,6 @@
-"""The audit of versions of a data folder or a deployed stack, without its server: the composition root of the command `hibernaut audit`."""
+"""The audit of versions of a data folder or a deployed stack, without its server: the composition root of the command
+`hibernaut audit`.
+"""
 
 from __future__ import annotations
 

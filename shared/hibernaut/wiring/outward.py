@@ -34,7 +34,9 @@ AT_HOME = OutwardPolicies(replace(THIS_MACHINE, setting=ADDRESSES), replace(PUBL
 
 
 def outward_in(variables: Mapping[str, str], *, home: bool) -> OutwardPolicies:
-    """The policies that the variables describe. At home refusals name the variable: the clients are the operator's own. Raises: BadSetting."""
+    """The policies that the variables describe. At home refusals name the variable: the clients are the operator's own. Raises:
+    BadSetting.
+    """
     usual = AT_HOME if home else PUBLIC_ONLY
     return OutwardPolicies(_policy(variables, ADDRESSES, usual.clients), _policy(variables, PAGES, usual.pages))
 

@@ -63,8 +63,8 @@ class SearchEngines:
     def __init__(
         self, index: MemoryIndex | None = None, embedders: Embedders | None = None, own: OwnModels | None = None
     ) -> None:
-        """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded. `own`: the providers of tenants'
-        own, by which their archives and folders may be embedded too.
+        """`index` None: memory is searched by words, in the table. `embedders` None: nothing is embedded. `own`: the providers of
+        tenants' own, by which their archives and folders may be embedded too.
         """
         self._index = index
         self._embedders = embedders

@@ -7,17 +7,17 @@
     HIBERNAUT_TOOL_TIMEOUT    time limit of one call of a custom tool in seconds (default: 60)
     HIBERNAUT_TOOL_NETWORK    on or off: whether custom tools have a network (default: on); on AWS they have one
     HIBERNAUT_MCP_STDIO       on or off: whether MCP servers may be programs of this machine (default: off); on AWS they are not
-    HIBERNAUT_PACKAGE_*       where tools' packages come from, and how much they may take; `wiring/configuration/tool_settings.py` lists the variables
+    HIBERNAUT_PACKAGE_*       where tools' packages come from, and their limits (`wiring/configuration/tool_settings.py`)
     HIBERNAUT_AGENT_REPLY     time limit of a reply that one agent waits for from another, in seconds (default: 3600)
     HIBERNAUT_UPLOAD_LIMIT    size limit of one uploaded file in megabytes (default: 50); on AWS the API takes about 4
-    HIBERNAUT_TRACES          on, redacted or off: whether the body of each model call is stored for a day (default: on; off on AWS)
+    HIBERNAUT_TRACES          on, redacted or off: whether the body of a model call is stored for a day (default: on; off on AWS)
     HIBERNAUT_PROMPT_CACHE    5m or 1h: how long Anthropic keeps the prefix of a prompt (default: 5m)
-    HIBERNAUT_SYSTEM_PROMPT   frozen: the newest message contains changes of memory; recompiled: each run compiles the system message
-                              anew (default: frozen)
+    HIBERNAUT_SYSTEM_PROMPT   frozen: the newest message contains changes of memory; recompiled: each run compiles the system
+                              message anew (default: frozen)
     HIBERNAUT_HISTORY_DAYS    days for which versions of memory are kept (default: 90)
-    HIBERNAUT_REST_DAYS, HIBERNAUT_RETENTION_DAYS, HIBERNAUT_RETENTION  retention of messages (`retention_settings`; default: unlimited)
-    HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1] are
-                              always allowed
+    HIBERNAUT_REST_DAYS, HIBERNAUT_RETENTION_DAYS, HIBERNAUT_RETENTION  retention of messages (default: unlimited)
+    HIBERNAUT_ALLOWED_HOSTS   additional host names that the API answers to, separated by commas; 127.0.0.1, localhost and [::1]
+                              are always allowed
     HIBERNAUT_CORS_ORIGINS    foreign origins whose pages may call the API, separated by commas (default: none)
     HIBERNAUT_TENANT_BUDGET   the default budget of a tenant, like tokens_per_day=1000000,cost_per_month=50 (default: none)
     HIBERNAUT_OTLP_*          where spans are sent; `wiring/tracing.py` lists the variables
@@ -29,7 +29,7 @@
     GOOGLE_APPLICATION_CREDENTIALS   its credentials: a path or JSON (default: Google's default credentials)
     BEDROCK_REGION            AWS region whose Bedrock is a provider; requests are signed with the credentials of the process
     BEDROCK_MODELS            ids of the models that it offers, separated by commas; * stands for any characters (default: all)
-    OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's own address, else chat)
+    OPENAI_WIRE               responses or chat: the API of OPENAI_BASE_URL (default: responses for OpenAI's address, else chat)
     AZURE_WIRE                responses or chat: the API of AZURE_BASE_URL (default: chat)
 
 On AWS (set by the stack):
@@ -97,7 +97,8 @@ UPLOAD_LIMIT = 50 * MEGABYTE
 class EmbeddedSettings:
     """The settings of the embedded profile. `tool_timeout` and `agent_reply` in seconds, `upload_limit` in bytes.
 
-    `providers`: the values of the providers' variables by name. `user_key`: the file with the key that marks this user's data folders;
+    `providers`: the values of the providers' variables by name. `user_key`: the file with the key that marks this user's data
+    folders;
     None: every folder counts as the user's own. `resume`: whether the unfinished work of a folder from elsewhere is resumed.
     `keys_required`: whether a request needs an API key even before the first key is created.
     """
@@ -165,9 +166,11 @@ OpenSearchService = Literal["es", "aoss"]
 
 @immutable
 class AwsSettings:
-    """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be empty.
+    """The settings that the stack passes to its functions. A function gets only those that it uses: all but the table may be
+    empty.
 
-    `longest_follow`, `tool_timeout` and `agent_reply` in seconds. `memory`: the memory of the function in GB, from Lambda's variables.
+    `longest_follow`, `tool_timeout` and `agent_reply` in seconds. `memory`: the memory of the function in GB, from Lambda's
+    variables.
     """
 
     env: str

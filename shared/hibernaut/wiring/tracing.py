@@ -25,7 +25,9 @@ ENDPOINT, HEADERS, DAEMON = "HIBERNAUT_OTLP_ENDPOINT", "HIBERNAUT_OTLP_HEADERS",
 
 @immutable
 class TracingSettings:
-    """Where spans go; hashable, as all settings of a function. `headers`: those of the environment. `daemon` is empty outside Lambda."""
+    """Where spans go; hashable, as all settings of a function. `headers`: those of the environment. `daemon` is empty outside
+    Lambda.
+    """
 
     endpoint: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -1,5 +1,5 @@
-"""What a user of an older Python SDK does later: approvals, background runs, files, shared blocks, several messages at once, agent files.
-Run by that SDK's own Python: `work.py URL`.
+"""What a user of an older Python SDK does later: approvals, background runs, files, shared blocks, several messages at once,
+agent files. Run by that SDK's own Python: `work.py URL`.
 
 Knows the SDK and nothing of the server. Prints what it saw as one line of JSON.
 """

@@ -17,10 +17,10 @@ class Status(StrEnum):
 class Row:
     """One behaviour that a client of the Letta V1 API may rely on.
 
-    `id` is dotted and stable (`messages.list.page_order`); tests cite it by `@pytest.mark.manifest(id)`. `source` is the section of the
-    digest of that API ("API 2.3") or of its run time ("RT 5.1"). `reason` says why it diverges or is out of reach, or which issue brings
-    it. `endpoint` is (method, path) exactly as `letta-client` calls it, or as V1 declares it; only the row that stands for the route as
-    a whole has it. Several methods have `|` between them.
+    `id` is dotted and stable (`messages.list.page_order`); tests cite it by `@pytest.mark.manifest(id)`. `source` is the section
+    of the digest of that API ("API 2.3") or of its run time ("RT 5.1"). `reason` says why it diverges or is out of reach, or
+    which issue brings it. `endpoint` is (method, path) exactly as `letta-client` calls it, or as V1 declares it; only the row
+    that stands for the route as a whole has it. Several methods have `|` between them.
     """
 
     id: str

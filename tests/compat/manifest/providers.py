@@ -1,4 +1,6 @@
-"""Providers of models with keys of one's own (digest 3, run-time digest 11.1). The stable SDK has no methods for these routes; older ones do."""
+"""Providers of models with keys of one's own (digest 3, run-time digest 11.1). The stable SDK has no methods for these routes;
+older ones do.
+"""
 
 from __future__ import annotations
 

@@ -182,7 +182,8 @@ def test_the_calls_are_those_that_the_functions_roles_allow() -> None:
         if statement["Effect"] == "Allow"
         for service, _, action in (name.partition(":") for name in listed(statement["Action"]))
     }
-    # Lambda, not our code, reads the stream, sends dead letters, writes logs and traces. The index and models have kits of their own.
+    # Lambda, not our code, reads the stream, sends dead letters, writes logs and traces. The index and models have kits of their
+    # own.
     by_others = {"xray", "logs", "sqs", "es", "bedrock"}
     named = {("lambda", "InvokeFunction"): ("lambda", "Invoke"), ("s3", "ListBucket"): ("s3", "ListObjectsV2")}
     asked = {named.get(pair, pair) for pair in allowed if pair[0] not in by_others}

@@ -18,7 +18,9 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/1"
 
 
 class CountedKms:
-    """Hands out data keys, opens none for another context, and counts what it is asked. `failure` is raised in place of an answer."""
+    """Hands out data keys, opens none for another context, and counts what it is asked. `failure` is raised in place of an
+    answer.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Mapping[str, object]]] = []

@@ -26,7 +26,9 @@ TITAN, COHERE, COHERE_4 = "amazon.titan-embed-text-v2:0", "cohere.embed-english-
 
 
 class Bedrock:
-    """The runtime's client as both families answer: a small real thing, where the error mapping is shown with botocore's own stub."""
+    """The runtime's client as both families answer: a small real thing, where the error mapping is shown with botocore's own
+    stub.
+    """
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []

@@ -49,7 +49,9 @@ def words(texts: list[str]) -> int:
 
 @dataclass(frozen=True)
 class OpenAIRules:
-    """A route in OpenAI's format: its path, the members that it takes, and its limits (in words, of which each is a token or more)."""
+    """A route in OpenAI's format: its path, the members that it takes, and its limits (in words, of which each is a token or
+    more).
+    """
 
     path: str
     members: frozenset[str]
@@ -109,8 +111,8 @@ OLLAMA = OpenAIRules("/v1/embeddings", COMMON | {"dimensions"}, 2048, 300_000, 8
 # docs.ollama.com/api/openai-compatibility: input (text or texts), encoding_format, dimensions, user
 LLAMACPP = OpenAIRules("/v1/embeddings", COMMON, 2048, 300_000, 8192, 1024)  # llama.cpp, tools/server/README.md
 VLLM = OpenAIRules("/v1/embeddings", COMMON | {"dimensions"}, 2048, 300_000, 8192, 1024)
-# docs.vllm.ai, serving/openai_compatible_server: `dimensions` is an error for a model without Matryoshka representation; a text beyond
-# max_model_len is an error, unless truncate_prompt_tokens is set
+# docs.vllm.ai, serving/openai_compatible_server: `dimensions` is an error for a model without Matryoshka representation; a text
+# beyond max_model_len is an error, unless truncate_prompt_tokens is set
 SGLANG = OpenAIRules("/v1/embeddings", COMMON, 2048, 300_000, 8192, 1024)  # docs.sglang.ai/basic_usage/openai_api_embeddings.html
 LMSTUDIO = OpenAIRules("/v1/embeddings", frozenset({"model", "input"}), 2048, 300_000, 2048, 768)
 # lmstudio.ai/docs/developer/openai-compat/embeddings
@@ -121,7 +123,8 @@ VOYAGE = OpenAIRules(
     frozenset({"model", "input", "input_type", "truncation", "output_dimension", "output_dtype", "encoding_format"}),
     1000, 120_000, 32_000, 1024, frozenset({256, 512, 2048}), frozenset({"base64"}), frozenset({"query", "document"}),
 )  # fmt: skip
-# docs.voyageai.com/reference/embeddings-api; mongodb.com/docs/api/doc/atlas-embedding-and-reranking-api: constraint violations are 400
+# docs.voyageai.com/reference/embeddings-api; mongodb.com/docs/api/doc/atlas-embedding-and-reranking-api: constraint violations
+# are 400
 
 
 def gemini(asked: Asked) -> Body:
@@ -158,7 +161,9 @@ def _gemini_one(model: str, one: Body) -> list[float]:
 
 
 def vertex(asked: Asked) -> Body:
-    """`:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; limits: get-text-embeddings)."""
+    """`:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; limits:
+    get-text-embeddings).
+    """
     token = asked.headers.get("authorization", "").removeprefix("Bearer ")
     needs(token in shared_token_server().issued, "Request had invalid authentication credentials.", 401)
     model, _, method = asked.path.removeprefix(VERTEX_PATH).partition(":")
@@ -218,8 +223,8 @@ class RuledServer(JsonServer):
 
 @dataclass(frozen=True)
 class Case:
-    """A provider under the suite: its rules, its settings (`ADDRESS` is the server's), and a handle with a dimension. `many`: more texts than
-    it takes in one request.
+    """A provider under the suite: its rules, its settings (`ADDRESS` is the server's), and a handle with a dimension. `many`:
+    more texts than it takes in one request.
     """
 
     rules: Callable[[Asked], Body]

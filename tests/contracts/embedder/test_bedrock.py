@@ -1,4 +1,6 @@
-"""Bedrock's models: what each family is sent, and what comes of each answer and error. The errors are botocore's own, by its stub."""
+"""Bedrock's models: what each family is sent, and what comes of each answer and error. The errors are botocore's own, by its
+stub.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`hibernaut/minilm` is all-MiniLM-L6-v2: its words are cut and its vectors lie as those of the official model, and nothing else is taken for it."""
+"""`hibernaut/minilm` is all-MiniLM-L6-v2: its words are cut and its vectors lie as those of the official model, and nothing else
+is taken for it.
+"""
 
 from __future__ import annotations
 

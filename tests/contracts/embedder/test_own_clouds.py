@@ -1,4 +1,6 @@
-"""Embedding by a tenant's own provider on Bedrock and Vertex AI: whose credentials a request carries, and which addresses are reached."""
+"""Embedding by a tenant's own provider on Bedrock and Vertex AI: whose credentials a request carries, and which addresses are
+reached.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A server that asks its client something during a call: each question is refused by an error of the protocol, and the call goes on."""
+"""A server that asks its client something during a call: each question is refused by an error of the protocol, and the call goes
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The reference servers of the Model Context Protocol, of npm and PyPI: by HTTP on loopback, and as programs in the cage of custom tools.
+"""The reference servers of the Model Context Protocol, of npm and PyPI: by HTTP on loopback, and as programs in the cage of
+custom tools.
 
 `make engines` fetches them, pinned by the locks in `tests/clients/mcp`. Where there is no Node the tests are skipped.
 """

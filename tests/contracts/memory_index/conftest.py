@@ -1,4 +1,6 @@
-"""The engines, each as an empty index. Every test of these folders runs on all; where there is no Java, OpenSearch's are skipped."""
+"""The engines, each as an empty index. Every test of these folders runs on all; where there is no Java, OpenSearch's are
+skipped.
+"""
 
 from __future__ import annotations
 

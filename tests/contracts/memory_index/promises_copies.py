@@ -1,4 +1,6 @@
-"""What a collection adds to the port's promises: copies that are seen late. Collected by `test_index`, the one file that starts OpenSearch."""
+"""What a collection adds to the port's promises: copies that are seen late. Collected by `test_index`, the one file that starts
+OpenSearch.
+"""
 
 from __future__ import annotations
 

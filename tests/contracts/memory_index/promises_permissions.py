@@ -1,4 +1,6 @@
-"""What is asked of a collection, against what its data access policy allows. Collected by `test_index`, the one file that starts OpenSearch."""
+"""What is asked of a collection, against what its data access policy allows. Collected by `test_index`, the one file that starts
+OpenSearch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The port's promises, on every engine. All that share the OpenSearch node are collected in this file, so that one worker starts it."""
+"""The port's promises, on every engine. All that share the OpenSearch node are collected in this file, so that one worker starts
+it.
+"""
 
 from __future__ import annotations
 
@@ -277,7 +279,9 @@ def test_the_right_facts_come_first(index: MemoryIndex) -> None:
 def test_both_engines_rank_alike(
     new_opensearch: Callable[[], OpenSearchMemoryIndex], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """By vectors the same ids in the same order. By words the same scores: Lucene rounds only lengths of more than forty terms."""
+    """By vectors the same ids in the same order. By words the same scores: Lucene rounds only lengths of more than forty
+    terms.
+    """
     sqlite = SqliteMemoryIndex(tmp_path_factory.mktemp("ranks") / "memory.db")
     opensearch = new_opensearch()
     for engine in (sqlite, opensearch):

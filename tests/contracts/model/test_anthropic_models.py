@@ -1,5 +1,5 @@
-"""What each Claude is sent, by what its provider's list or our table says of it. The rules are those of the pages "Troubleshooting
-thinking", "Effort", "What's new in …" and "Migration guide" of each model (platform.claude.com, November 2026).
+"""What each Claude is sent, by what its provider's list or our table says of it. The rules are those of the pages
+"Troubleshooting thinking", "Effort", "What's new in …" and "Migration guide" of each model (platform.claude.com, November 2026).
 """
 
 from __future__ import annotations
@@ -333,7 +333,9 @@ def test_at_anthropics_own_address_the_table_saves_the_look(claude: Claude, mode
 
 @pytest.mark.parametrize(("life", "marker"), [("5m", {"type": "ephemeral"}), ("1h", {"type": "ephemeral", "ttl": "1h"})])
 def test_the_markers_say_how_long_the_prefix_is_kept(life: Any, marker: Any) -> None:
-    """`CacheControlEphemeralParam.ttl` (anthropic 2.12.0), 5m where it is left out. At most four markers (page "Prompt caching")."""
+    """`CacheControlEphemeralParam.ttl` (anthropic 2.12.0), 5m where it is left out. At most four markers (page "Prompt
+    caching").
+    """
     adapter = AnthropicModel(api_key=None, windows=ContextWindows(), cache_life=life)
     request = Spoken("anthropic", adapter, None).request(Rows().user("hi"), tools=(SEARCH, SEARCH))  # type: ignore[arg-type]
     sent = adapter.payload(request)

@@ -126,14 +126,18 @@ def test_texts_that_the_api_sends_but_does_not_take_back_are_left_out(anthropic:
 
 @pytest.mark.parametrize("model", [ADAPTIVE, BOUND])
 def test_with_thinking_switched_off_no_thinking_goes_back(anthropic: Spoken, model: str) -> None:
-    """ "When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`" (tailcallhq/forgecode#1853)."""
+    """ "When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`"
+    (tailcallhq/forgecode#1853).
+    """
     anthropic.server.models = [{"id": model}]
     sent = payload(anthropic, *answered(native(*INTERLEAVED, model=model)), model=model, config={"enable_reasoner": False})
     assert {block["type"] for block in sent["messages"][1]["content"]} == {"text", "tool_use"}
 
 
 def test_where_changed_prefixes_cannot_be_dropped_bound_thinking_stays_here(anthropic: Spoken) -> None:
-    """A server that does not show itself as Anthropic's may refuse the beta, and then a memory edit would break the conversation."""
+    """A server that does not show itself as Anthropic's may refuse the beta, and then a memory edit would break the
+    conversation.
+    """
     sent = payload(anthropic, *answered(native(*INTERLEAVED, model=BOUND)), model=BOUND)
     assert [block["type"] for block in sent["messages"][1]["content"]] == ["text", "tool_use", "text", "tool_use"]
 

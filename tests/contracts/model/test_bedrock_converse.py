@@ -1,4 +1,6 @@
-"""Bedrock's Converse: what is sent for which model, what is learned from refusals, and replies from streams that are cut anywhere."""
+"""Bedrock's Converse: what is sent for which model, what is learned from refusals, and replies from streams that are cut
+anywhere.
+"""
 
 from __future__ import annotations
 

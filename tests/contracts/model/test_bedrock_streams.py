@@ -1,4 +1,6 @@
-"""Event streams of Bedrock as networks deliver them: cut at any byte, in pieces of any size, damaged, and with exceptions inside."""
+"""Event streams of Bedrock as networks deliver them: cut at any byte, in pieces of any size, damaged, and with exceptions
+inside.
+"""
 
 from __future__ import annotations
 

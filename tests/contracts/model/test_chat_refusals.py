@@ -1,4 +1,6 @@
-"""A server of Chat Completions refuses a part of a request by its name: the request without it is sent at once, and later ones omit it."""
+"""A server of Chat Completions refuses a part of a request by its name: the request without it is sent at once, and later ones
+omit it.
+"""
 
 from __future__ import annotations
 

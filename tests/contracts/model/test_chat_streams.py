@@ -207,7 +207,9 @@ def test_a_stream_is_the_same_however_its_bytes_arrive(data: st.DataObject) -> N
 
 
 def test_a_stream_is_never_half_a_reply_at_whichever_byte_it_is_cut() -> None:
-    """The reason to finish comes behind the last piece: with it the reply is whole but for its usage, without it the connection broke."""
+    """The reason to finish comes behind the last piece: with it the reply is whole but for its usage, without it the connection
+    broke.
+    """
     events = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in RECORDED]
     raw, enough = b"".join(events), len(b"".join(events[:-1]).rstrip())
     reply, _ = heard([raw])

@@ -1,4 +1,6 @@
-"""The promises of the `Model` port where something goes wrong: every failure is one error of ours, made once, and tells no secret."""
+"""The promises of the `Model` port where something goes wrong: every failure is one error of ours, made once, and tells no
+secret.
+"""
 
 from __future__ import annotations
 

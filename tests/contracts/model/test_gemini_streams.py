@@ -1,4 +1,6 @@
-"""Streams of Gemini in any pieces, with keep-alives, line ends and members as servers and proxies write them, and cut at every byte."""
+"""Streams of Gemini in any pieces, with keep-alives, line ends and members as servers and proxies write them, and cut at every
+byte.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Servers that answer without end, with web pages, with redirects, or behind a certificate that nobody knows: what users are told, and what is read."""
+"""Servers that answer without end, with web pages, with redirects, or behind a certificate that nobody knows: what users are
+told, and what is read.
+"""
 
 from __future__ import annotations
 

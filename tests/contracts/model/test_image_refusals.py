@@ -1,4 +1,6 @@
-"""Images that a provider refuses leave the request, and the conversation goes on: for models without sight, and for an image that nobody can read."""
+"""Images that a provider refuses leave the request, and the conversation goes on: for models without sight, and for an image that
+nobody can read.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What models have refused is left out of later requests, on every wire that learns: and a reply of which something was heard is not
-asked for again.
+"""What models have refused is left out of later requests, on every wire that learns: and a reply of which something was heard is
+not asked for again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Log probabilities: asked for by each wire that has them, brought back in one form, and refused before anything is sent elsewhere."""
+"""Log probabilities: asked for by each wire that has them, brought back in one form, and refused before anything is sent
+elsewhere.
+"""
 
 from __future__ import annotations
 

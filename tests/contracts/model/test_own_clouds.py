@@ -1,4 +1,6 @@
-"""Providers of a tenant's own on Bedrock, Vertex AI and Azure: whose credentials a request carries, which addresses are reached, and what is refused."""
+"""Providers of a tenant's own on Bedrock, Vertex AI and Azure: whose credentials a request carries, which addresses are reached,
+and what is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""No configured secret comes out of the catalogue: neither with a provider's error, nor with an address, nor with what would be sent."""
+"""No configured secret comes out of the catalogue: neither with a provider's error, nor with an address, nor with what would be
+sent.
+"""
 
 from __future__ import annotations
 

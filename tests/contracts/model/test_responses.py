@@ -55,7 +55,9 @@ def test_a_replys_own_items_go_back_in_their_order(responses: Spoken) -> None:
 
 
 def test_only_reasoning_goes_back_by_its_id(responses: Spoken) -> None:
-    """Ids of items that are not stored are looked up and refused (langchain-ai/langchain#38372); encrypted content belongs to its id."""
+    """Ids of items that are not stored are looked up and refused (langchain-ai/langchain#38372); encrypted content belongs to its
+    id.
+    """
     assert [item["type"] for item in after(responses, *INTERLEAVED) if "id" in item] == ["reasoning", "reasoning"]
 
 

@@ -1,4 +1,6 @@
-"""Streams of the Responses wire as networks and servers deliver them: cut at any byte, with other line ends, comments and members."""
+"""Streams of the Responses wire as networks and servers deliver them: cut at any byte, with other line ends, comments and
+members.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which schemas a provider may hold a model to strictly.
 
-`complaints` are OpenAI's rules ("Structured outputs", supported schemas; google/adk-java#1476; docker/docker-agent#4155), written apart from
-the code that it judges.
+`complaints` are OpenAI's rules ("Structured outputs", supported schemas; google/adk-java#1476; docker/docker-agent#4155), written
+apart from the code that it judges.
 """
 
 from __future__ import annotations

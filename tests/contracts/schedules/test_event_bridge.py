@@ -1,4 +1,6 @@
-"""EventBridge Scheduler behind the port `Scheduler`: names, expressions, and what becomes of a refusal. The double enforces the documented rules."""
+"""EventBridge Scheduler behind the port `Scheduler`: names, expressions, and what becomes of a refusal. The double enforces the
+documented rules.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ def refused(code: str, operation: str = "CreateSchedule") -> ClientError:
 
 @dataclass
 class Amazon:
-    """The used part of EventBridge Scheduler, with the rules of its API reference (CreateSchedule, UpdateSchedule, DeleteSchedule, ListSchedules) and of its user guide
-    ("Schedule types").
+    """The used part of EventBridge Scheduler, with the rules of its API reference (CreateSchedule, UpdateSchedule,
+    DeleteSchedule, ListSchedules) and of its user guide ("Schedule types").
     """
 
     groups: dict[str, dict[str, Any]] = field(default_factory=lambda: {GROUP: {}})

@@ -1,4 +1,6 @@
-"""What SQLite itself may refuse, statement by statement: a write that raises has done nothing, unless it says that nobody knows."""
+"""What SQLite itself may refuse, statement by statement: a write that raises has done nothing, unless it says that nobody
+knows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The kinds of cages in which the table of escapes is tried. As a program, it tries the table as a user without rights and prints what happened."""
+"""The kinds of cages in which the table of escapes is tried. As a program, it tries the table as a user without rights and prints
+what happened.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ KINDS = {
 
 
 def tried(kind: str, folder: Path) -> dict[str, Any]:
-    """What happened when a hostile tool tried everything in this kind of cage: its walls, what got out, and what the limits said."""
+    """What happened when a hostile tool tried everything in this kind of cage: its walls, what got out, and what the limits
+    said.
+    """
     if kind in REFUSED:
         return _in_a_process_of_its_own(kind, folder)
     with ExitStack() as opened:

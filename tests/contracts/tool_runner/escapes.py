@@ -1,4 +1,6 @@
-"""What a hostile tool tries: a table of data, each row with the wall that holds it. `test_escapes` tries each row on each kind of cage."""
+"""What a hostile tool tries: a table of data, each row with the wall that holds it. `test_escapes` tries each row on each kind of
+cage.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from hibernaut.adapters.tool_runner.cage.walls import Wall
 class Attempt:
     """The body of a function that returns something if it gets out, and raises OSError or returns nothing if it is held.
 
-    It knows `server` (the process number of the server), `secret` (a file of the data folder), `socket_path` and `abstract` (a Unix socket of the machine),
-    `port` (a server without keys on this machine), `host` (a folder of the machine that the tool has no business in), and `others` (the packages of another tool).
+    It knows `server` (the process number of the server), `secret` (a file of the data folder), `socket_path` and `abstract` (a
+    Unix socket of the machine), `port` (a server without keys on this machine), `host` (a folder of the machine that the tool has
+    no business in), and `others` (the packages of another tool).
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""What a hostile tool in TypeScript tries, as `escapes` has it for Python: Node brings threads, its own programs and its own sockets."""
+"""What a hostile tool in TypeScript tries, as `escapes` has it for Python: Node brings threads, its own programs and its own
+sockets.
+"""
 
 from __future__ import annotations
 

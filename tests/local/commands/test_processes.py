@@ -1,4 +1,6 @@
-"""The command line in processes and on a terminal: a chat from nothing, a server that is killed in the middle, colours, Ctrl-C."""
+"""The command line in processes and on a terminal: a chat from nothing, a server that is killed in the middle, colours,
+Ctrl-C.
+"""
 
 from __future__ import annotations
 

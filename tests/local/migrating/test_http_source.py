@@ -99,7 +99,8 @@ def test_a_second_migration_adds_nothing_with_its_state_or_without(new_server: C
 def test_a_migration_that_dies_at_each_request_moves_everything_once(
     seed: int, kept: bool, new_server: Client, tmp_path: Path
 ) -> None:
-    """It dies when its first request is answered, the next one at its second, and so on: to die before a request is to die after the one before it.
+    """It dies when its first request is answered, the next one at its second, and so on: to die before a request is to die after
+    the one before it.
     `kept`: there is a state file.
     """
     server = V1Server(seed)

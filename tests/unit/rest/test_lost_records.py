@@ -1,4 +1,6 @@
-"""A record whose large content is missing is told: by its id in the header of a list, which has the others, and by an error where it is read alone."""
+"""A record whose large content is missing is told: by its id in the header of a list, which has the others, and by an error where
+it is read alone.
+"""
 
 from __future__ import annotations
 

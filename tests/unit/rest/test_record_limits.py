@@ -44,7 +44,9 @@ NOT_OF_A_RECORD = {
 
 
 OF_ANY_SIZE = {"messages", "input", "content", "approvals", "tool_returns"}
-"""What people and tools say, in requests that send messages: the log holds each in an item of its own, or in a blob, and a body has a limit."""
+"""What people and tools say, in requests that send messages: the log holds each in an item of its own, or in a blob, and a body
+has a limit.
+"""
 
 
 def bodies() -> Iterator[tuple[str, JsonObject]]:

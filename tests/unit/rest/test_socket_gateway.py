@@ -34,7 +34,9 @@ class Died(BaseException):
 
 @dataclass
 class Gateway:
-    """The gateway's side: what it has posted, its open connections, and the jobs that were started. Enforces the quota of a frame and 410."""
+    """The gateway's side: what it has posted, its open connections, and the jobs that were started. Enforces the quota of a frame
+    and 410.
+    """
 
     open: set[str] = field(default_factory=set)
     posted: list[dict[str, Any]] = field(default_factory=list)

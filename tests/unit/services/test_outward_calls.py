@@ -1,4 +1,6 @@
-"""What a refused or hostile address costs whoever names it: one outcome that says why, on each path of the product that leads outward."""
+"""What a refused or hostile address costs whoever names it: one outcome that says why, on each path of the product that leads
+outward.
+"""
 
 from __future__ import annotations
 

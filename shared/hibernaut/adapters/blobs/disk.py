@@ -2,9 +2,9 @@
 
 Knows: files, and how to make them durable. Must not know: the contents of a blob, or the form of its key.
 
-A blob is the file `<area>/<two digits>/<rest>`, named by the digest of its key, so that no key can name a place outside. Its first line
-is the key, for the listing of blobs. The area is the part before the key's first slash, if it is a known area. Older data folders
-contain blobs without area and first line; these are read and deleted, but not listed.
+A blob is the file `<area>/<two digits>/<rest>`, named by the digest of its key, so that no key can name a place outside. Its
+first line is the key, for the listing of blobs. The area is the part before the key's first slash, if it is a known area. Older
+data folders contain blobs without area and first line; these are read and deleted, but not listed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class DiskBlobs:
         self._folder = folder
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
-        """Write beside, then rename: a reader finds all or nothing. On the disk when it returns, if `durable`. Raises: OSError."""
+        """Write beside, then rename: a reader finds all or nothing. On the disk when it returns, if `durable`. Raises:
+        OSError.
+        """
         path = self._path(key)
         beside, handle = _created(path.parent)
         try:

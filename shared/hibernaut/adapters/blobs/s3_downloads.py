@@ -1,4 +1,6 @@
-"""Signed addresses, which permit their holders to read an object of the bucket for a limited time. Signing sends no request; S3 checks that this role may read it."""
+"""Signed addresses, which permit their holders to read an object of the bucket for a limited time. Signing sends no request; S3
+checks that this role may read it.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ class S3Downloads:
             return self._override
         from botocore.config import Config
 
-        # The bucket's name in its region: the one without a region redirects for hours after the bucket was made, and the network of custom
-        # tools does not know it (`infra/constructs/tool_network.py`).
+        # The bucket's name in its region: the one without a region redirects for hours after the bucket was made, and the network
+        # of custom tools does not know it (`infra/constructs/tool_network.py`).
         regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
         return cast("S3Client", aws_client("s3", regional))
 

@@ -1,7 +1,7 @@
 """The port `Uploads` on S3: this process signs PUT requests, and clients send them.
 
-The signature covers the length and the type of the body, and the condition that the object does not exist (`If-None-Match`). Only the announced
-body can be sent, and only once. Signing sends no request; S3 checks that this role may write the object.
+The signature covers the length and the type of the body, and the condition that the object does not exist (`If-None-Match`). Only
+the announced body can be sent, and only once. Signing sends no request; S3 checks that this role may write the object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption creates. The file may have several keys, one
-per line: the first one encrypts, and each of them decrypts its own values.
+"""The `Cipher` port on a key file: the master key of a data folder, 32 random bytes that the first encryption creates. The file
+may have several keys, one per line: the first one encrypts, and each of them decrypts its own values.
 
-A random data key encrypts each value; the master key wraps the data key by AES-256-GCM. The data folder contains the key file, so that
-the encryption protects copies of the database and of the blobs, not the folder itself.
+A random data key encrypts each value; the master key wraps the data key by AES-256-GCM. The data folder contains the key file, so
+that the encryption protects copies of the database and of the blobs, not the folder itself.
 Knows the file and its format. Must not know the purpose of the values.
 """
 
@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 
 class KeyFileCipher:
-    """Encryption under the key in `path`. The file is read at the first use and cached in memory; `seal` creates it if it is missing.
+    """Encryption under the key in `path`. The file is read at the first use and cached in memory; `seal` creates it if it is
+    missing.
 
     Several processes may create the file at the same time: all of them use the first one.
     """
@@ -94,7 +95,9 @@ class KeyFileCipher:
         )
 
     def _create(self) -> tuple[bytes, ...]:
-        """The key of the first process that creates the file. The file appears atomically and is durable before its key encrypts a value."""
+        """The key of the first process that creates the file. The file appears atomically and is durable before its key encrypts
+        a value.
+        """
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from botocore.exceptions import BotoCoreError, ClientError
 
 DEPLOYMENT = "hibernaut"
-"""The name in the encryption context that holds the deployment's environment. The functions' roles permit this environment only."""
+"""The name in the encryption context that holds the deployment's environment. The functions' roles permit this environment
+only.
+"""
 MOST_KEYS = 256
 CACHE_SECONDS = 300.0
 """The time to live of decrypted data keys in memory. A key that is disabled in KMS opens values for at most this long."""

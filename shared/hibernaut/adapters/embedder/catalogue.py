@@ -1,8 +1,8 @@
 """The embedding models of a deployment, and the choice of one for a configuration (port `Embedders`).
 
-The providers are those of the language models, by the same settings, and Voyage. A key is sent only to the address that is configured
-with it: a configuration with another address is called without a key, or not at all. Creating a catalogue reads no secret, opens no
-connection and loads nothing.
+The providers are those of the language models, by the same settings, and Voyage. A key is sent only to the address that is
+configured with it: a configuration with another address is called without a key, or not at all. Creating a catalogue reads no
+secret, opens no connection and loads nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The network of all-MiniLM-L6-v2: six layers of BERT with 384 dimensions and twelve heads, and mean pooling.
 
 Uses only numpy, and is imported for the first vectors, because the import of numpy takes a tenth of a second. Several texts
-share the wide matrix products, concatenated without padding, because a short text alone is limited by memory and not by computation.
-Each text attends only to itself. numpy releases the interpreter's lock within its products.
+share the wide matrix products, concatenated without padding, because a short text alone is limited by memory and not by
+computation. Each text attends only to itself. numpy releases the interpreter's lock within its products.
 """
 
 from __future__ import annotations

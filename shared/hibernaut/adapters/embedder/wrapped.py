@@ -1,4 +1,6 @@
-"""A wrapper of an embedder, with the space, the sizes and the counts of the inner one. Knows the port; must not know the purpose of the wrapper."""
+"""A wrapper of an embedder, with the space, the sizes and the counts of the inner one. Knows the port; must not know the purpose
+of the wrapper.
+"""
 
 from __future__ import annotations
 

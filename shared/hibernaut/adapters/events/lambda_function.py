@@ -1,4 +1,5 @@
-"""Invokes the `deliver_events` Lambda function for event work that is due. Knows Lambda's Invoke; a repeated invocation does no harm.
+"""Invokes the `deliver_events` Lambda function for event work that is due. Knows Lambda's Invoke; a repeated invocation does no
+harm.
 
 Nothing is lost if Lambda fails: the items stay due, and the next sweep names them again.
 """

@@ -1,4 +1,6 @@
-"""The main part of a web page as Markdown, in the child process. Knows the extractor (readability) and the converter (markdownify)."""
+"""The main part of a web page as Markdown, in the child process. Knows the extractor (readability) and the converter
+(markdownify).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,13 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 LARGEST_ARTICLE = 3_000_000
-"""The largest page in bytes for the extraction of its main part. A larger page, such as a listing or a book, is returned as a whole."""
+"""The largest page in bytes for the extraction of its main part. A larger page, such as a listing or a book, is returned as a
+whole.
+"""
 LEAST_SHARE = 0.3
-"""The part of a page's text that its main part must have. A smaller one is a wrong guess: short pages and lists of links have no main part."""
+"""The part of a page's text that its main part must have. A smaller one is a wrong guess: short pages and lists of links have no
+main part.
+"""
 _AROUND = ("aside", "footer", "form", "header", "iframe", "nav", "noscript", "script", "style", "svg", "template")
 """Elements around the content of a page. An article has a header and a footer of its own, which belong to it."""
 _BLANKS = re.compile(r"\n{3,}")
@@ -23,7 +29,9 @@ _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def page_markdown(data: bytes, address: str = "") -> str:
-    """The page as Markdown, without images and what surrounds its content. `address`: where it is from, by which its links are completed."""
+    """The page as Markdown, without images and what surrounds its content. `address`: where it is from, by which its links are
+    completed.
+    """
     whole = html_text(data)
     if len(data) > LARGEST_ARTICLE:
         return whole

@@ -1,7 +1,7 @@
 """The port `TokenVerifier` for JSON Web Tokens, by PyJWT. Knows the form of a token and its signature.
 
-Only the algorithms of `ALGORITHMS` are accepted, each with a key of its own kind, and only keys that the issuer publishes: a key or an
-address of keys in the token itself (`jwk`, `jku`, `x5u`) is never used.
+Only the algorithms of `ALGORITHMS` are accepted, each with a key of its own kind, and only keys that the issuer publishes: a key
+or an address of keys in the token itself (`jwk`, `jku`, `x5u`) is never used.
 """
 
 from __future__ import annotations

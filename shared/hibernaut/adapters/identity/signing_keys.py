@@ -1,8 +1,8 @@
 """The public keys of an OpenID Connect issuer (RFC 7517), read from its address and cached.
 
 The keys are read at the first token, and again after `FRESH_SECONDS`, or when a token names an unknown key, but at most once in
-`AGAIN_SECONDS`, so that tokens with invented key names cause few requests. While the issuer does not answer, the cached keys are used for
-at most `LONGEST_STALE`.
+`AGAIN_SECONDS`, so that tokens with invented key names cause few requests. While the issuer does not answer, the cached keys are
+used for at most `LONGEST_STALE`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""One session with a program, performed within the sandbox of custom tools, where this module is imported by the source in `programs`."""
+"""One session with a program, performed within the sandbox of custom tools, where this module is imported by the source in
+`programs`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The port `Mcp` by the official package: one session for each listing and each call, on an event loop of its own, within bounds of time and size.
+"""The port `Mcp` by the official package: one session for each listing and each call, on an event loop of its own, within bounds
+of time and size.
 
-The results of tools are not checked against the schemas that their servers give: a hostile pattern would keep this process busy, and a model reads
-text. Servers may not ask anything back: sampling, elicitation and roots are not offered, and a result that asks for input is a failure.
+The results of tools are not checked against the schemas that their servers give: a hostile pattern would keep this process busy,
+and a model reads text. Servers may not ask anything back: sampling, elicitation and roots are not offered, and a result that asks
+for input is a failure.
 """
 
 from __future__ import annotations
@@ -44,8 +46,9 @@ Outcome = TypeVar("Outcome")
 
 
 class McpClient:
-    """The client of MCP servers. `door`: for addresses, which clients with a key name. `programs`: whether it starts programs, as it does within the cage of
-    tools alone (`adapters.mcp.programs`). `most`: bytes of a session; `look`: seconds between two questions whether a call is still wanted.
+    """The client of MCP servers. `door`: for addresses, which clients with a key name. `programs`: whether it starts programs, as
+    it does within the cage of tools alone (`adapters.mcp.programs`). `most`: bytes of a session; `look`: seconds between two
+    questions whether a call is still wanted.
 
     Thread-safe: a session belongs to its method.
     """
@@ -116,7 +119,9 @@ class McpClient:
                 assert_never(never)
 
     def _http(self, target: HttpMcpTarget, watch: SessionWatch) -> httpx2.AsyncClient:
-        """Responses are not compressed, and silence is limited by the session alone: a tool may work for as long as the session lasts."""
+        """Responses are not compressed, and silence is limited by the session alone: a tool may work for as long as the session
+        lasts.
+        """
         headers = {"user-agent": "hibernaut", **target.headers, "accept-encoding": "identity"}
         client = self._door.async_client(headers, httpx2.Timeout(None, connect=CONNECT_SECONDS))
         client.event_hooks["response"].append(watch.answered)

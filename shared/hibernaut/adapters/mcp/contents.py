@@ -1,4 +1,6 @@
-"""The contents of results, read before the package validates them, because one part of an unknown type would invalidate the whole result of a call."""
+"""The contents of results, read before the package validates them, because one part of an unknown type would invalidate the whole
+result of a call.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _CONTENT: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 
 
 def readable(content: list[Any]) -> list[Any]:
-    """The parts of a result. A line of text replaces each part that the package does not accept, and the parts beyond the limit."""
+    """The parts of a result. A line of text replaces each part that the package does not accept, and the parts beyond the
+    limit.
+    """
     parts = [each if _is_valid(each) else _text(_replacement(each)) for each in content[:MOST_PARTS]]
     omitted = len(content) - len(parts)
     return [*parts, _text(f"[{omitted} further parts were left out]")] if omitted else parts

@@ -1,6 +1,7 @@
 """The listings of tools, read before the package validates them, because one invalid tool would invalidate all others.
 
-`mended` wraps a connection: it stores the tools in their original form, and passes on what the protocol's types permit, including results.
+`mended` wraps a connection: it stores the tools in their original form, and passes on what the protocol's types permit, including
+results.
 """
 
 from __future__ import annotations

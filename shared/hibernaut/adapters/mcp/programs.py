@@ -1,8 +1,8 @@
 """Sessions with MCP servers that are programs: the port `Mcp` for targets of the type stdio.
 
-A whole session runs as one call in the sandbox of custom tools: the program, and our own client of it (`caged_session`). So it sees, reaches and uses what
-a custom tool may, and ends with the call. What comes back is checked as a stranger's. The call of a run that
-ends meanwhile is cancelled in the sandbox, whose client tells the program; what then goes on is ended.
+A whole session runs as one call in the sandbox of custom tools: the program, and our own client of it (`caged_session`). So it
+sees, reaches and uses what a custom tool may, and ends with the call. What comes back is checked as a stranger's. The call of a
+run that ends meanwhile is cancelled in the sandbox, whose client tells the program; what then goes on is ended.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class RecallingRunner(Protocol):
     """A sandbox whose jobs can be recalled."""
 
     def run(self, job: ToolJob, wanted: Callable[[], bool] | None = None) -> ToolOutcome:
-        """Run the job once. `wanted` is asked now and then; when it answers False, the global `wanted` of the source does so too, and what does not end
-        then is ended. Raises: OSError if the sandbox cannot be started.
+        """Run the job once. `wanted` is asked now and then; when it answers False, the global `wanted` of the source does so too,
+        and what does not end then is ended. Raises: OSError if the sandbox cannot be started.
         """
 
 

@@ -1,4 +1,6 @@
-"""The result of a call in the port's values. Nothing is believed of a content that is no text: what reads it looks at its bytes."""
+"""The result of a call in the port's values. Nothing is believed of a content that is no text: what reads it looks at its
+bytes.
+"""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ class SessionOver(httpx2.StreamError):
 
 
 class SessionWatch:
-    """Watches one session. `limit`: the bound that it has met. `status`: of the newest response, 0 if it was one of success; `challenge`: its header
-    `WWW-Authenticate`; `html`: it is a web page. `cancelled`: nobody wants its call any more. `end` ends the session when it has met a bound: the older
-    transport does not tell whoever waits for an answer that its stream broke off.
+    """Watches one session. `limit`: the bound that it has met. `status`: of the newest response, 0 if it was one of success;
+    `challenge`: its header `WWW-Authenticate`; `html`: it is a web page. `cancelled`: nobody wants its call any more. `end` ends
+    the session when it has met a bound: the older transport does not tell whoever waits for an answer that its stream broke off.
     """
 
     def __init__(self, most: int = MOST_BYTES) -> None:
@@ -39,8 +39,8 @@ class SessionWatch:
             raise SessionOver(self.limit)
 
     async def answered(self, response: httpx2.Response) -> None:
-        """The hook of an HTTP client: notes a refusal, and counts the bytes of the body. Raises: SessionOver for a body that is compressed, because a
-        few bytes of it may stand for gigabytes.
+        """The hook of an HTTP client: notes a refusal, and counts the bytes of the body. Raises: SessionOver for a body that is
+        compressed, because a few bytes of it may stand for gigabytes.
         """
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):

@@ -1,4 +1,6 @@
-"""The failure of a session, in words for the user who configured the server. They quote nothing of the server's responses except the message of a protocol error."""
+"""The failure of a session, in words for the user who configured the server. They quote nothing of the server's responses except
+the message of a protocol error.
+"""
 
 from __future__ import annotations
 

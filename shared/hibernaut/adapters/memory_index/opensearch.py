@@ -1,10 +1,11 @@
 """The index in OpenSearch: one index per space for all tenants. A domain and a serverless collection differ by their dialects.
 
-A search sends two requests. The first counts the tenant's documents with each term of the query, and finds the nearest vectors. The second finds the
-documents with the terms; the weight of a term is its rarity among the tenant's documents. No tenant's documents affect the scores of another tenant.
+A search sends two requests. The first counts the tenant's documents with each term of the query, and finds the nearest vectors.
+The second finds the documents with the terms; the weight of a term is its rarity among the tenant's documents. No tenant's
+documents affect the scores of another tenant.
 
-The first write creates a space's index, and the first vector creates its vector field with the vector's dimension. In a race, the second
-writer finds the index of the first.
+The first write creates a space's index, and the first vector creates its vector field with the vector's dimension. In a race, the
+second writer finds the index of the first.
 
 Must not know: the meaning of documents; the syntax of a dialect's requests.
 """
@@ -30,8 +31,8 @@ Done = TypeVar("Done")
 
 
 class OpenSearchDialect(Protocol):
-    """What a kind of OpenSearch takes and how it answers. A method that asks raises IndexAsleep, or ValueError for a request that makes no
-    sense. `visible_after`: seconds until a search finds what was written.
+    """What a kind of OpenSearch takes and how it answers. A method that asks raises IndexAsleep, or ValueError for a request that
+    makes no sense. `visible_after`: seconds until a search finds what was written.
     """
 
     @property

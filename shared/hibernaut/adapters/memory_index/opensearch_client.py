@@ -21,9 +21,10 @@ _MEANINGLESS = 400
 def connected(address: str, *, region: str | None = None, service: str = "es", seconds: float = 10.0) -> Any:
     """A client for one address. With a `region` each request is signed (SigV4) with the credentials that botocore finds.
 
-    `service`: `es` for a domain, `aoss` for a serverless collection. The signature covers the host and the headers `x-amz-*`, among them
-    the hash of the body, which a collection requires (opensearch-project/opensearch-js#1098), and no other header: what stands before a
-    collection drops some of them (opensearch-project/opensearch-py#1047). `seconds`: the time-out of a request.
+    `service`: `es` for a domain, `aoss` for a serverless collection. The signature covers the host and the headers `x-amz-*`,
+    among them the hash of the body, which a collection requires (opensearch-project/opensearch-js#1098), and no other header:
+    what stands before a collection drops some of them (opensearch-project/opensearch-py#1047). `seconds`: the time-out of a
+    request.
     """
     from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 

@@ -1,16 +1,17 @@
 """Writes and searches in a vector collection of OpenSearch Serverless.
 
-A collection supports less than a domain. Each rule has its source; "guide" is the Amazon OpenSearch Service Developer Guide. Where sources differ,
-the requests here satisfy both.
+A collection supports less than a domain. Each rule has its source; "guide" is the Amazon OpenSearch Service Developer Guide.
+Where sources differ, the requests here satisfy both.
 
-* It assigns its own ids to documents and accepts neither ids nor upserts (guide, "Choosing a collection type"; opensearch-py#792; for NEXTGEN the
-  guide of the Migration Assistant, "Collection types"; "Working with vector search collections" says that NEXTGEN takes ids). So our id and
-  version are fields. A second write of a document is a second *copy*; hits are reduced to the newest copy of each document.
+* It assigns its own ids to documents and accepts neither ids nor upserts (guide, "Choosing a collection type"; opensearch-py#792;
+  for NEXTGEN the guide of the Migration Assistant, "Collection types"; "Working with vector search collections" says that NEXTGEN
+  takes ids). So our id and version are fields. A second write of a document is a second *copy*; hits are reduced to the newest
+  copy of each document.
 * It deletes by its own ids (guide, "Supported operations": `DELETE <index>/_doc/<id>`, `POST <index>/_bulk`).
-* It has no `_refresh` (flink-agents#678), and searches find new documents after ten seconds (NEXTGEN) or a minute (guide, "Working with vector
-  search collections").
-* It runs no scripts (the same page, of CLASSIC). So the engine chooses candidates by the rarities of their terms, and this module computes
-  BM25 from the terms' frequencies, which each document contains.
+* It has no `_refresh` (flink-agents#678), and searches find new documents after ten seconds (NEXTGEN) or a minute (guide,
+  "Working with vector search collections").
+* It runs no scripts (the same page, of CLASSIC). So the engine chooses candidates by the rarities of their terms, and this module
+  computes BM25 from the terms' frequencies, which each document contains.
 * It chooses its k-NN engine, Faiss with HNSW, by itself, and compresses vectors 32 times by default (the same page).
 * `_msearch` is listed for `GET <index>` alone, and unlisted parameters of a request are refused
   (opensearch-project/opensearch-spark#634). So each search is a request of its own, without parameters.
@@ -34,7 +35,9 @@ from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
 VISIBLE_AFTER = 120.0
-"""Seconds: twice the longest refresh interval of a vector collection, a minute. The documented interval of NEXTGEN is ten seconds."""
+"""Seconds: twice the longest refresh interval of a vector collection, a minute. The documented interval of NEXTGEN is ten
+seconds.
+"""
 WAKE_SECONDS = 40.0
 """The time-out of the request that wakes a collection, which takes 10 to 30 seconds (guide, "Scale to zero")."""
 OVERFETCH = 3
@@ -85,7 +88,9 @@ class CollectionDialect:
         }
 
     def vector_mapping(self, dimension: int) -> dict[str, Any]:
-        """The collection chooses the engine. By default it would store a thirty-second of each vector; the scores need whole vectors."""
+        """The collection chooses the engine. By default it would store a thirty-second of each vector; the scores need whole
+        vectors.
+        """
         return requests.vector_mapping(dimension, compression_level="1x")
 
     def mappings(self, index: str) -> Mapping[str, Any]:
@@ -146,8 +151,8 @@ class CollectionDialect:
         return [self._searched(index, search) for search in searches]
 
     def lexical_search(self, query: IndexQuery, weights: Mapping[str, float]) -> dict[str, Any]:
-        """Ordered by the rarities of the document's terms, then by length, shorter first. This is close to the order of BM25, and independent of
-        other tenants.
+        """Ordered by the rarities of the document's terms, then by length, shorter first. This is close to the order of BM25, and
+        independent of other tenants.
         """
         each = [{"constant_score": {"filter": {"term": {"words": term}}, "boost": weight}} for term, weight in weights.items()]
         order: list[Any] = ["_score", {"length": "asc"}, {"created_at": "desc"}, {"id": "asc"}, {"version": "desc"}]
@@ -228,7 +233,9 @@ class CollectionDialect:
         return [next(iter(item.values())) for item in answer["items"]]
 
     def _is_ours(self, index: str) -> bool:
-        """False if the index was dropped during a write: the write created an index with the collection's default mapping, which is deleted."""
+        """False if the index was dropped during a write: the write created an index with the collection's default mapping, which
+        is deleted.
+        """
         mapping = self.mappings(index).get(index)
         if mapping is None or mapping["mappings"].get("_meta", {}).get("format") == requests.FORMAT:
             return mapping is not None

@@ -4,8 +4,8 @@ Documents have external versions: OpenSearch refuses writes that are not newer, 
 the shard is open. Each write refreshes the shard before it returns, so that a search finds the document from then on.
 `refresh=wait_for` would delay each write by up to a second, and save the domain little at the rates of memory.
 
-Every vector field uses the Lucene engine: it filters before the choice of neighbours, needs no native library, and its recall does not depend on
-the machine.
+Every vector field uses the Lucene engine: it filters before the choice of neighbours, needs no native library, and its recall
+does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHi
 
 _NOT_NEWER = 409
 _UNKNOWN_FIELD = "strict_dynamic_mapping_exception"
-# Terms come cut and stemmed (`domain.search.words`). The engine's own BM25 would take its rarities from all tenants' documents, and from
-# deleted ones until they are merged away; so a query brings each term's rarity as its boost, and the engine adds the rest of BM25.
+# Terms come cut and stemmed (`domain.search.words`). The engine's own BM25 would take its rarities from all tenants' documents,
+# and from deleted ones until they are merged away; so a query brings each term's rarity as its boost, and the engine adds the
+# rest of BM25.
 _SIMILARITY = {
     "saturation": {
         "type": "scripted",

@@ -19,14 +19,18 @@ _DIGITS = 7
 _LEAST_NEIGHBOURS = 100
 _KEYWORD = {"type": "keyword"}
 FORMAT = 2
-"""The format of an index's mapping. It is part of the index's name: an index of an older format stays unused, and a new one is filled from the table."""
+"""The format of an index's mapping. It is part of the index's name: an index of an older format stays unused, and a new one is
+filled from the table.
+"""
 
 FIELDS: dict[str, Any] = {
     **dict.fromkeys(("id", "kind", "tenant", "place", "conversation", "file_id", "role", "tags", "before"), _KEYWORD),
     "created_at": {"type": "long"},
     "embedded": {"type": "boolean"},
 }
-"""The fields that hits are filtered and sorted by, and `before`, which they bring along. An index gets those that it lacks at its first write."""
+"""The fields that hits are filtered and sorted by, and `before`, which they bring along. An index gets those that it lacks at its
+first write.
+"""
 
 
 def meta(prefix: str, space: str) -> dict[str, Any]:

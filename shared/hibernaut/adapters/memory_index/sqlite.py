@@ -1,7 +1,7 @@
 """The index in one SQLite file beside the table's: words by FTS5's BM25, vectors exactly.
 
-Filters come first: FTS5's hits are joined with them, vectors are chosen by them. Everything a search looks at is one moment of the file,
-also where another process writes. Must not know: what documents are about.
+Filters come first: FTS5's hits are joined with them, vectors are chosen by them. Everything a search looks at is one moment of
+the file, also where another process writes. Must not know: what documents are about.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _BYTES_OF_VECTORS = 512_000_000
 
 
 class SqliteMemoryIndex:
-    """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: the approximate size of vectors in memory.
+    """The file at `path`, whose folder exists. `now`: seconds since 1970. `vector_bytes`: the approximate size of vectors in
+    memory.
 
     `is_new`: the file was missing or unusable, so that the index must be rebuilt from the table.
     """

@@ -1,8 +1,8 @@
 """The schema of an index in a SQLite file: tables of the file, and tables of each space of each tenant.
 
-A tenant's part of a space has a unique number, which is part of its tables' names. Dropping a space drops its tables, and no tenant's
-texts affect the statistics of another tenant's search. A row of `document` never changes, and its number is never reused: a new
-version is a new row. Cached rows (`sqlite_vectors`) therefore stay valid.
+A tenant's part of a space has a unique number, which is part of its tables' names. Dropping a space drops its tables, and no
+tenant's texts affect the statistics of another tenant's search. A row of `document` never changes, and its number is never
+reused: a new version is a new row. Cached rows (`sqlite_vectors`) therefore stay valid.
 Must not know: connections, queries.
 """
 

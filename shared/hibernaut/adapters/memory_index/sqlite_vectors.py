@@ -1,9 +1,9 @@
 """The vectors of a SQLite index in memory: one matrix per place, scored exactly.
 
 A place's rows are read once, in the order of their numbers; new rows are read before each search. A row never changes
-(`sqlite_schema`), so that a matrix can only lack new rows or contain deleted ones. When the total size, including spare room, exceeds the
-bound, the least recently searched places are evicted. A place that alone exceeds the bound is read in pieces at each search and
-not cached. A place without rows is removed.
+(`sqlite_schema`), so that a matrix can only lack new rows or contain deleted ones. When the total size, including spare room,
+exceeds the bound, the least recently searched places are evicted. A place that alone exceeds the bound is read in pieces at each
+search and not cached. A place without rows is removed.
 
 Knows: numpy (imported at the first vector) and the table of documents. Must not know: words, tags, versions.
 """
@@ -132,7 +132,8 @@ class Vectors:
         among: Sequence[int] | None,
         limit: int,
     ) -> list[tuple[int, float]]:
-        """The nearest rows and their cosines, best first, then newer rows first. `among`: the permitted rows, ascending; None: all.
+        """The nearest rows and their cosines, best first, then newer rows first. `among`: the permitted rows, ascending; None:
+        all.
 
         Without `among` the result may contain deleted rows; `sift` removes them.
         """

@@ -1,8 +1,8 @@
 """Hits by words in the tables of a tenant's part of a space: FTS5 finds and counts, this module weighs.
 
 FTS5's `bm25` gives no weight to a term in more than half of the texts, ignores texts that wait for the index, and relates
-lengths to the mean of all texts. So each term is queried separately, its frequency is derived from FTS5's score, and the port's formula
-(`domain.search.bm25`) is applied to it.
+lengths to the mean of all texts. So each term is queried separately, its frequency is derived from FTS5's score, and the port's
+formula (`domain.search.bm25`) is applied to it.
 """
 
 from __future__ import annotations

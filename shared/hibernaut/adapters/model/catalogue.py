@@ -1,9 +1,9 @@
 """The configured providers and their models: resolves handles `provider/model` and configurations (port `Models`).
 
-A provider is configured by its key or address among the secrets, by the names of its dialect; any number of them live side by side. A key
-is sent only to the address that is configured with it; a configuration with another address is called without a key. OpenAI's models use
-Responses at OpenAI's own address and Chat Completions at any other, unless `OPENAI_WIRE` names the API. The lists of
-models are refreshed at most every five minutes; an unreachable provider keeps its last list.
+A provider is configured by its key or address among the secrets, by the names of its dialect; any number of them live side by
+side. A key is sent only to the address that is configured with it; a configuration with another address is called without a key.
+OpenAI's models use Responses at OpenAI's own address and Chat Completions at any other, unless `OPENAI_WIRE` names the API. The
+lists of models are refreshed at most every five minutes; an unreachable provider keeps its last list.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class Catalogue:
     def config(self, handle: str) -> LLMConfig:
         """The configuration for a handle.
 
-        Its window is capped, unlike that of the list. While a provider's list is unavailable, every name is accepted, with the limits of the data file.
+        Its window is capped, unlike that of the list. While a provider's list is unavailable, every name is accepted, with the
+        limits of the data file.
         Raises: InvalidArgument, NotFound.
         """
         name, slash, model = handle.partition("/")
@@ -195,7 +196,9 @@ class Catalogue:
         return offered(handle, self.list_embeddings())
 
     def _refreshed(self) -> Iterator[CatalogueProvider]:
-        """All providers with current lists. The requests run concurrently, so that several unreachable providers take the time of one."""
+        """All providers with current lists. The requests run concurrently, so that several unreachable providers take the time of
+        one.
+        """
         stale = [provider for provider in self._providers.values() if self._now() >= provider.stale_at]
         threads = [threading.Thread(target=each.refresh, args=(self._now,), daemon=True) for each in stale[1:]]
         for thread in threads:

@@ -16,11 +16,12 @@ PREFERRED = {
 }
 """Preferred models by provider, best first: the newest of each provider's middle tier of which no shutdown is announced.
 
-A model precedes a newer one that takes less. OpenAI's take effort `none`, so that they serve tools on Responses and on Chat Completions;
-GPT-6 Astra and 6.1 Sol do not. `claude-sonnet-5` can stop thinking and then accepts a forced tool choice, which agents of V1's older types
-need; from 5.5 on no model accepts one. Bedrock's are named without the region of an inference profile (`global.`, `eu.`); the first one is
-the cheapest of its generation (`price_list.json`). Sources: openai/types/shared/chat_model.py (3.54), anthropic/types/model_param.py (2.12),
-ai.google.dev/gemini-api/docs/deprecations; the options are those of `responses_models` and `anthropic_models`.
+A model precedes a newer one that takes less. OpenAI's take effort `none`, so that they serve tools on Responses and on Chat
+Completions; GPT-6 Astra and 6.1 Sol do not. `claude-sonnet-5` can stop thinking and then accepts a forced tool choice, which
+agents of V1's older types need; from 5.5 on no model accepts one. Bedrock's are named without the region of an inference profile
+(`global.`, `eu.`); the first one is the cheapest of its generation (`price_list.json`). Sources:
+openai/types/shared/chat_model.py (3.54), anthropic/types/model_param.py (2.12), ai.google.dev/gemini-api/docs/deprecations; the
+options are those of `responses_models` and `anthropic_models`.
 """
 
 

@@ -1,7 +1,7 @@
 """The servers that speak Chat Completions, as data: how each is configured and what it takes beyond the common request.
 
-One row per provider; the source of a fact stands beside it. Knows no request and no connection. A fact without a public source is not
-claimed: the member is then not sent, or no limit is checked.
+One row per provider; the source of a fact stands beside it. Knows no request and no connection. A fact without a public source is
+not claimed: the member is then not sent, or no limit is checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Member = Literal[
 ]
 """An optional part of a request. `strict` is that of a tool; `json_object` and `json_schema` are types of `response_format`."""
 Choice = Literal["auto", "none", "required", "named", "allowed"]
-"""A value of `tool_choice`. `auto` is what a server does without it; `allowed` is OpenAI's list of the tools that may be called."""
+"""A value of `tool_choice`. `auto` is what a server does without it; `allowed` is OpenAI's list of the tools that may be
+called.
+"""
 Thoughts = Literal["reasoning_content", "reasoning", "reasoning_details", "extra_content"]
 """A member of an assistant message that holds reasoning, or its signature, and goes back with the message."""
 
@@ -41,16 +43,18 @@ NO_THOUGHTS: frozenset[Thoughts] = frozenset()
 @immutable
 class Dialect:
     """A provider. `name` is the first part of its handles, `aliases` are further names of it in V1's handles, `kind` is V1's
-    `model_endpoint_type`. `key` and `address` name its settings; `url` is its address unless one is set (None: it must be set), and
-    `path` is added to an address without a path.
+    `model_endpoint_type`. `key` and `address` name its settings; `url` is its address unless one is set (None: it must be set),
+    and `path` is added to an address without a path.
 
-    `older_address`: V1's deprecated name of `address`. `handle_base`: the variable that gives a further first part of its handles, as in V1.
+    `older_address`: V1's deprecated name of `address`. `handle_base`: the variable that gives a further first part of its
+    handles, as in V1.
 
     `listing`: where the models are listed, `GET /models` or Ollama's `/api/tags`; `none`: the provider lists no usable names, and
-    every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is sent, for
-    OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest first, and `effort_models` a pattern of the names
-    of those that take one ("": all). `format_with_tools` False: a request has a `response_format` or tools. `thinking_choices`: the tool choices
-    while the model reasons (None: all of `choices`). `switch`: the member that switches reasoning off. `most_tools` None: no published limit.
+    every name is accepted. `thoughts` are the members of its replies that are sent back. `effort`: whether `reasoning_effort` is
+    sent, for OpenAI's models only, for any, or never; `efforts` are the values for models that are not OpenAI's, the weakest
+    first, and `effort_models` a pattern of the names of those that take one ("": all). `format_with_tools` False: a request has a
+    `response_format` or tools. `thinking_choices`: the tool choices while the model reasons (None: all of `choices`). `switch`:
+    the member that switches reasoning off. `most_tools` None: no published limit.
     `call_id_length`: the ids of calls have exactly this length. `user_after_tool` False: a message of the assistant must stand
     between a tool's and a user's. `system_anywhere` False: a system message stands first, and a later one is sent as a user's.
     `think_tags`: a text may begin with `<think>`. `key_path`: the route

@@ -33,7 +33,8 @@ class AssistantTurn:
     def native(self, wire: Wire, provider: str, model: str) -> list[JsonObject] | None:
         """The provider's own items of this turn, in order, if all of it came from this model; None: our form must be sent.
 
-        Items are sent back only whole. Where a call has no return, or the turn has a row that another model wrote, they are of no use.
+        Items are sent back only whole. Where a call has no return, or the turn has a row that another model wrote, they are of no
+        use.
         """
         items: list[JsonObject] = []
         calls: set[str] = set()

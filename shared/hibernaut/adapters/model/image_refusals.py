@@ -1,7 +1,8 @@
 """Calls a model without the images that its provider refuses, so that no image ends a conversation for good.
 
-No list tells which models take images, and no check tells which image a provider can read. The provider tells both by its refusal, which costs nothing:
-the same request is sent once more with a line of text in place of each image, first of the newest ones, then of all. Knows no wire.
+No list tells which models take images, and no check tells which image a provider can read. The provider tells both by its
+refusal, which costs nothing: the same request is sent once more with a line of text in place of each image, first of the newest
+ones, then of all. Knows no wire.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class ImageTolerantModel:
 
 
 def _may_mean_images(error: ModelError, listener: Listener | None) -> bool:
-    """Whether images can be the reason of a refusal. Some providers do not name them: `content must be a string` (vercel/ai#2837)."""
+    """Whether images can be the reason of a refusal. Some providers do not name them: `content must be a string`
+    (vercel/ai#2837).
+    """
     if listener is not None and listener.has_output:
         return False
     return isinstance(error, ModelBadRequest) or re.search(_NAMES_IMAGES, error.detail, re.IGNORECASE) is not None

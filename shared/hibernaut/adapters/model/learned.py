@@ -1,6 +1,7 @@
 """What the models of one provider have refused, and the calls that do without it.
 
-A wire has a value for what a model takes (its traits), a request that is built from it, and a function that reads a refusal. Knows no wire.
+A wire has a value for what a model takes (its traits), a request that is built from it, and a function that reads a refusal.
+Knows no wire.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ class Weaken(Protocol[T]):
     """Reads a refusal."""
 
     def __call__(self, traits: T, refusal: ModelError, /, *, streams: bool) -> T:
-        """The traits without what the refusal names; the same traits if it names nothing that a request can do without. `streams`: the
-        reply was to be streamed.
+        """The traits without what the refusal names; the same traits if it names nothing that a request can do without.
+        `streams`: the reply was to be streamed.
         """
 
 
 class LearnedTraits(Generic[T]):
-    """The traits of each model, by its name. `initial`: the traits of a model without refusals. `weaken`: the traits after a refusal; it must reach an end.
-    Thread-safe.
+    """The traits of each model, by its name. `initial`: the traits of a model without refusals. `weaken`: the traits after a
+    refusal; it must reach an end. Thread-safe.
     """
 
     def __init__(self, initial: Callable[[str], T], weaken: Weaken[T]) -> None:
@@ -47,9 +48,9 @@ class LearnedTraits(Generic[T]):
         *,
         persistent: Callable[[T], T] = lambda traits: traits,
     ) -> ModelReply:
-        """The reply to `ask`. After a refusal the request is repeated without the refused parameter, until nothing can be omitted. It is not
-        repeated after a piece of the reply was passed on. When a reply arrives, the weaker traits are stored: `persistent` is their
-        part that applies to later requests too.
+        """The reply to `ask`. After a refusal the request is repeated without the refused parameter, until nothing can be
+        omitted. It is not repeated after a piece of the reply was passed on. When a reply arrives, the weaker traits are stored:
+        `persistent` is their part that applies to later requests too.
 
         Raises: ModelError, including the last refusal.
         """

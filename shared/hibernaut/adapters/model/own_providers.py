@@ -1,7 +1,7 @@
 """Providers with keys of a tenant's own, by the wires of the deployment (port `ProviderConnections`).
 
-Each provider has a factory of its own, which removes its key from errors and stored payloads beside the deployment's. Its key is sent to its own
-address only.
+Each provider has a factory of its own, which removes its key from errors and stored payloads beside the deployment's. Its key is
+sent to its own address only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 @immutable
 class OwnWires:
-    """What connections share: the factory of a provider's wires and embedders, the dial, the table of windows, and a clock in seconds."""
+    """What connections share: the factory of a provider's wires and embedders, the dial, the table of windows, and a clock in
+    seconds.
+    """
 
     of: Callable[[ProviderSettings], WireFactory]
     embedder: MakeEmbedder
@@ -68,7 +70,9 @@ class OwnWires:
 
 
 class OwnConnection:
-    """One provider with its lists (port `ConnectedProvider`). Its adapters are created at their first use. `now` is in seconds."""
+    """One provider with its lists (port `ConnectedProvider`). Its adapters are created at their first use. `now` is in
+    seconds.
+    """
 
     def __init__(self, access: ProviderAccess, settings: ProviderSettings, wires: OwnWires) -> None:
         self._name = access.name
@@ -143,8 +147,8 @@ class OwnConnection:
 
 
 class OwnProviders:
-    """Connects tenants' providers. `door`: what judges the addresses that clients name; if its policy has no private ones, they must use https. None:
-    this machine may be named. `embedder` makes the embedders; None: nothing is embedded.
+    """Connects tenants' providers. `door`: what judges the addresses that clients name; if its policy has no private ones, they
+    must use https. None: this machine may be named. `embedder` makes the embedders; None: nothing is embedded.
     """
 
     def __init__(

@@ -13,7 +13,9 @@ from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMCo
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 30.0
 DEFAULT_WINDOW_CAP = 128_000
-"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest 1.5)."""
+"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest
+1.5).
+"""
 
 
 @dataclass(slots=True)
@@ -43,8 +45,8 @@ class CatalogueProvider:
             self.stale_at = now() + (LIST_SECONDS if models or embeddings else RETRY_SECONDS)
 
     def description(self, name: str, model: str, windows: ContextWindows, now: Callable[[], float]) -> ModelDescription | None:
-        """A model of this provider, with a handle that begins with `name`; None if the provider does not list it. While the list is unavailable, and if
-        the list is partial, every name is accepted, with the limits of the data file.
+        """A model of this provider, with a handle that begins with `name`; None if the provider does not list it. While the list
+        is unavailable, and if the list is partial, every name is accepted, with the limits of the data file.
         """
         self.refresh(now)
         row = next((row for row in self.known if row.model == model), None)

@@ -20,7 +20,9 @@ from hibernaut.schemas.immutable import immutable
 logger = logging.getLogger(__name__)
 ANTHROPIC, VERTEX = "anthropic", "google_vertex"
 VERTEX_NAMES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL")
-"""The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK (googleapis/python-genai)."""
+"""The first two are V1's (letta/settings.py), the third is Google's own, the last that of Google's SDK
+(googleapis/python-genai).
+"""
 _NAMES = frozenset({ANTHROPIC, VERTEX, BEDROCK, *(dialect.name for dialect in DIALECTS)})
 _MULTI_REGIONS = ("eu", "us")
 _LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
@@ -28,10 +30,12 @@ _LOCATION = re.compile(r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}")
 
 @immutable
 class ProviderSettings:
-    """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base address
-    with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names. `region` and
-    `access_key` belong to a cloud provider; with an `access_key`, `key` is its secret (V1's providers have the same three fields).
-    `allowed`: the models that are listed, as ids that may contain `*`; empty: all. `own`: it belongs to a tenant, not to the deployment.
+    """One configured provider. `name` is the first part of its handles, `kind` is V1's `model_endpoint_type`, `url` the base
+    address with its password, if it has one. `dialect` None: Anthropic's Messages, or a server that only a configuration names.
+    `region` and `access_key` belong to a cloud provider; with an `access_key`, `key` is its secret (V1's providers have the same
+    three fields).
+    `allowed`: the models that are listed, as ids that may contain `*`; empty: all. `own`: it belongs to a tenant, not to the
+    deployment.
     """
 
     name: str
@@ -99,10 +103,11 @@ def of_bedrock(
     allowed: Iterable[str] = (),
     own: str | None = None,
 ) -> ProviderSettings | None:
-    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process. `own`: the name of a
-    provider of a tenant's own, which is never signed with these.
+    """Bedrock in this region; None without one. Without `key`, requests are signed with the credentials of the process. `own`:
+    the name of a provider of a tenant's own, which is never signed with these.
 
-    Raises: InvalidArgument for a region of another form, which would be part of the address, and for a provider of one's own without a key.
+    Raises: InvalidArgument for a region of another form, which would be part of the address, and for a provider of one's own
+    without a key.
     """
     if not region:
         return None
@@ -122,8 +127,8 @@ def is_location(name: str) -> bool:
 
 
 def vertex_url(location: str) -> str:
-    """The address of Vertex AI in a location, whose form `of_vertex` checks: a region, one of two multi-regions, or the whole world
-    (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations; the multi-regions: googleapis/python-genai).
+    """The address of Vertex AI in a location, whose form `of_vertex` checks: a region, one of two multi-regions, or the whole
+    world (cloud.google.com/vertex-ai/generative-ai/docs/learn/locations; the multi-regions: googleapis/python-genai).
     """
     if location == "global":
         return "https://aiplatform.googleapis.com"
@@ -135,11 +140,11 @@ def vertex_url(location: str) -> str:
 def of_vertex(
     project: str | None, location: str | None, credentials: str | None = None, url: str | None = None, *, own: str | None = None
 ) -> ProviderSettings | None:
-    """Gemini on Vertex AI; None without a project and a location. `credentials`: as `GoogleTokens` takes them. `own`: the name of a provider
-    of a tenant's own, which never uses the credentials of the process.
+    """Gemini on Vertex AI; None without a project and a location. `credentials`: as `GoogleTokens` takes them. `own`: the name of
+    a provider of a tenant's own, which never uses the credentials of the process.
 
-    Raises: InvalidArgument for a location of another form, which would be part of the address, and for a provider of one's own without
-    credentials.
+    Raises: InvalidArgument for a location of another form, which would be part of the address, and for a provider of one's own
+    without credentials.
     """
     if not project or not location:
         return None
@@ -155,8 +160,8 @@ def of_vertex(
 
 
 def configured(secrets: Secrets) -> list[ProviderSettings]:
-    """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI. A location that is not one leaves
-    Vertex AI out, and is logged.
+    """What the secrets configure, in the order of the dialects, then Anthropic, Bedrock and Vertex AI. A location that is not one
+    leaves Vertex AI out, and is logged.
     """
     rows = [of_dialect(dialect, secrets.get(dialect.key), _address_of(dialect, secrets)) for dialect in DIALECTS]
     rows.append(of_anthropic(secrets.get("ANTHROPIC_API_KEY"), secrets.get("ANTHROPIC_BASE_URL")))
@@ -175,8 +180,8 @@ def _address_of(dialect: Dialect, secrets: Secrets) -> str | None:
 
 
 def provider_aliases(secrets: Secrets) -> dict[str, str]:
-    """Further first parts of handles, with the names of their providers: those of V1, and those that the deployment sets. A provider's own name
-    is never one.
+    """Further first parts of handles, with the names of their providers: those of V1, and those that the deployment sets. A
+    provider's own name is never one.
     """
     found = {alias: dialect.name for dialect in DIALECTS for alias in dialect.aliases}
     for dialect in DIALECTS:

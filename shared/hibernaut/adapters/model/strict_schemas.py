@@ -1,7 +1,7 @@
 """Converts JSON schemas to the form that providers require for strict tool calls.
 
-A provider refuses the whole request because of one unsupported strict tool. So a tool is strict only if all its keywords are supported:
-the keywords below, by OpenAI's guide "Structured outputs", supported schemas. All other tools are sent as non-strict.
+A provider refuses the whole request because of one unsupported strict tool. So a tool is strict only if all its keywords are
+supported: the keywords below, by OpenAI's guide "Structured outputs", supported schemas. All other tools are sent as non-strict.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ _BESIDE_ANY_OF = frozenset({"anyOf", "title", "description"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values instead of schemas."""
 MOST_DEPTH, MOST_PROPERTIES, MOST_VALUES = 5, 100, 500
-"""Levels, properties and values of enums in one schema: the least limits that a strict model has had (OpenAI's guide; now 10, 5,000, 1,000)."""
+"""Levels, properties and values of enums in one schema: the least limits that a strict model has had (OpenAI's guide; now 10,
+5,000, 1,000).
+"""
 
 
 def closed(schema: Json) -> JsonObject | None:
     """The schema in strict form (every property required, no additional properties), or None if it cannot be converted.
 
-    An optional property is not turned into a required nullable one, because the tool would then get a null that it never declared.
+    An optional property is not turned into a required nullable one, because the tool would then get a null that it never
+    declared.
     """
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return None
@@ -34,8 +37,8 @@ def closed(schema: Json) -> JsonObject | None:
 
 
 def with_closed_objects(schema: Json) -> Json:
-    """The schema in which an object that does not say whether it may have further properties has none. Claude and Converse refuse any other
-    schema for a reply (platform.claude.com, "Structured outputs", JSON schema limitations; BerriAI/litellm#21222).
+    """The schema in which an object that does not say whether it may have further properties has none. Claude and Converse refuse
+    any other schema for a reply (platform.claude.com, "Structured outputs", JSON schema limitations; BerriAI/litellm#21222).
     """
     if isinstance(schema, list):
         return [with_closed_objects(each) for each in schema]

@@ -11,8 +11,8 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest
 
 MOST_ALTERNATIVES = 20
-"""Alternatives of a token, at most (openai/types/chat/completion_create_params.py, `top_logprobs`; ai.google.dev/api/generate-content,
-`logprobs`). A larger number is lowered to it."""
+"""Alternatives of a token, at most (openai/types/chat/completion_create_params.py, `top_logprobs`;
+ai.google.dev/api/generate-content, `logprobs`). A larger number is lowered to it."""
 
 
 def alternatives(request: ModelRequest) -> int | None:

@@ -35,9 +35,10 @@ class ListsModels(Model, Protocol):
 
 @immutable
 class WireFactory:
-    """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own address,
-    Chat Completions at any other. `azure_wire`: the same for Azure; None: Chat Completions. `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so. `redaction`:
-    what is removed from errors and stored payloads. `dial`: makes the HTTP clients, and so decides which addresses may be reached.
+    """Makes adapters. `openai_wire`: `responses` or `chat`, for whatever OPENAI_BASE_URL names; None: Responses at OpenAI's own
+    address, Chat Completions at any other. `azure_wire`: the same for Azure; None: Chat Completions. `prompt_cache`: how long
+    providers keep the prefix of a prompt, where one can say so. `redaction`: what is removed from errors and stored payloads.
+    `dial`: makes the HTTP clients, and so decides which addresses may be reached.
     """
 
     redaction: Redaction

@@ -1,4 +1,6 @@
-"""Builds a set of packages in a folder: chooses the wheels, checks them, unpacks them, and compiles them. Nothing of the packages is executed."""
+"""Builds a set of packages in a folder: chooses the wheels, checks them, unpacks them, and compiles them. Nothing of the packages
+is executed.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ class PackageBuilder:
             return existing if existing is not None else self._unpacked(session, found, work, quota)
 
     def rebuild(self, packages: PackageSet, work: Path, seconds: float) -> None:
-        """Unpack the wheels of an existing set into `work`/lib. Raises: PackagesRefused if the index has one of them no longer, PackageIndexUnavailable, OSError."""
+        """Unpack the wheels of an existing set into `work`/lib. Raises: PackagesRefused if the index has one of them no longer,
+        PackageIndexUnavailable, OSError.
+        """
         quota = InstallQuota(PackageLimits(self._limits.size, min(seconds, self._limits.seconds)), self._clock)
         with self._index.session(quota, _new_folder(work / "wheels")) as session:
             found = ChosenWheels(tuple(_again(session, pin) for pin in packages.pins), tuple(packages.pins))
@@ -123,7 +127,9 @@ def _again(session: IndexSession, pin: PackagePin) -> Wheel:
 
 
 def _compiled(folder: Path, seconds: float) -> None:
-    """Write byte code, because a tool cannot: a process of its own reads the sources, whatever they are. What cannot be compiled is compiled at each import."""
+    """Write byte code, because a tool cannot: a process of its own reads the sources, whatever they are. What cannot be compiled
+    is compiled at each import.
+    """
     command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, str(folder)]
     try:
         subprocess.run(command, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)

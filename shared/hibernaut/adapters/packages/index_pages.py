@@ -30,8 +30,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @immutable
 class Wheel:
-    """A wheel of the index that fits. `sha256`, `size`: as the index says them, None if it does not. `metadata`: its METADATA is a file of its own, `metadata_sha256` that
-    file's hash. `rank`: smaller fits better.
+    """A wheel of the index that fits. `sha256`, `size`: as the index says them, None if it does not. `metadata`: its METADATA is
+    a file of its own, `metadata_sha256` that file's hash. `rank`: smaller fits better.
     """
 
     project: str

@@ -40,7 +40,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class PackageFolders:
-    """The `PackageInstaller` of the embedded profile, and where its sandbox finds packages. `builder` None: nothing is installed. Thread-safe."""
+    """The `PackageInstaller` of the embedded profile, and where its sandbox finds packages. `builder` None: nothing is installed.
+    Thread-safe.
+    """
 
     def __init__(self, folder: Path, builder: PackageBuilder | None, clock: Clock) -> None:
         self._folder = folder
@@ -55,7 +57,9 @@ class PackageFolders:
         return target_name()
 
     def install(self, tenant: str, requirements: Sequence[str]) -> PackageSet:
-        """As the port says. All tenants share sets, which contain no data of tenants. Concurrent requests for the same packages wait for each other."""
+        """As the port says. All tenants share sets, which contain no data of tenants. Concurrent requests for the same packages
+        wait for each other.
+        """
         if self._builder is None:
             return NO_PACKAGES.install(tenant, requirements)
         key = tuple(requirements)
@@ -67,7 +71,8 @@ class PackageFolders:
             return found
 
     def place(self, packages: JsonObject, seconds: float) -> str:
-        """The folder of a tool's packages. A set whose folder is missing, as in a restored data folder, is installed again from its pins.
+        """The folder of a tool's packages. A set whose folder is missing, as in a restored data folder, is installed again from
+        its pins.
 
         Raises: PackagesMissing with the reason.
         """

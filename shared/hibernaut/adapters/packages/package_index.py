@@ -1,7 +1,7 @@
 """A client of a package index: pages, metadata and wheels, within a quota and through the door (decision 51).
 
-The operator names the index; the index names its files, wherever they are. So a file's address is judged like that of a stranger, except that the index's own
-host may be private.
+The operator names the index; the index names its files, wherever they are. So a file's address is judged like that of a stranger,
+except that the index's own host may be private.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _NotThere(Exception):
 
 
 class PackageIndex:
-    """An index of the simple API. `address`: of its root, with a user and a password if it wants them. `policy`: the private addresses that clients may
-    name. Thread-safe: each installation opens a session of its own.
+    """An index of the simple API. `address`: of its root, with a user and a password if it wants them. `policy`: the private
+    addresses that clients may name. Thread-safe: each installation opens a session of its own.
     """
 
     def __init__(self, address: str, policy: AddressPolicy, resolve: Resolve = addresses_of) -> None:
@@ -108,7 +108,9 @@ class IndexSession:
         return project_of(name, bytes(data), kind, url, self._target)
 
     def metadata(self, wheel: Wheel) -> bytes:
-        """The METADATA of a wheel: its own file in the index, else read out of the wheel. Raises: PackagesRefused, PackageIndexUnavailable."""
+        """The METADATA of a wheel: its own file in the index, else read out of the wheel. Raises: PackagesRefused,
+        PackageIndexUnavailable.
+        """
         if wheel.file not in self._metadata:
             found = self._own_metadata(wheel) if wheel.metadata else None
             self._metadata[wheel.file] = found if found is not None else self.inner_metadata(wheel)
@@ -133,7 +135,9 @@ class IndexSession:
             raise PackagesRefused(f"{wheel.file} of the index is not a wheel: {error}") from None
 
     def download(self, wheel: Wheel) -> tuple[Path, str]:
-        """The file of a wheel, and its SHA-256, which is that of the index. Raises: PackagesRefused, PackageIndexUnavailable, OSError."""
+        """The file of a wheel, and its SHA-256, which is that of the index. Raises: PackagesRefused, PackageIndexUnavailable,
+        OSError.
+        """
         path = self._folder / wheel.file
         if wheel.file not in self._wheels:
             self._quota.check_size(f"{wheel.file} alone", wheel.size or 0)

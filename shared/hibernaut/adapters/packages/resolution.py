@@ -1,6 +1,8 @@
-"""Chooses the versions of packages: pip's resolver over the wheels of an index. Knows requirements and metadata; installs nothing.
+"""Chooses the versions of packages: pip's resolver over the wheels of an index. Knows requirements and metadata; installs
+nothing.
 
-A package with extras is a node of its own in the resolver's graph, which needs the package itself in the same version; so do pip's.
+A package with extras is a node of its own in the resolver's graph, which needs the package itself in the same version; so do
+pip's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The Python and the platform of the packages: those of this process. On AWS the function that builds packages has the same Python and
-machine as the function that runs tools.
+"""The Python and the platform of the packages: those of this process. On AWS the function that builds packages has the same
+Python and machine as the function that runs tools.
 """
 
 from __future__ import annotations

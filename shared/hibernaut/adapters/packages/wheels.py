@@ -1,4 +1,6 @@
-"""Unpacks wheels: zip files with fixed destinations in an environment (PEP 427, binary distribution format). Runs no code of them."""
+"""Unpacks wheels: zip files with fixed destinations in an environment (PEP 427, binary distribution format). Runs no code of
+them.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class Unpacking:
             raise PackagesRefused(f"{file} of the index is a damaged wheel ({type(error).__name__}).") from None
 
     def _count(self, entries: list[tuple[ZipInfo, PurePosixPath]]) -> None:
-        """Raises: PackagesRefused, before anything is written, by the sizes that the wheel states: no entry is unpacked beyond its own."""
+        """Raises: PackagesRefused, before anything is written, by the sizes that the wheel states: no entry is unpacked beyond
+        its own.
+        """
         self._files += len(entries)
         if self._files > MOST_FILES:
             raise PackagesRefused(f"The packages have more than the {MOST_FILES} files that those of a tool may have.")

@@ -1,7 +1,8 @@
-"""Fires schedules on threads of this process, each at its time. Knows threads and a clock; `bind` provides the function that fires.
+"""Fires schedules on threads of this process, each at its time. Knows threads and a clock; `bind` provides the function that
+fires.
 
-The clock's thread sleeps until the earliest known time, or until the next notification. A time is only a hint: the function reads the
-schedule, and does nothing if it is not due. A failed schedule stays due in the table, and the sweep passes it on again.
+The clock's thread sleeps until the earliest known time, or until the next notification. A time is only a hint: the function reads
+the schedule, and does nothing if it is not due. A failed schedule stays due in the table, and the sweep passes it on again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ LONGEST_SLEEP = 3600.0
 
 
 class ScheduleClock(DueThreads):
-    """The `ScheduleWorkers` of one process. `close` waits for what is being fired and drops the rest, which stays due in the table."""
+    """The `ScheduleWorkers` of one process. `close` waits for what is being fired and drops the rest, which stays due in the
+    table.
+    """
 
     def __init__(self, clock: Clock) -> None:
         super().__init__("schedules", WORKERS, "schedule not fired")
@@ -30,7 +33,9 @@ class ScheduleClock(DueThreads):
         self._thread = threading.Thread(target=self._tick, name="schedule clock", daemon=True)
 
     def note(self, place: Key, at_ms: int) -> None:
-        """Fire the schedule at this place at `at_ms`, in milliseconds since 1970. A later call for the same place adds a time; it removes none."""
+        """Fire the schedule at this place at `at_ms`, in milliseconds since 1970. A later call for the same place adds a time; it
+        removes none.
+        """
         with self._changed:
             heapq.heappush(self._times, (at_ms, place))
             if self._times[0] == (at_ms, place):

@@ -1,7 +1,9 @@
-"""Alarms in EventBridge Scheduler: one schedule each, in the schedule group of the stack, whose target is the function `fire_schedule`.
+"""Alarms in EventBridge Scheduler: one schedule each, in the schedule group of the stack, whose target is the function
+`fire_schedule`.
 
-A schedule's name is the tenant, a dot, and its id as 23 characters of base 32, so that a list of names identifies the schedules with alarms. An
-invocation arrives within a minute of the time, is retried twice, and expires after two minutes; then the sweep fires the schedule.
+A schedule's name is the tenant, a dot, and its id as 23 characters of base 32, so that a list of names identifies the schedules
+with alarms. An invocation arrives within a minute of the time, is retried twice, and expires after two minutes; then the sweep
+fires the schedule.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class SchedulerClient(Protocol):
 
 
 class EventBridgeScheduler:
-    """The `Scheduler` on AWS. `group`: the schedule group; `target`: the ARN of `fire_schedule`; `role`: the ARN of the role that invokes it. Thread-safe."""
+    """The `Scheduler` on AWS. `group`: the schedule group; `target`: the ARN of `fire_schedule`; `role`: the ARN of the role that
+    invokes it. Thread-safe.
+    """
 
     def __init__(self, group: str, target: str, role: str, *, most: int, client: SchedulerClient | None = None) -> None:
         self._group = group
@@ -64,7 +68,9 @@ class EventBridgeScheduler:
         return expression_of(alarm) is not None and len(alarm.timezone) <= LONGEST_ZONE
 
     def put(self, tenant: str, alarm: Alarm) -> bool:
-        """Create the schedule, or update it if it exists. False: EventBridge has refused it or cannot be reached, which is logged."""
+        """Create the schedule, or update it if it exists. False: EventBridge has refused it or cannot be reached, which is
+        logged.
+        """
         from botocore.exceptions import BotoCoreError, ClientError
 
         request = self._request(tenant, alarm)

@@ -1,6 +1,8 @@
-"""Alarms in the expressions of EventBridge Scheduler: `at(…)`, `rate(…)`, `cron(…)` (user guide of EventBridge Scheduler, "Schedule types").
+"""Alarms in the expressions of EventBridge Scheduler: `at(…)`, `rate(…)`, `cron(…)` (user guide of EventBridge Scheduler,
+"Schedule types").
 
-A cron expression of EventBridge has six fields, counts weekdays from 1 (Sunday), and has either the day or the weekday. The sweep fires schedules that it cannot express.
+A cron expression of EventBridge has six fields, counts weekdays from 1 (Sunday), and has either the day or the weekday. The sweep
+fires schedules that it cannot express.
 """
 
 from __future__ import annotations

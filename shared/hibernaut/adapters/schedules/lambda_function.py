@@ -1,4 +1,5 @@
-"""Invokes the `fire_schedule` Lambda function for schedules that are due. Knows Lambda's Invoke; a repeated invocation does no harm.
+"""Invokes the `fire_schedule` Lambda function for schedules that are due. Knows Lambda's Invoke; a repeated invocation does no
+harm.
 
 Nothing is lost if Lambda fails: the schedules stay due, and the next sweep names them again.
 """

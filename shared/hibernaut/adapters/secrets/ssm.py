@@ -23,9 +23,13 @@ KEEP_S = 300.0
 calls SSM.
 """
 AGAIN_S = 5.0
-"""Seconds between a failed read and the next one. Without this pause, each request of a throttled account would add its own retries."""
+"""Seconds between a failed read and the next one. Without this pause, each request of a throttled account would add its own
+retries.
+"""
 ATTEMPTS = 4
-"""Attempts of one read. botocore's `standard` mode retries throttling and connection errors with exponential backoff and jitter."""
+"""Attempts of one read. botocore's `standard` mode retries throttling and connection errors with exponential backoff and
+jitter.
+"""
 logger = logging.getLogger(__name__)
 
 

@@ -1,4 +1,6 @@
-"""The port `ClientConnections` over the management API of an API Gateway WebSocket API. Knows its calls and errors; must not know the messages."""
+"""The port `ClientConnections` over the management API of an API Gateway WebSocket API. Knows its calls and errors; must not know
+the messages.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from hibernaut.ports.events.sockets import ConnectionGone, NotPosted
 
 _CONNECT_TIMEOUT, _READ_TIMEOUT = 2, 5
 _ATTEMPTS = 4
-"""Attempts of one request: throttling (429) and lost answers are repeated by botocore, with backoff and jitter. No other layer retries."""
+"""Attempts of one request: throttling (429) and lost answers are repeated by botocore, with backoff and jitter. No other layer
+retries.
+"""
 
 
 class ManagementClient(Protocol):

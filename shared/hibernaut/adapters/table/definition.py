@@ -1,4 +1,5 @@
-"""The only definition of the table for DynamoDB: for tests, for AWS in one process, and for comparison with the synthesized stack.
+"""The only definition of the table for DynamoDB: for tests, for AWS in one process, and for comparison with the synthesized
+stack.
 
 Knows: key schema, indexes, stream, ttl. Must not know: any client library, or the infrastructure's code.
 """

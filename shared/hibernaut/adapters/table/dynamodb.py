@@ -171,7 +171,9 @@ class DynamoDbTable:
             return read_stream(self._dynamodb_streams(), self._stream_arn, after, limit)
 
     def _get_page(self, keys: list[Wire]) -> list[Item]:
-        """The items of some keys. DynamoDB returns unprocessed keys if an answer is too large or if it throttles. Raises: Contended without progress."""
+        """The items of some keys. DynamoDB returns unprocessed keys if an answer is too large or if it throttles. Raises:
+        Contended without progress.
+        """
         found: list[Item] = []
         while keys:
             with translated(writing=False):

@@ -93,7 +93,9 @@ class Expression:
 
 
 def change_request(table_name: str, change: Change) -> tuple[str, Wire]:
-    """The change's verb (as TransactWriteItems names it) and its request; the answer to a failed condition contains the old item."""
+    """The change's verb (as TransactWriteItems names it) and its request; the answer to a failed condition contains the old
+    item.
+    """
     expression = Expression()
     request: Wire
     match change:

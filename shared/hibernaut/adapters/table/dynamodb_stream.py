@@ -2,8 +2,8 @@
 
 Knows: shards, iterators, sequence numbers. Must not know: the reader, or the contents of items.
 
-A stream has many shards. A full shard is closed and continues in its children; the changes of one item are in one shard, or later in its
-children. So parents are read to their end before their children. A cursor contains the last sequence number of each
+A stream has many shards. A full shard is closed and continues in its children; the changes of one item are in one shard, or later
+in its children. So parents are read to their end before their children. A cursor contains the last sequence number of each
 shard. An open shard counts as read after an empty page.
 """
 

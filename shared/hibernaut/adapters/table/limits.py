@@ -67,8 +67,8 @@ def check_key(key: Key) -> None:
 
 
 def check_stored(item: Mapping[str, Value], most: int) -> None:
-    """Refuse an item that an update would let grow beyond what DynamoDB stores. `most`: bytes that it does not exceed. The item is
-    measured only if `most` is beyond the limit.
+    """Refuse an item that an update would let grow beyond what DynamoDB stores. `most`: bytes that it does not exceed. The item
+    is measured only if `most` is beyond the limit.
     """
     if most > MAX_STORED_BYTES and (size := item_bytes(item)) > MAX_STORED_BYTES:
         raise TooLarge(f"the update makes an item of {size} bytes, at most {MAX_STORED_BYTES}")
@@ -126,7 +126,8 @@ def _check_key_part(part: Value) -> int:
 
 
 def item_bytes(attributes: Mapping[str, Value]) -> int:
-    """The bytes of the attributes by DynamoDB's own count: text by its UTF-8 bytes, names included, two digits of a number to a byte.
+    """The bytes of the attributes by DynamoDB's own count: text by its UTF-8 bytes, names included, two digits of a number to a
+    byte.
 
     Each attribute is checked. This is one loop, because every attribute of every write passes it.
     """

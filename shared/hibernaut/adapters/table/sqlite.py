@@ -126,14 +126,18 @@ class SqliteTable:
         return [{"pk": own_pk, "sk": own_sk, index_pk: pk, index_sk: place} for own_pk, own_sk, place in rows]
 
     def _tidied(self) -> None:
-        """Tidy behind a write that is committed: it has succeeded, whatever comes of this. The next look does what this one could not."""
+        """Tidy behind a write that is committed: it has succeeded, whatever comes of this. The next look does what this one could
+        not.
+        """
         try:
             self._tidy()
         except TableError as error:
             logger.warning("table not tidied", extra={"error": type(error).__qualname__})
 
     def _tidy(self) -> None:
-        """Delete a bounded number of old stream records and of expired items. Expired items produce stream records, as in DynamoDB."""
+        """Delete a bounded number of old stream records and of expired items. Expired items produce stream records, as in
+        DynamoDB.
+        """
         self._untidied = 0
         now = self._now()
         with self._file.transaction() as writer:
@@ -211,7 +215,9 @@ def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -
 
 
 def _image(stored: Stored | None) -> tuple[str | None, str | None]:
-    """The item in the change stream. The body of a private item is not copied into it, because the copy would outlive the item."""
+    """The item in the change stream. The body of a private item is not copied into it, because the copy would outlive the
+    item.
+    """
     if stored is None:
         return None, None
     attributes, body = stored

@@ -28,7 +28,9 @@ class FormatUnknown(TableError):
 
 
 class SqliteFile:
-    """The file at `path`, which is created if it is missing; its folder exists. Thread-safe. `now`: the clock for idle readers, in seconds."""
+    """The file at `path`, which is created if it is missing; its folder exists. Thread-safe. `now`: the clock for idle readers,
+    in seconds.
+    """
 
     def __init__(self, path: Path, *, now: Callable[[], float] = time.monotonic) -> None:
         with _translated(path.name):
@@ -53,8 +55,8 @@ class SqliteFile:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """The writer's connection in a transaction, for one thread at a time: committed at the end, rolled back by any exception.
 
-        Raises: Contended where somebody else holds the file, OutcomeUnknown where a commit may or may not have reached it, TableError
-        for what else SQLite refuses.
+        Raises: Contended where somebody else holds the file, OutcomeUnknown where a commit may or may not have reached it,
+        TableError for what else SQLite refuses.
         """
         with _translated(), self._connections.writing() as writer:
             yield writer

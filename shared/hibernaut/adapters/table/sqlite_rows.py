@@ -41,7 +41,9 @@ Row = tuple[str, str, str | None, str | None, str | None, str | None, int | None
 """All columns of `items`."""
 
 PRIVATE = '"private":true'
-"""Stands in the attributes of an item that has `private`: true. Its body holds secrets. No text holds it, because quotes are escaped there."""
+"""Stands in the attributes of an item that has `private`: true. Its body holds secrets. No text holds it, because quotes are
+escaped there.
+"""
 _LARGEST_TTL = 2**63 - 1
 _PLACES = ("due_pk", "due_sk", "list_pk", "list_sk")
 _APART = frozenset(("pk", "sk", "body"))
@@ -73,8 +75,8 @@ def row(item: Item) -> Row:
 
 
 def most_bytes(whole: Row) -> int:
-    """Bytes that the item of a row does not exceed by DynamoDB's count (`limits`), without a look at each attribute: in the JSON text, which is ASCII, every
-    attribute takes at least as much.
+    """Bytes that the item of a row does not exceed by DynamoDB's count (`limits`), without a look at each attribute: in the JSON
+    text, which is ASCII, every attribute takes at least as much.
     """
     attributes, body = whole[-2:]
     return _MOST_BESIDE + len(attributes) + 4 * len(body or "")

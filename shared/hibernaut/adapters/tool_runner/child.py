@@ -1,7 +1,7 @@
 """Runs one tool in its own process, and writes the reply to a pipe of its own.
 
-`cage.launcher` calls it behind the walls. It imports as little as possible of the standard library, because every call pays for the imports. It knows
-agents only by the snapshot in the job.
+`cage.launcher` calls it behind the walls. It imports as little as possible of the standard library, because every call pays for
+the imports. It knows agents only by the snapshot in the job.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class ToolMemory(AttributeDict):
 
 
 class LettaClient:
-    """`client` in a tool: Letta's client of this server. It is made at its first use, because its import takes longer than most tools."""
+    """`client` in a tool: Letta's client of this server. It is made at its first use, because its import takes longer than most
+    tools.
+    """
 
     def __init__(self, access: dict[str, str]) -> None:
         self.__dict__["_access"] = access
@@ -86,7 +88,9 @@ class LettaClient:
 
 
 class PipeWish:
-    """`wanted` in the source of a job that may be recalled: whether its result is still wanted, which the end of a pipe denies."""
+    """`wanted` in the source of a job that may be recalled: whether its result is still wanted, which the end of a pipe
+    denies.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor

@@ -1,8 +1,8 @@
-"""Runs a custom tool in child processes of this machine: behind the walls that the system gives, within limits of time, memory, processes, files and
-output, and without any environment but the job's.
+"""Runs a custom tool in child processes of this machine: behind the walls that the system gives, within limits of time, memory,
+processes, files and output, and without any environment but the job's.
 
-Knows processes and the protocol of `cage.launcher`. Everything that comes back is checked as a stranger's. See run-time digest 10.3-10.6; V1 gives tools
-the server's environment, this adapter does not.
+Knows processes and the protocol of `cage.launcher`. Everything that comes back is checked as a stranger's. See run-time digest
+10.3-10.6; V1 gives tools the server's environment, this adapter does not.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class ChildProcessRunner:
         node: NodeProgram | None = None,
         spare: Spare | None = None,
     ) -> None:
-        """`packages`: where the packages of tools are; None: tools have none of their own. `node`: the Node that runs tools in TypeScript, if not the
-        one of this machine. `spare`: the process for the next call; None: each call starts its own.
+        """`packages`: where the packages of tools are; None: tools have none of their own. `node`: the Node that runs tools in
+        TypeScript, if not the one of this machine. `spare`: the process for the next call; None: each call starts its own.
         """
         self.cage = cage or Cage()
         self._packages = packages
@@ -70,8 +70,8 @@ class ChildProcessRunner:
         self._lock = threading.Lock()
 
     def run(self, job: ToolJob, wanted: Callable[[], bool] | None = None) -> ToolOutcome:
-        """Run the tool once. `wanted` is asked now and then; when it answers False, the global `wanted` of the source does so too, and what does not end
-        then is ended. Raises: OSError where no process or folder can be made.
+        """Run the tool once. `wanted` is asked now and then; when it answers False, the global `wanted` of the source does so
+        too, and what does not end then is ended. Raises: OSError where no process or folder can be made.
         """
         with contextlib.nullcontext() if wanted is None else Recall(wanted) as recall:
             return self._run_within(recall, job)
@@ -202,8 +202,8 @@ class ChildProcessRunner:
 
 
 def _positional(args: JsonObject, required: list[str], named: list[str]) -> list[Json]:
-    """The arguments in V1's order (run-time digest 10.4): the required ones, then the other properties. An optional one that is absent, or null, is absent for
-    the function too: its default applies; what JSON says for that is an empty list.
+    """The arguments in V1's order (run-time digest 10.4): the required ones, then the other properties. An optional one that is
+    absent, or null, is absent for the function too: its default applies; what JSON says for that is an empty list.
     """
     needed = frozenset(required)
     optional = [name for name in named or args if name not in needed]
@@ -234,7 +234,9 @@ def _fresh_folder() -> Iterator[Path]:
 
 
 def outcome_of(frame: bytes, job: ToolJob) -> ToolOutcome | None:
-    """The outcome in a reply; None if the bytes are no reply. The tool may have written them itself, so that every part is checked."""
+    """The outcome in a reply; None if the bytes are no reply. The tool may have written them itself, so that every part is
+    checked.
+    """
     labels = labels_of(job)
     match frames.sections_of(frame, 2 * len(labels) + 2):
         case [(frames.ERROR, error), (frames.TRACEBACK, traceback)]:

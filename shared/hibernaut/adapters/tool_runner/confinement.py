@@ -1,4 +1,6 @@
-"""What the server decides about the cage of its tools: what they may see, how much they may use, whether they have a network. Knows paths and limits."""
+"""What the server decides about the cage of its tools: what they may see, how much they may use, whether they have a network.
+Knows paths and limits.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,12 @@ _KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")
 
 @dataclass(slots=True)
 class Cage:
-    """The cage of a server's tools. `hidden`: folders that are invisible to tools, such as the server's data. `files`: the limit for all files of a call in bytes.
+    """The cage of a server's tools. `hidden`: folders that are invisible to tools, such as the server's data. `files`: the limit
+    for all files of a call in bytes.
     `processes`: the limit for concurrent processes of a call.
 
-    `ports`: the ports of this server that need no key. `door`: the port to which tools' connections to these ports are redirected, and where each request needs a
-    token. The server sets both when it listens.
+    `ports`: the ports of this server that need no key. `door`: the port to which tools' connections to these ports are
+    redirected, and where each request needs a token. The server sets both when it listens.
     """
 
     hidden: Sequence[Path] = ()
@@ -81,8 +84,8 @@ def hide_process() -> None:
 
 
 def visible_paths(hidden: Sequence[Path]) -> tuple[str, ...]:
-    """The paths that a tool may read: the system's programs, this Python and its import paths. They exclude import paths that contain the user's home,
-    hidden data or the working folder.
+    """The paths that a tool may read: the system's programs, this Python and its import paths. They exclude import paths that
+    contain the user's home, hidden data or the working folder.
     """
     python = (sys.base_prefix, sys.prefix, sys.base_exec_prefix, sys.exec_prefix, os.path.dirname(sys.executable))
     excluded = [*_resolved(hidden), os.path.realpath(Path.home()), os.path.realpath(os.getcwd())]

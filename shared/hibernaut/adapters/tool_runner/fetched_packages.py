@@ -1,5 +1,6 @@
-"""The packages of tools in the function `run_tool`: one zip file per set, with an address that the caller has signed, because this function's role has no
-permissions. Each execution environment fetches it once, checks its hash, and unpacks it in the temporary folder.
+"""The packages of tools in the function `run_tool`: one zip file per set, with an address that the caller has signed, because
+this function's role has no permissions. Each execution environment fetches it once, checks its hash, and unpacks it in the
+temporary folder.
 
 An execution environment serves one agent, so that a tool can change these files only for its own agent.
 """

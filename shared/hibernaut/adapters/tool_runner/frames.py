@@ -1,7 +1,9 @@
-"""The reply of a tool's process: sections of bytes, each with a tag and a length. Both ends share this module, which imports nothing of Hibernaut.
+"""The reply of a tool's process: sections of bytes, each with a tag and a length. Both ends share this module, which imports
+nothing of Hibernaut.
 
-The process that writes a reply has run the code of a stranger, and can write anything in its place. The reader therefore bounds what it reads, parses JSON
-only where a value was promised, and only if it has few enough parts: a list of empty lists takes twenty times the memory of its text.
+The process that writes a reply has run the code of a stranger, and can write anything in its place. The reader therefore bounds
+what it reads, parses JSON only where a value was promised, and only if it has few enough parts: a list of empty lists takes
+twenty times the memory of its text.
 
     success:  VALUE or TEXT, then LABEL and BLOCK for each changed block
     failure:  ERROR, TRACEBACK
@@ -60,7 +62,9 @@ def is_small(text: bytes, most: int = MOST_PARTS) -> bool:
 
 
 def parsed(text: bytes, most: int = MOST_PARTS) -> Any:
-    """The value of a JSON text that a stranger wrote. Raises: ValueError if it has too many parts, or is no JSON that can be written again."""
+    """The value of a JSON text that a stranger wrote. Raises: ValueError if it has too many parts, or is no JSON that can be
+    written again.
+    """
     if not is_small(text, most):
         raise ValueError(f"it has more than {most} parts")
     try:

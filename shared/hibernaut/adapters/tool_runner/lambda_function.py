@@ -1,7 +1,8 @@
-"""Runs a custom tool in the Lambda function `run_tool` or `run_node`, both without permissions. Knows Lambda's Invoke and its errors.
+"""Runs a custom tool in the Lambda function `run_tool` or `run_node`, both without permissions. Knows Lambda's Invoke and its
+errors.
 
-Both functions are isolated by tenant: each agent of each tenant has execution environments of its own (`TenantId`; AWS Lambda developer guide,
-"tenant isolation"). There is one attempt, because only the caller knows whether a tool may run twice.
+Both functions are isolated by tenant: each agent of each tenant has execution environments of its own (`TenantId`; AWS Lambda
+developer guide, "tenant isolation"). There is one attempt, because only the caller knows whether a tool may run twice.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class LambdaRunner:
         node_function: str = "",
         links: PackageLink | None = None,
     ) -> None:
-        """`node_function`: the name of the function that runs tools in TypeScript; empty if there is none. `links`: where packages are fetched; None: tools
-        have none.
+        """`node_function`: the name of the function that runs tools in TypeScript; empty if there is none. `links`: where
+        packages are fetched; None: tools have none.
         """
         self._function_name = function_name
         self._node_function = node_function

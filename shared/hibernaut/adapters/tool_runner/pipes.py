@@ -80,8 +80,8 @@ def serve(
 ) -> bool:
     """Serve the child's pipes until it ends; then its process group is dead and its pipes are closed.
 
-    The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds, and soon after its
-    `recall` if that has one.
+    The child must lead a process group of its own. Returns whether it ended by itself within `timeout` seconds, and soon after
+    its `recall` if that has one.
     """
     deadline = time.monotonic() + timeout
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as pipes:

@@ -1,4 +1,6 @@
-"""Tells a child process that nobody wants its result any more: by the end of a pipe, so that it can end its work in good order, and not much later by a signal."""
+"""Tells a child process that nobody wants its result any more: by the end of a pipe, so that it can end its work in good order,
+and not much later by a signal.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ GRACE = 4.0
 
 
 class Recall:
-    """The recall of one child. `wanted` is asked now and then until it answers False. `reading`: the child's end of the pipe; nothing is written to it."""
+    """The recall of one child. `wanted` is asked now and then until it answers False. `reading`: the child's end of the pipe;
+    nothing is written to it.
+    """
 
     def __init__(self, wanted: Callable[[], bool], *, look: float = LOOK, grace: float = GRACE) -> None:
         self.reading, self._writing = os.pipe()

@@ -1,7 +1,8 @@
-"""Processes of tools, and one that is started before its call, so that the call waits neither for Python nor for the imports of `requests`.
+"""Processes of tools, and one that is started before its call, so that the call waits neither for Python nor for the imports of
+`requests`.
 
-A process serves one call and ends with it, whenever it was started. A spare has run the server's own program alone: it waits for its job on stdin, holds nothing
-of any call, and ends when its stdin does. Knows the program that is started; must not know jobs.
+A process serves one call and ends with it, whenever it was started. A spare has run the server's own program alone: it waits for
+its job on stdin, holds nothing of any call, and ends when its stdin does. Knows the program that is started; must not know jobs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Launched(NamedTuple):
 
 
 def launched(imports: Sequence[str] = (), recall: int | None = None) -> Launched:
-    """Start a process, which imports these modules before it reads its job. `recall`: a further descriptor that it is given. Raises: OSError."""
+    """Start a process, which imports these modules before it reads its job. `recall`: a further descriptor that it is given.
+    Raises: OSError.
+    """
     reading, writing = os.pipe()
     channel = cast("RawIOBase", os.fdopen(reading, "rb", buffering=0))
     path = os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()) if imports else ""
@@ -75,7 +78,8 @@ def imports_of(source: str) -> tuple[str, ...]:
 
 
 class Spare:
-    """One process for the next call. It is started by a thread of its own, because a process is signalled when the thread that started it ends.
+    """One process for the next call. It is started by a thread of its own, because a process is signalled when the thread that
+    started it ends.
     `idle`: seconds after the last call for which it is kept. Thread-safe.
     """
 

@@ -1,4 +1,5 @@
-"""The JSON form of jobs and outcomes between `LambdaRunner` and the `run_tool` function, and what an outcome may contain. Knows their fields only.
+"""The JSON form of jobs and outcomes between `LambdaRunner` and the `run_tool` function, and what an outcome may contain. Knows
+their fields only.
 
 An outcome comes from a process that has run the code of a stranger: of a function as of a child. It is checked here, for both.
 """
@@ -62,7 +63,9 @@ def outcome_from_json(data: Json, job: ToolJob) -> ToolOutcome:
 
 
 def bounded(outcome: ToolOutcome, job: ToolJob) -> ToolOutcome:
-    """The outcome with its texts within the job's limits: a success has no error, and a failure has a text and changes nothing."""
+    """The outcome with its texts within the job's limits: a success has no error, and a failure has a text and changes
+    nothing.
+    """
     if outcome.status == "error":
         error = (outcome.error or "it failed without a message")[:ERROR_LIMIT]
         return replace(outcome, value=None, error=error, blocks={})
@@ -72,8 +75,8 @@ def bounded(outcome: ToolOutcome, job: ToolJob) -> ToolOutcome:
 
 
 def labels_of(job: ToolJob) -> dict[str, int]:
-    """The labels of the tool's blocks, with the maximum length of a changed text. The length is above the block's limit, so that memory itself refuses too
-    long texts.
+    """The labels of the tool's blocks, with the maximum length of a changed text. The length is above the block's limit, so that
+    memory itself refuses too long texts.
     """
     state = job.agent_state or {}
     memory = state.get("memory")

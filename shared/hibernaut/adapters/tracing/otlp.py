@@ -1,8 +1,10 @@
-"""Spans to a collector by OTLP over HTTP with JSON (opentelemetry.io/docs/specs/otlp, "OTLP/HTTP"; opentelemetry-proto, trace.proto).
+"""Spans to a collector by OTLP over HTTP with JSON (opentelemetry.io/docs/specs/otlp, "OTLP/HTTP"; opentelemetry-proto,
+trace.proto).
 
-The queue is bounded and drops the newest spans when it is full, so that a slow or unreachable collector never delays a turn. A batch that the
-collector does not accept is dropped and logged. This module replaces OpenTelemetry's SDK and its exporter: their import takes 115 ms
-of CPU and 256 modules at each cold start of a function, and their batches need a thread, which a frozen function does not run.
+The queue is bounded and drops the newest spans when it is full, so that a slow or unreachable collector never delays a turn. A
+batch that the collector does not accept is dropped and logged. This module replaces OpenTelemetry's SDK and its exporter: their
+import takes 115 ms of CPU and 256 modules at each cold start of a function, and their batches need a thread, which a frozen
+function does not run.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ logger = logging.getLogger(__name__)
 class OtlpExporter:
     """Sends spans in batches. Thread-safe.
 
-    `endpoint`: the collector's base address, to which `/v1/traces` is added. `headers` returns the headers of each request, for example its key.
+    `endpoint`: the collector's base address, to which `/v1/traces` is added. `headers` returns the headers of each request, for
+    example its key.
     `background`: a thread of this process sends; otherwise `flush` does, for a function that is frozen between two invocations.
     """
 
@@ -122,7 +125,9 @@ class OtlpExporter:
 
 
 def document_of(batch: Sequence[EndedSpan], resource: Mapping[str, Attribute]) -> dict[str, Any]:
-    """The request of an export: ExportTraceServiceRequest in its JSON form. Ids are hexadecimal there, and 64-bit numbers strings."""
+    """The request of an export: ExportTraceServiceRequest in its JSON form. Ids are hexadecimal there, and 64-bit numbers
+    strings.
+    """
     scope = {"scope": {"name": "hibernaut"}, "spans": [_span(span) for span in batch]}
     return {"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}]}
 

@@ -1,8 +1,8 @@
-"""Subsegments of AWS X-Ray, sent to the daemon of the function's environment by UDP (AWS X-Ray developer guide, "Sending trace data to AWS
-X-Ray" and "Segment documents").
+"""Subsegments of AWS X-Ray, sent to the daemon of the function's environment by UDP (AWS X-Ray developer guide, "Sending trace
+data to AWS X-Ray" and "Segment documents").
 
-Lambda makes the segment of each invocation and names it in the trace header; this module adds what happens inside. Nothing is sent if the
-invocation is not sampled. The SDK of X-Ray is not used: its import takes 370 ms of CPU.
+Lambda makes the segment of each invocation and names it in the trace header; this module adds what happens inside. Nothing is
+sent if the invocation is not sampled. The SDK of X-Ray is not used: its import takes 370 ms of CPU.
 """
 
 from __future__ import annotations

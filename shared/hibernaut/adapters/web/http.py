@@ -30,9 +30,9 @@ Result = TypeVar("Result")
 class HttpWeb:
     """The HTTP client. Each request opens a connection of its own, because requests are rare and their servers untrusted.
 
-    `clients` is the policy for addresses that clients with a key name (callbacks, webhooks), `pages` that for addresses that models write.
-    Where a policy names no setting, every failure to connect has the same text, so that requests do not reveal which names and ports exist in this
-    machine's network.
+    `clients` is the policy for addresses that clients with a key name (callbacks, webhooks), `pages` that for addresses that
+    models write. Where a policy names no setting, every failure to connect has the same text, so that requests do not reveal
+    which names and ports exist in this machine's network.
     """
 
     def __init__(
@@ -50,7 +50,9 @@ class HttpWeb:
         return self._sent(seconds, lambda client: _status(client, url, content=body, headers=dict(headers)))
 
     def ask(self, url: str, body: JsonObject | None, headers: Mapping[str, str], *, seconds: float, most: int) -> WebPage:
-        """Send a GET, or a JSON body, once and read at most `most` bytes of the response. Redirects are not followed. Raises: WebFailure."""
+        """Send a GET, or a JSON body, once and read at most `most` bytes of the response. Redirects are not followed. Raises:
+        WebFailure.
+        """
         method = "GET" if body is None else "POST"
 
         def request(client: Client) -> WebPage:
@@ -92,7 +94,9 @@ def _page(answer: Response, most: int, url: str) -> WebPage:
 
 
 def _first(answer: Response, most: int) -> bytes:
-    """The first `most` bytes of a body. It is unpacked piece by piece: a few compressed bytes may stand for gigabytes. Raises: WebFailure."""
+    """The first `most` bytes of a body. It is unpacked piece by piece: a few compressed bytes may stand for gigabytes. Raises:
+    WebFailure.
+    """
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *_COMPRESSED):
         raise WebFailure(f"its body is compressed by {encoding[:40]}, which was not requested")

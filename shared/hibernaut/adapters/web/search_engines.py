@@ -1,4 +1,5 @@
-"""The search engine of a call of `web_search`: Exa if there is a key, else the deployment's SearXNG. Must not know: the requests of either.
+"""The search engine of a call of `web_search`: Exa if there is a key, else the deployment's SearXNG. Must not know: the requests
+of either.
 
 EXA_API_KEY       key for Exa; a secret of this name of the agent takes precedence
 EXA_BASE_URL      another address of Exa
@@ -20,8 +21,8 @@ NOT_CONFIGURED = (
 
 
 class WebSearchEngines:
-    """The engines that the secrets configure. They are read at each search, so that a new key needs no restart where secrets change. The operator names
-    the engines' addresses, so `web` may connect to any.
+    """The engines that the secrets configure. They are read at each search, so that a new key needs no restart where secrets
+    change. The operator names the engines' addresses, so `web` may connect to any.
     """
 
     def __init__(self, secrets: Secrets, web: HttpWeb) -> None:

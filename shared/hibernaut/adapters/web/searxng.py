@@ -28,7 +28,8 @@ class SearxngSearch:
         self._url = f"{url.rstrip('/')}/search"
 
     def search(self, query: WebQuery, *, seconds: float) -> WebResults:
-        """The first results that fit. Domains and dates are compared here, because the engines behind the server do so differently.
+        """The first results that fit. Domains and dates are compared here, because the engines behind the server do so
+        differently.
 
         `seconds` limits all pages together. Raises: SearchFailure.
         """

@@ -1,4 +1,5 @@
-"""The `Workflow` port of a function with waiting callers: the caller's thread drives its run, another engine drives all other runs.
+"""The `Workflow` port of a function with waiting callers: the caller's thread drives its run, another engine drives all other
+runs.
 
 Knows: threads, the time limit of the caller's function, and the other engine. Must not know: the contents of a step.
 """
@@ -20,9 +21,9 @@ logger = logging.getLogger(__name__)
 class CallerThread:
     """Drives the runs of waiting callers, and leaves everything else to the engine `others`. Thread-safe.
 
-    A run moves to the other engine after a failed step, when its window must be summarised, when another attempt holds its step, and
-    when the rest of `seconds` is too short for a further step. If the process dies, the lease of the step expires and the sweep
-    continues the run. `bind` must be called before the first start.
+    A run moves to the other engine after a failed step, when its window must be summarised, when another attempt holds its step,
+    and when the rest of `seconds` is too short for a further step. If the process dies, the lease of the step expires and the
+    sweep continues the run. `bind` must be called before the first start.
     """
 
     def __init__(self, others: Workflow, clock: Clock, *, seconds: float) -> None:

@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 class StepFunctions:
     """Starts and stops executions. Thread-safe.
 
-    Starting is a fast path: the table lists the run as open, so if Step Functions fails each time, the failure is logged and the sweep
-    starts the run one or two minutes later. No exception is raised, because the request has already been accepted. `stops`: False in functions that
-    an execution itself calls, because that execution is waiting for them. The ARN of an alias starts the version that the alias names; the
-    execution belongs to the machine.
+    Starting is a fast path: the table lists the run as open, so if Step Functions fails each time, the failure is logged and the
+    sweep starts the run one or two minutes later. No exception is raised, because the request has already been accepted. `stops`:
+    False in functions that an execution itself calls, because that execution is waiting for them. The ARN of an alias starts the
+    version that the alias names; the execution belongs to the machine.
     """
 
     def __init__(self, state_machine: str, *, stops: bool = True, client: SFNClient | None = None) -> None:

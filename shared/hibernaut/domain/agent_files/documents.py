@@ -1,4 +1,5 @@
-"""The form of an agent file: its lists, its ids, and the conversion of the older form with a single agent (run-time digest 12.1, 12.4).
+"""The form of an agent file: its lists, its ids, and the conversion of the older form with a single agent (run-time digest 12.1,
+12.4).
 
 Pure. What is in a list is read by the modules beside this one.
 """
@@ -33,7 +34,8 @@ def corrupted(reason: str) -> InvalidArgument:
 
 
 def checked_document(value: Json, notes: ImportNotes, *, without_agents: bool = False) -> JsonObject:
-    """The document in the current form, with all lists, and with an id for each entry that needs one. `without_agents`: it may have none.
+    """The document in the current form, with all lists, and with an id for each entry that needs one. `without_agents`: it may
+    have none.
 
     Raises: InvalidArgument if it is no agent file, has too many entries, or has two entries of one id.
     """

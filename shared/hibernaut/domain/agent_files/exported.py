@@ -159,7 +159,9 @@ def exported_file(file: StoredFile, local: str, folder: str, content: str) -> Js
 
 
 def exported_desk(agent: str, desk: Desk, files: Sequence[tuple[str, str, str, str]]) -> list[JsonObject]:
-    """The desk of an agent: its files, and which of them are open. `files`: record id, local id, local id of the folder, and name."""
+    """The desk of an agent: its files, and which of them are open. `files`: record id, local id, local id of the folder, and
+    name.
+    """
     rows = []
     for number, (file_id, local, folder, name) in enumerate(files):
         window = desk.open.get(file_id)

@@ -1,7 +1,8 @@
-"""The extension of V1's agent files: archives with their passages, identities, and further conversations, under the key `hibernaut`, which V1 ignores.
+"""The extension of V1's agent files: archives with their passages, identities, and further conversations, under the key
+`hibernaut`, which V1 ignores.
 
-Pure. `archives` and `identities` have local ids; `agents` names for each agent of the file the archives and identities that it has, and has its
-conversations.
+Pure. `archives` and `identities` have local ids; `agents` names for each agent of the file the archives and identities that it
+has, and has its conversations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The messages of an agent file as rows of a log, repaired so that a model accepts every prefix of it; and the window on them.
 
-Pure: ids and time are arguments. The system message is not among the rows: it is compiled anew from the imported memory, because the text in the
-file shows the memory of another time and the ids of another server.
+Pure: ids and time are arguments. The system message is not among the rows: it is compiled anew from the imported memory, because
+the text in the file shows the memory of another time and the ids of another server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 @dataclass(slots=True)
 class ReadLog:
-    """The facts of a log after all its rows are read. `ids`: the new ids by those of the file. `said`: the ids of conversational rows in order,
+    """The facts of a log after all its rows are read. `ids`: the new ids by those of the file. `said`: the ids of conversational
+    rows in order,
     `all`: those of all rows. `closing`: the row that closes the calls of another one, by the id of the row before it.
     """
 
@@ -46,12 +47,16 @@ class ReadLog:
     closing: dict[str, str] = field(default_factory=dict)
 
     def shown(self, in_context: Sequence[str]) -> list[str]:
-        """The ids of the rows in the window behind the system message, for these messages of the file. A row that closes calls follows them."""
+        """The ids of the rows in the window behind the system message, for these messages of the file. A row that closes calls
+        follows them.
+        """
         row_ids = [self.ids[one] for one in in_context if one in self.ids]
         return [row for one in row_ids for row in (one, self.closing.get(one)) if row is not None]
 
     def window(self, system_id: str, visible: Sequence[str]) -> Window:
-        """The window that shows the system message and these rows in this order: the end of the log after a cut, and pinned rows before it."""
+        """The window that shows the system message and these rows in this order: the end of the log after a cut, and pinned rows
+        before it.
+        """
         tail = 0
         while tail < min(len(visible), len(self.said)) and visible[-1 - tail] == self.said[-1 - tail]:
             tail += 1
@@ -63,8 +68,8 @@ class ReadLog:
 
 @immutable
 class LogReading:
-    """The agent whose messages are read. `new_id` returns an id that sorts after the given one. `prompt`: the id in the file of its system message,
-    which is left out; "" if it has none.
+    """The agent whose messages are read. `new_id` returns an id that sorts after the given one. `prompt`: the id in the file of
+    its system message, which is left out; "" if it has none.
     """
 
     agent_id: str
@@ -76,7 +81,9 @@ class LogReading:
 
 
 def prompt_of(messages: Sequence[Json], in_context: Sequence[str]) -> str:
-    """The id in the file of the agent's system message: the first in the window, or else the first of the log; "" if there is none."""
+    """The id in the file of the agent's system message: the first in the window, or else the first of the log; "" if there is
+    none.
+    """
     roles = {one.get("id"): one.get("role") for one in messages if isinstance(one, dict)}
     if in_context and roles.get(in_context[0]) == "system":
         return in_context[0]
@@ -247,7 +254,9 @@ class ImportedLog:
             row.approval_request_id = self.read.ids.get(request)
 
     def _interrupts(self, row: Message) -> bool:
-        """Whether calls that are open before this row have no return. A request for an approval belongs to the reply of the row before it."""
+        """Whether calls that are open before this row have no return. A request for an approval belongs to the reply of the row
+        before it.
+        """
         if row.role == "approval":
             return bool(row.tool_calls) and self._before != "assistant"
         return row.role != "tool"

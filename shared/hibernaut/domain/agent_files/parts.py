@@ -1,4 +1,5 @@
-"""The parts of an agent in an agent file, repaired so that they can be stored: names, labels, rules, blocks, tools, files, skills.
+"""The parts of an agent in an agent file, repaired so that they can be stored: names, labels, rules, blocks, tools, files,
+skills.
 
 Pure. A part that cannot be repaired is left out, with a note; one that the agent cannot do without is refused.
 """

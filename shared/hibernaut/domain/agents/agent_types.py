@@ -147,8 +147,8 @@ def default_rules(
 ) -> list[ToolRule]:
     """The default rules for the attached tools (digest 1.2).
 
-    `model` is the model's name, `include` the request's `include_base_tool_rules`; `has_own_rules`: whether the request has rules of its
-    own.
+    `model` is the model's name, `include` the request's `include_base_tool_rules`; `has_own_rules`: whether the request has rules
+    of its own.
     """
     if include is None:
         include = _wants_rules(agent_type, model, has_own_rules)

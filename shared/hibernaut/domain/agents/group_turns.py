@@ -1,7 +1,9 @@
-"""The turns of a group's agents: the next speaker, the messages to an agent, and the log of the group (run-time digest 9.4). Pure.
+"""The turns of a group's agents: the next speaker, the messages to an agent, and the log of the group (run-time digest 9.4).
+Pure.
 
-A group has a conversation of its own under its own id. No model is called in it: `next_reply` decides each step from the log, and a step is a
-call of `group_turn`, whose return holds the sayings of the agent. The call's id names the agent and the purpose of the turn.
+A group has a conversation of its own under its own id. No model is called in it: `next_reply` decides each step from the log, and
+a step is a call of `group_turn`, whose return holds the sayings of the agent. The call's id names the agent and the purpose of
+the turn.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ AGAIN = "It is your turn again."
 
 @immutable
 class Saying:
-    """A text that an agent has said in a group. `failed`: the text is the reason why the agent did not answer. `name` None: the agent is deleted."""
+    """A text that an agent has said in a group. `failed`: the text is the reason why the agent did not answer. `name` None: the
+    agent is deleted.
+    """
 
     agent_id: str
     name: str | None
@@ -65,8 +69,8 @@ class Saying:
 
 @immutable
 class GroupTurn:
-    """A turn: its agent, its purpose, the note to the agent, and the sayings. `said` is empty until the turn is over, and if the agent
-    said nothing.
+    """A turn: its agent, its purpose, the note to the agent, and the sayings. `said` is empty until the turn is over, and if the
+    agent said nothing.
     """
 
     agent_id: str
@@ -221,8 +225,8 @@ def named_in(answer: str, names: Mapping[str, str]) -> str | None:
 
 
 def turn_messages(group_id: str, turn: GroupTurn, rows: Sequence[Message]) -> list[MessageCreate]:
-    """The messages of a turn: the sayings in the group since the agent's turn before, and the purpose of its turn. The same log and turn give the same
-    messages, however often the call is repeated.
+    """The messages of a turn: the sayings in the group since the agent's turn before, and the purpose of its turn. The same log
+    and turn give the same messages, however often the call is repeated.
     """
     news = _news(group_id, turn.agent_id, rows)
     early, late = news[:-MOST_APART], news[-MOST_APART:]
@@ -301,7 +305,9 @@ def said_in(row: Message) -> tuple[Saying, ...]:
 
 
 def shown_in(row: Message) -> tuple[Saying, ...]:
-    """The sayings that the log of the group shows of the turn whose return is this row: all but the choice of the next speaker."""
+    """The sayings that the log of the group shows of the turn whose return is this row: all but the choice of the next
+    speaker.
+    """
     if any(answer.tool_call_id.split(".")[1:2] == ["choose"] for answer in row.tool_returns):
         return tuple(one for one in said_in(row) if one.failed)
     return said_in(row)

@@ -1,8 +1,8 @@
 """The due times of a group's sleep-time agents, and the messages that they receive (run-time digest 9.2 and 9.3). Pure.
 
-Each conversation of the group's manager has two marks: the last message that its sleep-time agents received (`told`), and the last message of a turn
-that has ended. The messages between them are untold. A trigger of the sleep-time agents takes all untold messages, and moves the first mark,
-in one transaction; so no turn is sent twice, and none is lost.
+Each conversation of the group's manager has two marks: the last message that its sleep-time agents received (`told`), and the
+last message of a turn that has ended. The messages between them are untold. A trigger of the sleep-time agents takes all untold
+messages, and moves the first mark, in one transaction; so no turn is sent twice, and none is lost.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import ManagerType, StoredGroup, TranscriptProgress
 
 MOST_HEARD = 32
-"""The largest number of conversations whose marks a group retains, in addition to those with untold messages. It drops the ones that were sent
-longest ago: of these, the first message of the next turn is the first one to be sent.
+"""The largest number of conversations whose marks a group retains, in addition to those with untold messages. It drops the ones
+that were sent longest ago: of these, the first message of the next turn is the first one to be sent.
 """
 
 MOST_UNTOLD = 256
-"""The largest number of conversations with marks. The messages of further ones are not sent: the ones whose turns ended longest ago are dropped."""
+"""The largest number of conversations with marks. The messages of further ones are not sent: the ones whose turns ended longest
+ago are dropped.
+"""
 
 
 def triggered_by(agent: StoredAgent) -> str | None:
@@ -29,7 +31,8 @@ def triggered_by(agent: StoredAgent) -> str | None:
 def after_turn(group: StoredGroup, conversation: str, first: str, last: str) -> tuple[StoredGroup, bool]:
     """The group after a turn with the messages from `first` to `last`, and whether its sleep-time agents work now.
 
-    As in Letta V1 the counter runs from 0 to one below the frequency, a new group begins at -1, and 0 is due: the first turn, then every n-th.
+    As in Letta V1 the counter runs from 0 to one below the frequency, a new group begins at -1, and 0 is due: the first turn,
+    then every n-th.
     """
     marks = group.heard.get(conversation)
     last_sent = marks.told if marks else before(first)

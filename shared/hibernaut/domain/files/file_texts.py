@@ -18,7 +18,9 @@ PART = 256 * 1024
 
 
 class FileKind(StrEnum):
-    """How a file is converted to text. `PAGE`: the main part of a web page, as Markdown; an uploaded HTML file is read as a whole."""
+    """How a file is converted to text. `PAGE`: the main part of a web page, as Markdown; an uploaded HTML file is read as a
+    whole.
+    """
 
     TEXT = "text"
     HTML = "html"

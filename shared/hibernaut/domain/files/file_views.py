@@ -80,8 +80,8 @@ def opened(
 ) -> Cleared:
     """The desk with these files open, at most `most` files in all; the least recently used files are closed.
 
-    `attached`: the files that are attached to the agent; others leave the desk silently. `close_others`: all other files are closed. The
-    caller refuses requests for more than `most` files.
+    `attached`: the files that are attached to the agent; others leave the desk silently. `close_others`: all other files are
+    closed. The caller refuses requests for more than `most` files.
     """
     other_open = {file_id: file for file_id, file in desk.open.items() if file_id in attached and file_id not in windows}
     closed_others = tuple(other_open) if close_others else ()

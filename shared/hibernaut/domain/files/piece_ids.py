@@ -1,7 +1,8 @@
-"""The ids of the pieces of a file. They are derived from the file's id and the piece's index, so that a repeated attempt writes the same id.
+"""The ids of the pieces of a file. They are derived from the file's id and the piece's index, so that a repeated attempt writes
+the same id.
 
-They sort by index within a file, and the pieces of files by the files' creation: the ids of a file's pieces begin at its millisecond, with
-PIECES_OF_A_MILLISECOND in each.
+They sort by index within a file, and the pieces of files by the files' creation: the ids of a file's pieces begin at its
+millisecond, with PIECES_OF_A_MILLISECOND in each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The decoding of a file's bytes to text.
 
-Pure. `charset_normalizer` determines an encoding that no mark states, from a sample; it is imported at the first such text. A text that
-fits no encoding is refused. Two code pages of related languages may be confused in a text of a few words.
+Pure. `charset_normalizer` determines an encoding that no mark states, from a sample; it is imported at the first such text. A
+text that fits no encoding is refused. Two code pages of related languages may be confused in a text of a few words.
 """
 
 from __future__ import annotations

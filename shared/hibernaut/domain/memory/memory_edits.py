@@ -119,7 +119,9 @@ def changed(blocks: Sequence[Block], changes: Sequence[BlockChange]) -> list[Blo
 
 
 def written_over(values: Mapping[str, str], blocks: Sequence[Block]) -> EditResult:
-    """The changes by a custom tool's copy of core memory (label -> value): all, or none if one is refused. Unknown labels are ignored."""
+    """The changes by a custom tool's copy of core memory (label -> value): all, or none if one is refused. Unknown labels are
+    ignored.
+    """
     changes: tuple[BlockChange, ...] = ()
     by_label = {block.label: block for block in blocks}
     try:

@@ -2,7 +2,8 @@
 
 A patch of one block is a row of hunks. Each begins at a line `@@` (which the first may leave out); its lines begin with a space
 (context), `-` (removed) or `+` (added), and an empty line is an empty line of context. A hunk that only adds is added at the end.
-A patch of several blocks has sections that begin with `*** Add Block: label`, `*** Update Block: label` or `*** Delete Block: label`.
+A patch of several blocks has sections that begin with `*** Add Block: label`, `*** Update Block: label` or
+`*** Delete Block: label`.
 """
 
 from __future__ import annotations

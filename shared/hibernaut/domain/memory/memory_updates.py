@@ -1,8 +1,8 @@
 """The changes of an agent's memory since its model last received it, as a section that a newer message carries.
 
 The system message stays frozen for a window, because providers cache the beginning of a prompt and bind signed thinking to it. An
-update names each changed part with its whole new value, so the newest value that a model finds is the current one. Pure; knows neither
-log nor store.
+update names each changed part with its whole new value, so the newest value that a model finds is the current one. Pure; knows
+neither log nor store.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def frozen_prompt(inputs: PromptInputs) -> FrozenPrompt:
 def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) -> FrozenPrompt | None:
     """The frozen system message with one more update, if anything changed that the model receives.
 
-    None: it must be frozen anew, because something else than memory changed, because no message can carry the update, or because the
-    updates would become too many.
+    None: it must be frozen anew, because something else than memory changed, because no message can carry the update, or because
+    the updates would become too many.
     """
     now = _hashes(inputs)
     if before.basis != _basis(inputs):
@@ -81,7 +81,9 @@ def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) ->
 
 
 def update_text(known_hashes: Mapping[str, str], inputs: PromptInputs) -> str | None:
-    """The section with the differences from the parts with `known_hashes`, which the model has received; None if there is none."""
+    """The section with the differences from the parts with `known_hashes`, which the model has received; None if there is
+    none.
+    """
     current_hashes = _hashes(inputs)
     changed_keys = {key for key in {*known_hashes, *current_hashes} if known_hashes.get(key) != current_hashes.get(key)}
     if not changed_keys:

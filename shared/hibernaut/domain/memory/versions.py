@@ -1,8 +1,9 @@
 """The arithmetic of versions: digests, the chain of hashes, differences, and the numbers that a run wrote. Pure.
 
-Each version names the hash of the version before it, so a version that is changed, exchanged or taken out of the middle shows. The hash
-covers the JSON as it is stored: a later release that knows more fields computes the same hash for a version of this one. It is not keyed: a process that may
-write the whole table can compute a new chain, and only a hash that was noted elsewhere reveals it.
+Each version names the hash of the version before it, so a version that is changed, exchanged or taken out of the middle shows.
+The hash covers the JSON as it is stored: a later release that knows more fields computes the same hash for a version of this one.
+It is not keyed: a process that may write the whole table can compute a new chain, and only a hash that was noted elsewhere
+reveals it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ Ranges = Sequence[Sequence[int]]
 
 @immutable
 class ChainLink:
-    """A version as an audit reads it. `stored`: the JSON of the version; `before`: the record before it, None if it created the record."""
+    """A version as an audit reads it. `stored`: the JSON of the version; `before`: the record before it, None if it created the
+    record.
+    """
 
     stored: JsonObject
     before: JsonObject | None
@@ -54,7 +57,8 @@ def digest(content: Mapping[str, Json]) -> str:
 
 
 def link_hash(subject: str, version: Mapping[str, Json], before: Mapping[str, Json] | None) -> str:
-    """The hash of a version: of its JSON, which names the hash of the version before it, and of the record before it (None: it creates the record).
+    """The hash of a version: of its JSON, which names the hash of the version before it, and of the record before it (None: it
+    creates the record).
     `subject`: the id of the record.
     """
     hashed_fields = {name: value for name, value in version.items() if name != "hash"}
@@ -107,7 +111,8 @@ def merged(ranges: Mapping[str, Ranges], new_versions: Iterable[tuple[str, int]]
 class ChainCheck:
     """Checks the chain of one record, version by version in ascending order, in constant memory.
 
-    The oldest retained version is not compared with the one before it, which has expired, or was written by a release without versions.
+    The oldest retained version is not compared with the one before it, which has expired, or was written by a release without
+    versions.
     """
 
     def __init__(self, subject: str) -> None:
@@ -129,7 +134,8 @@ class ChainCheck:
         return f"version {link.number}: {fault}" if fault else None
 
     def end(self, named_head: tuple[int, str], number: int, current: JsonObject | None) -> str | None:
-        """The reason why the chain does not end with the record; None if it does. `named_head`: the number and the hash that the record names; `number`: its own version;
+        """The reason why the chain does not end with the record; None if it does. `named_head`: the number and the hash that the
+        record names; `number`: its own version;
         `current`: its JSON, None if it is deleted.
         """
         if self._last is None:

@@ -24,11 +24,12 @@ _WITHOUT_THINKING: tuple[ThinkingEffort, ...] = ("low", "medium", "high")
 class AnthropicTraits:
     """The parameters that a model accepts.
 
-    `thinking`: the accepted values of `thinking.type`; empty: the parameter is not sent. `structured`: schemas for replies, and strict
-    tools. `sampling`: a temperature other than the default. `forced`: a forced tool choice while it does not think. `bound`: its thinking
-    is valid only behind the unchanged system message, tools and messages. `interleaved`: it thinks between tool calls only if a header
-    asks for it. `usual_effort`: the effort of an agent that names none; None: the provider's. `usual_output`: tokens that an agent writes
-    at most unless it asks for more. `max_tokens`: the model's own limit of these; None: unknown.
+    `thinking`: the accepted values of `thinking.type`; empty: the parameter is not sent. `structured`: schemas for replies, and
+    strict tools. `sampling`: a temperature other than the default. `forced`: a forced tool choice while it does not think.
+    `bound`: its thinking is valid only behind the unchanged system message, tools and messages. `interleaved`: it thinks between
+    tool calls only if a header asks for it. `usual_effort`: the effort of an agent that names none; None: the provider's.
+    `usual_output`: tokens that an agent writes at most unless it asks for more. `max_tokens`: the model's own limit of these;
+    None: unknown.
     """
 
     thinking: frozenset[ThinkingType] = frozenset()
@@ -107,7 +108,9 @@ _TABLE: dict[str, AnthropicTraits] = {
 
 @lru_cache(maxsize=1000)
 def _row(model: str) -> str | None:
-    """The longest name of the table that is part of the model's, as in `us.anthropic.claude-opus-4-6-v1:0`, `anthropic/claude-opus-4.6`."""
+    """The longest name of the table that is part of the model's, as in `us.anthropic.claude-opus-4-6-v1:0`,
+    `anthropic/claude-opus-4.6`.
+    """
     name = model.lower().replace(".", "-")
     names = [row for row in _TABLE if (start := name.find(row)) >= 0 and not name[start + len(row) :][:1].isdigit()]
     return max(names, key=len, default=None)

@@ -93,7 +93,9 @@ BEDROCK_MODELS = (
     "cohere.embed-multilingual-v3",
 )
 VERTEX_MODELS = ("gemini-embedding-001", "gemini-embedding-2", "text-embedding-005", "text-multilingual-embedding-002")
-"""The models that Vertex AI embeds by (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api; vercel/ai#16238)."""
+"""The models that Vertex AI embeds by (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api;
+vercel/ai#16238).
+"""
 VOYAGE = "voyage"
 VOYAGE_MODELS = (
     "voyage-4-large",
@@ -129,7 +131,9 @@ def max_tokens_of(model: str) -> int:
 
 
 def space_of(model: str, dimension: int) -> str:
-    """The name of a model's vector space. If the model's name contains unsuitable characters, a part of its hash keeps the name unique."""
+    """The name of a model's vector space. If the model's name contains unsuitable characters, a part of its hash keeps the name
+    unique.
+    """
     name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:_LONGEST_NAME]
     mark = "" if name == model else f"-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
     return f"{name}{mark}-{dimension}"
@@ -138,9 +142,9 @@ def space_of(model: str, dimension: int) -> str:
 def own_space(tenant: str, provider: str, model: str, dimension: int) -> str:
     """The space of a model at a provider of a tenant's own.
 
-    A model that is known by its name is the same model everywhere and has one space for all tenants: a search selects the documents of its
-    tenant, and an index for each tenant would cost shards. Any other name has a meaning at its provider only: such a model has a space of
-    its own, which is named by a hash of the tenant, the provider and the model.
+    A model that is known by its name is the same model everywhere and has one space for all tenants: a search selects the
+    documents of its tenant, and an index for each tenant would cost shards. Any other name has a meaning at its provider only:
+    such a model has a space of its own, which is named by a hash of the tenant, the provider and the model.
     """
     if known(model) is not None:
         return space_of(model, dimension)
@@ -149,7 +153,9 @@ def own_space(tenant: str, provider: str, model: str, dimension: int) -> str:
 
 
 def offered(handle: str, rows: Iterable[EmbeddingModelDescription]) -> EmbeddingConfig:
-    """The configuration of the model with this handle among the offered ones. Raises: NotFound, with the existing handles in its message."""
+    """The configuration of the model with this handle among the offered ones. Raises: NotFound, with the existing handles in its
+    message.
+    """
     found = {row.handle: row for row in rows}
     if handle not in found:
         raise NotFound(f"NOT_FOUND: Embedding handle {handle} not found, must be one of {list(found)}")

@@ -47,8 +47,9 @@ CHEAP_MODELS = {
     "openai": "openai/gpt-5.4-mini",
     "google_ai": "google_ai/gemini-3.5-flash-lite",
 }
-"""Handles of summarisers by provider. V1's are gpt-5-mini, which OpenAI shuts down on 2026-12-11 (openai/types/shared/chat_model.py),
-and gemini-2.5-flash, whose requests Google routes to gemini-3.5-flash-lite from 2026-12-01 on (ai.google.dev/gemini-api/docs/deprecations).
+"""Handles of summarisers by provider. V1's are gpt-5-mini, which OpenAI shuts down on 2026-12-11
+(openai/types/shared/chat_model.py), and gemini-2.5-flash, whose requests Google routes to gemini-3.5-flash-lite from 2026-12-01
+on (ai.google.dev/gemini-api/docs/deprecations).
 """
 
 _OPENAI_REASONING = re.compile(r"^(o\d|gpt-(?:[5-9]|1\d)(?=$|[.-])(?!.*-chat))")
@@ -56,8 +57,8 @@ _GEMINI_REASONING = re.compile(r"gemini-(2\.5|[3-9])")
 _GEMINI_FORCED = re.compile(r"gemini-(2\.5-pro|[3-9])")
 
 _SWITCHED = frozenset({"zai", "openrouter", "baseten", "deepseek", "moonshot", "moonshot_coding", "minimax"})
-"""Providers whose models reason by default and whose reasoning `enable_reasoner` switches off. V1 has the first three only, but it sends
-nothing to the others, whose models therefore reason there too.
+"""Providers whose models reason by default and whose reasoning `enable_reasoner` switches off. V1 has the first three only, but
+it sends nothing to the others, whose models therefore reason there too.
 """
 
 _PLAIN = {
@@ -78,7 +79,9 @@ _PLAIN = {
 
 
 def is_openai_reasoning(model: str) -> bool:
-    """Whether the model belongs to the o series, or is GPT-5 or later (except chat variants): it accepts an effort and no temperature."""
+    """Whether the model belongs to the o series, or is GPT-5 or later (except chat variants): it accepts an effort and no
+    temperature.
+    """
     return bool(_OPENAI_REASONING.match(model))
 
 

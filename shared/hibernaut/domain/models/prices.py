@@ -1,11 +1,12 @@
 """What a model call costs in USD, by a list of public prices.
 
-The list is data (`adapters.model.prices.price_list` reads it, `tools/price_list.py` writes it). Prices are for a million tokens. A
-price with tiers depends on the prompt's length: the tier of the whole prompt holds for all tokens of the call. A price may begin
-on a day or hold for some hours of each day (UTC). Where the list has no price for cached, written or reasoning tokens, they cost
-what other tokens of the prompt or the completion cost.
+The list is data (`adapters.model.prices.price_list` reads it, `tools/price_list.py` writes it). Prices are for a million tokens.
+A price with tiers depends on the prompt's length: the tier of the whole prompt holds for all tokens of the call. A price may
+begin on a day or hold for some hours of each day (UTC). Where the list has no price for cached, written or reasoning tokens, they
+cost what other tokens of the prompt or the completion cost.
 
-A price list is an estimate: it knows neither discounts nor taxes. Usage must be of one call, because the tier depends on it. Pure.
+A price list is an estimate: it knows neither discounts nor taxes. Usage must be of one call, because the tier depends on it.
+Pure.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ ACCENTED, FOREIGN = 0.005, 0.3
 another writing.
 """
 QUOTES, SIGNS = 0.05, 0.08
-"""The shares of double quotes from which a text is taken for JSON (about 0.1; prose 0.01), and of signs for a program (about 0.12;
-prose 0.02).
+"""The shares of double quotes from which a text is taken for JSON (about 0.1; prose 0.01), and of signs for a program (about
+0.12; prose 0.02).
 """
 _LATIN_LETTERS = bytes(each for each in range(0xC0, 0x100) if each not in (0xD7, 0xF7))
 _SIGNS = b"()[]{}<>=+-*/_:;\"'#@&|"

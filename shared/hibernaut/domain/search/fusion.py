@@ -1,9 +1,10 @@
 """Two lists of hits made one: a convex combination of normalised scores. Knows ids and scores, no engine.
 
-Scores by words are parts of the best that the query's terms could score (`domain.search.bm25.shares`): a text that shares one common word with a
-question stays low, even where nothing shares more. Scores by meaning are spread between the worst and the best candidate, since
-cosines of one model all lie in a narrow band, and count the less, the less the best one stands out. A question often has words of the
-lines before its answer, which therefore lend it a part of their scores. Decisions 17, 70 and 71 have the figures and the literature.
+Scores by words are parts of the best that the query's terms could score (`domain.search.bm25.shares`): a text that shares one
+common word with a question stays low, even where nothing shares more. Scores by meaning are spread between the worst and the best
+candidate, since cosines of one model all lie in a narrow band, and count the less, the less the best one stands out. A question
+often has words of the lines before its answer, which therefore lend it a part of their scores. Decisions 17, 70 and 71 have the
+figures and the literature.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Ranked:
 
 
 def spread(scored: Scored) -> list[tuple[str, float]]:
-    """Scores as places between a step below the lowest, 0, and the highest, 1; all 1 where they are equal. A step is the mean distance
-    of two neighbours: of two candidates the worse is a third, of two hundred the worst next to nothing."""
+    """Scores as places between a step below the lowest, 0, and the highest, 1; all 1 where they are equal. A step is the mean
+    distance of two neighbours: of two candidates the worse is a third, of two hundred the worst next to nothing."""
     if not scored:
         return []
     low, high = min(score for _, score in scored), max(score for _, score in scored)
@@ -46,8 +47,9 @@ def spread(scored: Scored) -> list[tuple[str, float]]:
 def prominent(scored: Scored) -> list[tuple[str, float]]:
     """Scores by meaning as they count beside those by words: 0 to 1, where 1 is a perfect match before and after.
 
-    They are `spread`, times how far the best stands out: its distance from the worst candidate, as a part of the distance at which a
-    perfect match would be. Turns of one long talk are all about as near to a question, and then the nearest one tells little.
+    They are `spread`, times how far the best stands out: its distance from the worst candidate, as a part of the distance at
+    which a perfect match would be. Turns of one long talk are all about as near to a question, and then the nearest one tells
+    little.
     """
     low, high = min((score for _, score in scored), default=0.0), max((score for _, score in scored), default=0.0)
     factor = ((high - low) / (1.0 - low)) ** PROMINENCE_POWER if low < high < 1.0 else 1.0
@@ -55,8 +57,9 @@ def prominent(scored: Scored) -> list[tuple[str, float]]:
 
 
 def with_texts_before(scores: Mapping[str, float], before: Mapping[str, str]) -> dict[str, float]:
-    """Scores by words, 0 to 1, each with parts of the scores of the three texts before it (`OF_THE_TEXTS_BEFORE`). They fill a part of what is
-    missing to 1: whoever has the words itself gains little. A text that is not among these lends nothing, and those before it neither.
+    """Scores by words, 0 to 1, each with parts of the scores of the three texts before it (`OF_THE_TEXTS_BEFORE`). They fill a
+    part of what is missing to 1: whoever has the words itself gains little. A text that is not among these lends nothing, and
+    those before it neither.
     """
     found: dict[str, float] = {}
     for each, own in scores.items():
@@ -75,12 +78,12 @@ def fused(
 ) -> list[Ranked]:
     """The best `limit` ids of both lists, best first. Scores are 0 to 1; an id counts by its first place in a list.
 
-    Where one list is empty, the other's scores are used. `unseen`: ids without a vector, which therefore are not in the list by meaning.
-    Being new is no fault: their words count for their meaning too, of which the best in the list is the most. Among equals the one with the
-    higher place in the lexical list comes first.
+    Where one list is empty, the other's scores are used. `unseen`: ids without a vector, which therefore are not in the list by
+    meaning. Being new is no fault: their words count for their meaning too, of which the best in the list is the most. Among
+    equals the one with the higher place in the lexical list comes first.
 
-    `before`: the ids of the texts before some ids. Where there are scores by meaning, each id gets a part of the scores by words of the three texts
-    before it, as far as they are in a list themselves: a text that is gone lends nothing.
+    `before`: the ids of the texts before some ids. Where there are scores by meaning, each id gets a part of the scores by words
+    of the three texts before it, as far as they are in a list themselves: a text that is gone lends nothing.
     """
     by_words, by_meaning = _places(lexical), _places(vector)
     weight = 1.0 if not vector else WORDS_WEIGHT if lexical else 0.0

@@ -17,7 +17,9 @@ from hibernaut.schemas.messages.message import Message
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3
 """The versions that a document goes through: found by its words, then by its meaning too, then not at all."""
 OF_A_LIFE = 4
-"""Versions of one life of a record: a passage that was deleted and brought back goes through them once more, above the earlier ones."""
+"""Versions of one life of a record: a passage that was deleted and brought back goes through them once more, above the earlier
+ones.
+"""
 LAST_LIFE = 1 << 40
 """The life of a record that cannot come back: above all that it can have had."""
 OF_WHAT_STANDS_BEFORE = 0.35
@@ -41,8 +43,8 @@ def place_of(name: str) -> tuple[str, str]:
 
 
 def searchable_text(row: Message) -> str | None:
-    """The searchable text of a row; None for rows that are no part of the conversation: prompts, notices, tools' returns, searches themselves
-    (they would nest: run-time digest 7.5)."""
+    """The searchable text of a row; None for rows that are no part of the conversation: prompts, notices, tools' returns,
+    searches themselves (they would nest: run-time digest 7.5)."""
     if row.role == "user" and row.step_id is None:
         return _typed(row) or None
     if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):
@@ -126,8 +128,8 @@ def in_context(document: IndexDocument, before: tuple[float, ...] | None) -> Ind
 
 
 def cosine_in_context(own: float, before: float, between: float) -> float:
-    """The cosine of a query with a text's vector `in_context`, from the cosines of the query with the text's own vector and with that of
-    the text before, and from the cosine of these two."""
+    """The cosine of a query with a text's vector `in_context`, from the cosines of the query with the text's own vector and with
+    that of the text before, and from the cosine of these two."""
     length = math.sqrt(1.0 + OF_WHAT_STANDS_BEFORE * (OF_WHAT_STANDS_BEFORE + 2.0 * between))
     return (own + OF_WHAT_STANDS_BEFORE * before) / length
 

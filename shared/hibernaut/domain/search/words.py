@@ -1,8 +1,8 @@
 """The analysis of search: the terms of a text and of a query, the same for every engine and without one.
 
-A word is a run of letters, marks and digits; case, accents and widths do not matter. Chinese, Japanese and Korean runs are cut into
-overlapping pairs of characters. A term is the stem of a word (Snowball's English stemmer, which leaves words of other scripts as they are).
-Engines store terms and cut nothing themselves. Must not know: how an engine spells a query.
+A word is a run of letters, marks and digits; case, accents and widths do not matter. Chinese, Japanese and Korean runs are cut
+into overlapping pairs of characters. A term is the stem of a word (Snowball's English stemmer, which leaves words of other
+scripts as they are). Engines store terms and cut nothing themselves. Must not know: how an engine spells a query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _TYPOGRAPHY = re.compile("[\u00b7\u2010-\u2027\u2030-\u205e\u20ac\u2122\u2190-\u
 
 
 def terms(query: str) -> list[str]:
-    """The distinct terms to look for, at most 64, in order; stop words only where there is nothing else. Signs alone are no words."""
+    """The distinct terms to look for, at most 64, in order; stop words only where there is nothing else. Signs alone are no
+    words.
+    """
     found = dict.fromkeys(words(query[:_MOST_CHARACTERS]))
     telling = [word for word in found if word not in _STOP_WORDS]
     return list(dict.fromkeys(map(stem, telling or found)))[:MOST_TERMS]
@@ -70,7 +72,9 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=_REMEMBERED_STEMS)
 def stem(word: str) -> str:
-    """The English stem. A stemmer is no thread's but the caller's: each call that is not remembered makes one, in a microsecond."""
+    """The English stem. A stemmer is no thread's but the caller's: each call that is not remembered makes one, in a
+    microsecond.
+    """
     from Stemmer import Stemmer
 
     return str(Stemmer("english", 0).stemWord(word))
@@ -109,8 +113,8 @@ def _ascii_table() -> str:
 
 
 def _latin_table() -> bytes:
-    """Each byte as the letter that it is without case and accent, as a blank, as one of the ligatures' signs, or, where it is none of
-    these, as NUL: then the text is read character by character."""
+    """Each byte as the letter that it is without case and accent, as a blank, as one of the ligatures' signs, or, where it is
+    none of these, as NUL: then the text is read character by character."""
     table = bytearray(_ascii_table(), "ascii")
     for code in range(128, 256):
         found = _any_script(chr(code))

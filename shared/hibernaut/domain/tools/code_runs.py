@@ -1,4 +1,6 @@
-"""The programs that run code which a model wrote, for the tool runner, and the return of such a run (run-time digest 5.7). Pure."""
+"""The programs that run code which a model wrote, for the tool runner, and the return of such a run (run-time digest 5.7).
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def run_code(code, sources):
         failure = {"name": type(error).__name__, "value": str(error), "traceback": "".join(lines)}
     return {"results": results, "error": failure}
 """
-"""Runs a program as a notebook does: the value of a last expression is its result. `sources`: those of the agent's tools, whose functions it may
-call."""
+"""Runs a program as a notebook does: the value of a last expression is its result. `sources`: those of the agent's tools, whose
+functions it may call."""
 
 JAVASCRIPT = """\
 const vm = require("node:vm");
@@ -103,7 +105,9 @@ async function run_code(code: string, typed: boolean): Promise<unknown> {
   return { results, error };
 }
 """
-"""The same for JavaScript and TypeScript: `import` and `await` at the top are allowed. A file of its own would have to be read at each call."""
+"""The same for JavaScript and TypeScript: `import` and `await` at the top are allowed. A file of its own would have to be read at
+each call.
+"""
 SCHEMA: JsonObject = {
     "name": FUNCTION,
     "parameters": {

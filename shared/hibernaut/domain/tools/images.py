@@ -1,4 +1,5 @@
-"""What an image of a stranger is, by its bytes alone: its format and size, and whether it is there from its first byte to its last. Pure.
+"""What an image of a stranger is, by its bytes alone: its format and size, and whether it is there from its first byte to its
+last. Pure.
 
 The pixels are not decoded: a provider may still refuse what passes here (`adapters/model/image_refusals.py`).
 """
@@ -31,7 +32,9 @@ class ImageFacts:
 
 
 def image_facts(data: bytes) -> ImageFacts | None:
-    """What the bytes are; None if they are no whole image of a known format, or one with a side of none or of more than `LONGEST_SIDE` pixels."""
+    """What the bytes are; None if they are no whole image of a known format, or one with a side of none or of more than
+    `LONGEST_SIDE` pixels.
+    """
     try:
         facts = _facts(data)
     except IndexError:  # a member that ends behind the last byte
@@ -54,7 +57,9 @@ def _facts(data: bytes) -> ImageFacts | None:
 
 
 def _png(data: bytes) -> ImageFacts | None:
-    """A header, data and an end, with sound checksums. That of a chunk which a reader may pass over does not count, as for readers (RFC 2083, 3.3 and 10.1)."""
+    """A header, data and an end, with sound checksums. That of a chunk which a reader may pass over does not count, as for
+    readers (RFC 2083, 3.3 and 10.1).
+    """
     at, kinds = len(_PNG), set[bytes]()
     while b"IEND" not in kinds:
         length, kind = _big(data, at, 4), data[at + 4 : at + 8]

@@ -1,10 +1,12 @@
-"""Which tool policy decides a call: the first enabled one that matches it. Pure, and linear in the sizes of the call and of the patterns.
+"""Which tool policy decides a call: the first enabled one that matches it. Pure, and linear in the sizes of the call and of the
+patterns.
 
-Patterns have one special character, `*`, so that a match is a search for texts one after the other: no pattern and no argument, which a model writes, makes
-it slow.
+Patterns have one special character, `*`, so that a match is a search for texts one after the other: no pattern and no argument,
+which a model writes, makes it slow.
 
-A condition on arguments looks at all values at its path. A policy that denies or asks matches if **one** value fits, one that allows only if **all** of them
-do and there is one: a further value in a list must neither hide a call from a denial nor slip through with an allowed one.
+A condition on arguments looks at all values at its path. A policy that denies or asks matches if **one** value fits, one that
+allows only if **all** of them do and there is one: a further value in a list must neither hide a call from a denial nor slip
+through with an allowed one.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ def mismatch(policy: ToolPolicy, call: JudgedCall) -> str | None:
 
 
 def hidden_from_code(policies: Sequence[ToolPolicy], call: JudgedCall) -> bool:
-    """Whether code that may call the tool with any arguments must not have it: a policy may deny, ask or count some of its calls."""
+    """Whether code that may call the tool with any arguments must not have it: a policy may deny, ask or count some of its
+    calls.
+    """
     for policy in policies:
         if _unnamed(policy, call) is not None:
             continue
@@ -134,8 +138,8 @@ def _one_fits(patterns: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _holds(condition: ArgumentCondition, args: JsonObject, *, match_all: bool) -> bool:
-    """Whether the values at the condition's path meet it: all of them (`match_all`), or one. Where there is no value, a negated condition is met unless all
-    must meet it.
+    """Whether the values at the condition's path meet it: all of them (`match_all`), or one. Where there is no value, a negated
+    condition is met unless all must meet it.
     """
     steps = condition.path.split(".") if condition.path else []
     patterns = [pattern.casefold() for pattern in condition.matches] if condition.ignore_case else condition.matches

@@ -22,8 +22,8 @@ from hibernaut.schemas.tools.tool_rule import ToolRule
 class Actor:
     """The agent as one run sees it. `config` is the model of this run; `conversation_id` is None in the default conversation.
 
-    `client_tools` are the names of the tools that the client runs. `group_id`: the group for which the agent works in this run. `policies`: the tenant's tool
-    policies, in their order; `tags`: the agent's, by which they may choose.
+    `client_tools` are the names of the tools that the client runs. `group_id`: the group for which the agent works in this run.
+    `policies`: the tenant's tool policies, in their order; `tags`: the agent's, by which they may choose.
     """
 
     agent_id: str
@@ -82,7 +82,8 @@ class Call:
 @immutable
 class CallResult:
     """The result of one call. `message` is packed for the model (a string or an object); `text` is the plain return for the tool
-    rules. `limited`: the call was not made, because the rate of its policy is used up. `spent_ns`: how long it took; None if that is not known.
+    rules. `limited`: the call was not made, because the rate of its policy is used up. `spent_ns`: how long it took; None if that
+    is not known.
     """
 
     call: Call

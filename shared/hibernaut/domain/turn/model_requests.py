@@ -61,8 +61,8 @@ def model_request(
     """The request of one step. `messages` is the window with its system message first; `system` is the text that replaces that
     message.
 
-    It names all tools of the agent, because a provider's cache of the prefix begins with them; `offered` are those that may be called.
-    `timeout` is in seconds.
+    It names all tools of the agent, because a provider's cache of the prefix begins with them; `offered` are those that may be
+    called. `timeout` is in seconds.
     """
     names = set(offered)
     return ModelRequest(

@@ -19,7 +19,9 @@ def judged(actor: Actor, call: Call) -> Call:
 
 
 def decided(actor: Actor, call: Call, decision: CallDecision | None) -> Call:
-    """The call after a decision. Only a policy that waives approval lifts an approval that the agent's rules demand; calls that the client runs always wait for it."""
+    """The call after a decision. Only a policy that waives approval lifts an approval that the agent's rules demand; calls that
+    the client runs always wait for it.
+    """
     if decision is None or call.refusal is not None:
         return call
     call = replace(call, decision=decision)
@@ -34,5 +36,7 @@ def decided(actor: Actor, call: Call, decision: CallDecision | None) -> Call:
 
 
 def begun(actor: Actor, call: Call, decisions: Mapping[str, CallDecision]) -> Call:
-    """A call of a journaled reply, as it was decided when the reply came. It may have begun, so it waits for no approval any more."""
+    """A call of a journaled reply, as it was decided when the reply came. It may have begun, so it waits for no approval any
+    more.
+    """
     return replace(decided(actor, call, decisions.get(call.id)), needs_approval=False)

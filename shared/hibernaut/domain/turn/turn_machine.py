@@ -1,4 +1,5 @@
-"""The one agent loop, as a pure state machine: values in, values out. No I/O, no clock, no chance; time and ids come in as values.
+"""The one agent loop, as a pure state machine: values in, values out. No I/O, no clock, no chance; time and ids come in as
+values.
 
 Theory of operation
 -------------------
@@ -15,7 +16,8 @@ transaction. For a stepped turn, `decide` names what follows the commit: `Finish
       │  │                   └─ no calls ──────────────────────────────────────────────▲
       │  └─ Compacted ◀─ Compact (the window is too full, or the provider says so)
       ├──── Failed ────────────────────────────────────────────────────────────────────▶ Stepped with a failing stop reason
-      └──── Finish ─▶ Finished ────────────────────────────────────────────────────────▶ Stepped (the run is out of steps or of budget)
+      └──── Finish ─▶ Finished ────────────────────────────────────────────────────────▶ Stepped (the run is out of steps or of
+      budget)
     Resolving ── RunTools ─▶ ToolsReturned ─▶ Stepped (only the returns; the next step calls the model)
 
 `TRANSITIONS` lists every legal transition; only `absorb` makes states. An outcome that does not belong to the action that
@@ -31,8 +33,8 @@ the model asks for another step by `request_heartbeat`, and a reply without a ca
 answer and ends the turn, and every tool call leads to another step.
 
 A step adds these rows to the log: one assistant row with the reply and all its calls; one tool row with a return for every call,
-in order (invariant 6); and one user row with a heartbeat, if the agent must be prompted to continue. The ids and the time of the rows
-come from the reply's `Stamp`, so a replay of the journal makes the same rows.
+in order (invariant 6); and one user row with a heartbeat, if the agent must be prompted to continue. The ids and the time of the
+rows come from the reply's `Stamp`, so a replay of the journal makes the same rows.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Replied:
 
 @immutable
 class Replayed:
-    """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more. `decisions`: those of tool
-    policies, as they were when the reply came.
+    """The journaled reply of an earlier attempt. Its calls may have begun, so none of them waits for an approval any more.
+    `decisions`: those of tool policies, as they were when the reply came.
     """
 
     reply: ModelReply

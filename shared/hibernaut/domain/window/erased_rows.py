@@ -1,8 +1,8 @@
 """The erasure of a person's messages from the rows of a log. Pure.
 
-Rows stay where they are, so that calls keep their returns, forks their shared rows, and cursors their places; their contents are removed. The turn of a person is
-their message and every row up to the next message from somebody else, and each further row of the same run. In a group, the answers of other agents
-belong to it too.
+Rows stay where they are, so that calls keep their returns, forks their shared rows, and cursors their places; their contents are
+removed. The turn of a person is their message and every row up to the next message from somebody else, and each further row of
+the same run. In a group, the answers of other agents belong to it too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from hibernaut.schemas.ids import derived_otid
 from hibernaut.schemas.messages.message import FunctionCall, Message, ToolCall, ToolReturn
 
 ERASED = "(erased)"
-"""The text that replaces the contents of a row and the sender of an erased message: a worker that resumes recognises the turn by it."""
+"""The text that replaces the contents of a row and the sender of an erased message: a worker that resumes recognises the turn by
+it.
+"""
 _OF_AN_ANSWER = ("type", "tool_call_id", "approve", "status")
 """The retained fields of an answer to an approval request."""
 
@@ -23,8 +25,8 @@ _OF_AN_ANSWER = ("type", "tool_call_id", "approve", "status")
 def erase_rows(rows: Sequence[Message], cursor: LogCursor, senders: Collection[str] | None) -> tuple[list[Message], LogCursor]:
     """The rows of a page of a log that are to be rewritten, as they are then, and the cursor behind the page.
 
-    `cursor`: the cursor before the page. `senders`: the values of `sender_id` that mean the person; None: every row is to be erased. Summaries after an erased
-    row are erased, because they may repeat it. The system message is compiled anew elsewhere.
+    `cursor`: the cursor before the page. `senders`: the values of `sender_id` that mean the person; None: every row is to be
+    erased. Summaries after an erased row are erased, because they may repeat it. The system message is compiled anew elsewhere.
     """
     found: list[Message] = []
     for row in rows:

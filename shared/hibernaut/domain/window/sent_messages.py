@@ -1,5 +1,5 @@
-"""The window as it is sent to a model, which differs from the log: long tool returns are clipped, the system message is the frozen one, and
-updates of memory are at the end of the messages that carry them.
+"""The window as it is sent to a model, which differs from the log: long tool returns are clipped, the system message is the
+frozen one, and updates of memory are at the end of the messages that carry them.
 
 The result depends on the rows alone, so a request begins with the bytes of the request before it (invariant 10).
 """

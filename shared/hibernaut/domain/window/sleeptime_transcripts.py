@@ -1,4 +1,6 @@
-"""The transcript of a conversation for a sleep-time agent: lines as in Letta V1 (run-time digest 9.3), and our own words around them. Pure."""
+"""The transcript of a conversation for a sleep-time agent: lines as in Letta V1 (run-time digest 9.3), and our own words around
+them. Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,16 @@ Bring the blocks that you share with that agent up to date. Your block `memory_p
 
 
 def limit_for(context_window: int) -> int:
-    """The largest size of a transcript in characters, for an agent with a context window of so many tokens: about a quarter of it."""
+    """The largest size of a transcript in characters, for an agent with a context window of so many tokens: about a quarter of
+    it.
+    """
     return max(SHORTEST, min(LONGEST, context_window))
 
 
 def report(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The message with these lines, by conversation. Only several conversations, or one that is not the agent's own, are named (`""`: its own)."""
+    """The message with these lines, by conversation. Only several conversations, or one that is not the agent's own, are named
+    (`""`: its own).
+    """
     texts = [_INTRODUCTION]
     for conversation, lines in parts:
         suffix = f" in the conversation {conversation}" if conversation else ""
@@ -35,8 +41,8 @@ def report(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def lines_of(row: Message, longest: int) -> list[str]:
-    """The lines of a row, each cut in its middle to `longest` characters; none for omitted rows: system messages, returns of tools,
-    summaries, and messages of the server to the agent itself.
+    """The lines of a row, each cut in its middle to `longest` characters; none for omitted rows: system messages, returns of
+    tools, summaries, and messages of the server to the agent itself.
     """
     return [_clipped(line.replace("\n", "\n  "), longest) for line in _lines(row)]
 

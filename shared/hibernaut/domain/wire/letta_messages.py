@@ -133,7 +133,9 @@ def _common(message: Message, index: int = 0, *, name: str | None = None) -> _Re
 
 
 def _in_group(message: Message) -> list[LettaMessage]:
-    """The sayings of a group's agents in a turn, each under the agent's name. The choice of the next speaker is not shown, unless it failed."""
+    """The sayings of a group's agents in a turn, each under the agent's name. The choice of the next speaker is not shown, unless
+    it failed.
+    """
     if message.role == "assistant":
         text = message.text()
         return [SystemMessage(content=text, **_common(message))] if text else []

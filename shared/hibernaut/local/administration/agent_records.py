@@ -1,4 +1,6 @@
-"""`hibernaut agents list|show|create|delete`, over the API of a server. Knows the terminal; must not know how a server stores agents."""
+"""`hibernaut agents list|show|create|delete`, over the API of a server. Knows the terminal; must not know how a server stores
+agents.
+"""
 
 from __future__ import annotations
 

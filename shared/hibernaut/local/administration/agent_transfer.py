@@ -1,4 +1,6 @@
-"""Exports, imports, copies and moves agents between servers, over their HTTP API. Knows the API; must not know how a server stores agents."""
+"""Exports, imports, copies and moves agents between servers, over their HTTP API. Knows the API; must not know how a server
+stores agents.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def import_agent(server: AgentServer, file: Path, options: JsonObject, *, as_jso
 def copy_agent(
     server: AgentServer, other: AgentServer, agent_id: str, options: JsonObject, without: Sequence[str], *, as_json: bool = False
 ) -> int:
-    """Copy an agent with its whole log, and print its new id. `without`: the omitted ones of `OPTIONAL_PARTS`. Raises: CannotServe."""
+    """Copy an agent with its whole log, and print its new id. `without`: the omitted ones of `OPTIONAL_PARTS`. Raises:
+    CannotServe.
+    """
     _tell(_copy(server, other, agent_id, options, without), as_json=as_json)
     return 0
 
@@ -62,7 +66,9 @@ def move_agent(
     force: bool,
     as_json: bool = False,
 ) -> int:
-    """Copy an agent, compare the copy with it, and delete it. Raises: CannotServe, without the deletion, if something would be lost."""
+    """Copy an agent, compare the copy with it, and delete it. Raises: CannotServe, without the deletion, if something would be
+    lost.
+    """
     lost = [what for what in without if _has(server, agent_id, what)]
     values = _secrets(server, agent_id) | _secrets_option(options)
     lost += [f"the secret {key} without a value" for key, value in values.items() if not value]

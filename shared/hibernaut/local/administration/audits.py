@@ -30,7 +30,9 @@ HEAD = set(NotedHead.model_fields)
 
 @immutable
 class AuditPlace:
-    """What is audited: a tenant, or one of its agents, in a data folder or in the stack of an environment. `data` None: the environment's setting applies."""
+    """What is audited: a tenant, or one of its agents, in a data folder or in the stack of an environment. `data` None: the
+    environment's setting applies.
+    """
 
     tenant: str
     agent: str | None = None
@@ -58,7 +60,9 @@ def verify(place: AuditPlace, against: str | None, *, as_json: bool) -> int:
 
 
 def print_heads(place: AuditPlace) -> int:
-    """Print the newest version of each record as JSON, and their summary to the standard error. Raises: CannotServe, BadSetting."""
+    """Print the newest version of each record as JSON, and their summary to the standard error. Raises: CannotServe,
+    BadSetting.
+    """
     with _opened(place) as audit:
         reports = list(audit.check(agent_id=place.agent))
     print("[" + ",\n ".join(report.model_dump_json(include=HEAD) for report in reports if report.version) + "]")

@@ -54,9 +54,9 @@ class Remedy:
 def remedy_of(letter: DeadLetter) -> Remedy:
     """The remedy for a letter.
 
-    One invocation handles all letters of a sweep or of a repetition of the index, because these jobs do not depend on their time. The same holds for
-    positions of the stream: its records may have expired, but their pointers are in the table. Undelivered events and due schedules are in the table too,
-    and the sweep finds them.
+    One invocation handles all letters of a sweep or of a repetition of the index, because these jobs do not depend on their time.
+    The same holds for positions of the stream: its records may have expired, but their pointers are in the table. Undelivered
+    events and due schedules are in the table too, and the sweep finds them.
     """
     try:
         event = json.loads(letter.body)

@@ -28,8 +28,8 @@ class Erasing:
     pause: Callable[[float], None] = time.sleep
 
     def erase(self, name: str, sure: Callable[[str], bool], *, wait: bool) -> int:
-        """Erase a person, or follow a running erasure; returns the exit code. `name`: the id of the identity, its key, or the id of the
-        erasure. Raises: CannotServe.
+        """Erase a person, or follow a running erasure; returns the exit code. `name`: the id of the identity, its key, or the id
+        of the erasure. Raises: CannotServe.
         """
         identity_id = self._identity(name)
         begun = self._find(erasure_id_of(identity_id))

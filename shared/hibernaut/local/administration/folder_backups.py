@@ -1,7 +1,9 @@
-"""`hibernaut backup` and `restore` of a data folder: one file with the table, the large bodies and the master key of stored secrets.
+"""`hibernaut backup` and `restore` of a data folder: one file with the table, the large bodies and the master key of stored
+secrets.
 
-A server may have the folder open during a backup. SQLite copies a consistent state of the table. The bodies are copied before and after the table, because a
-body is written before the item that names it. The backup omits the index, which the server rebuilds. The file is as secret as the folder.
+A server may have the folder open during a backup. SQLite copies a consistent state of the table. The bodies are copied before and
+after the table, because a body is written before the item that names it. The backup omits the index, which the server rebuilds.
+The file is as secret as the folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`hibernaut keys`: creates, lists, rotates and revokes the API keys of a data folder or of a deployed stack.
 
-The key alone is the last line of the standard output, so that a script can read it. Knows the terminal; must not know how keys are stored.
+The key alone is the last line of the standard output, so that a script can read it. Knows the terminal; must not know how keys
+are stored.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @immutable
 class KeyPlace:
-    """Where the keys are: the tenant, in a data folder (of either profile of `hibernaut dev`) or in the stack of an environment. `data` None: the environment's setting applies."""
+    """Where the keys are: the tenant, in a data folder (of either profile of `hibernaut dev`) or in the stack of an environment.
+    `data` None: the environment's setting applies.
+    """
 
     tenant: str
     data: str | None = None

@@ -25,7 +25,9 @@ PAGE = 100
 
 @immutable
 class MessageLog:
-    """The log of an agent; None: of all agents. `pause` waits for seconds between two looks. `names`: of agents, by the runs that were seen."""
+    """The log of an agent; None: of all agents. `pause` waits for seconds between two looks. `names`: of agents, by the runs that
+    were seen.
+    """
 
     server: AgentServer
     agent: str | None

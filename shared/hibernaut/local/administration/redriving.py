@@ -1,8 +1,9 @@
 """`hibernaut redrive`: works dead letters up again, and restarts runs that wait for the sweep.
 
-SQS's own redrive moves letters to a queue that they came from. These come from no queue (SQS API reference, StartMessageMoveTask: "Non-SQS queue
-sources … are currently not supported"). So each letter's event is sent to its function again, and the letter is deleted when the function has
-succeeded. Every function takes an event twice without harm, so a redrive may be interrupted and repeated.
+SQS's own redrive moves letters to a queue that they came from. These come from no queue (SQS API reference, StartMessageMoveTask:
+"Non-SQS queue sources … are currently not supported"). So each letter's event is sent to its function again, and the letter is
+deleted when the function has succeeded. Every function takes an event twice without harm, so a redrive may be interrupted and
+repeated.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The outputs of a deployed stack, by CloudFormation, and the errors of AWS in one line. botocore is imported on use, because the local set of
-dependencies does not contain it.
+"""The outputs of a deployed stack, by CloudFormation, and the errors of AWS in one line. botocore is imported on use, because the
+local set of dependencies does not contain it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ NO_BOTO3 = "a deployed stack needs boto3, which is not installed here: pip insta
 
 
 def outputs_of(stack: str, client: Any = None) -> Mapping[str, str]:
-    """The outputs by name. `client`: a client of CloudFormation (None: one for the user's region). Raises: CannotServe; BotoCoreError without a
-    connection or credentials.
+    """The outputs by name. `client`: a client of CloudFormation (None: one for the user's region). Raises: CannotServe;
+    BotoCoreError without a connection or credentials.
     """
     from botocore.config import Config
     from botocore.exceptions import ClientError

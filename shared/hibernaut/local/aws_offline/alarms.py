@@ -1,7 +1,8 @@
-"""EventBridge Scheduler for the schedules that the functions put into the template's schedule groups: fires what is due, as the service does.
+"""EventBridge Scheduler for the schedules that the functions put into the template's schedule groups: fires what is due, as the
+service does.
 
-Knows: expressions, time zones, the role of a schedule, and what becomes of a schedule after its last invocation. Must not know: what the function does. moto keeps schedules and
-fires none.
+Knows: expressions, time zones, the role of a schedule, and what becomes of a schedule after its last invocation. Must not know:
+what the function does. moto keeps schedules and fires none.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class BadExpression(ValueError):
 
 
 class OfflineAlarms:
-    """Fires the schedules of the groups. A schedule is due if an occurrence lies after its last change and after its last invocation."""
+    """Fires the schedules of the groups. A schedule is due if an occurrence lies after its last change and after its last
+    invocation.
+    """
 
     def __init__(self, stack: Stack, lambdas: Lambdas) -> None:
         self._stack = stack

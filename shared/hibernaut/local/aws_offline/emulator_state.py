@@ -1,8 +1,10 @@
-"""What an emulated deployment keeps beyond its end: the items of its table, its objects, and the names and keys that make them readable.
+"""What an emulated deployment keeps beyond its end: the items of its table, its objects, and the names and keys that make them
+readable.
 
-One SQLite file in the data folder follows each write before it is answered, so a killed process loses nothing that was answered. Parameters
-come from the settings of each start; schedules and functions come from the template. An execution that was under way at the end is continued
-by the sweep. DynamoDB Local is not used: it answers a moment before it commits, so a kill may lose an answered write.
+One SQLite file in the data folder follows each write before it is answered, so a killed process loses nothing that was answered.
+Parameters come from the settings of each start; schedules and functions come from the template. An execution that was under way
+at the end is continued by the sweep. DynamoDB Local is not used: it answers a moment before it commits, so a kill may lose an
+answered write.
 
 Knows: the internals of moto. Must not know: the tables of the product.
 """

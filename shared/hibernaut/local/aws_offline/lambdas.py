@@ -133,7 +133,9 @@ def abandon() -> NoReturn:
 
 
 def is_abandoned() -> bool:
-    """Whether this thread belongs to an invocation that another of its threads has abandoned, or that has reached its time limit."""
+    """Whether this thread belongs to an invocation that another of its threads has abandoned, or that has reached its time
+    limit.
+    """
     invocation = _current.get()
     return invocation is not None and invocation.reply is not None
 
@@ -207,7 +209,9 @@ class Lambdas:
 
 
 def _sent(reply: Json) -> str:
-    """A reply as Lambda's runtime for Python 3.13 sends it: it escapes no letters (awslambdaric, `lambda_runtime_marshaller.py`)."""
+    """A reply as Lambda's runtime for Python 3.13 sends it: it escapes no letters (awslambdaric,
+    `lambda_runtime_marshaller.py`).
+    """
     return json.dumps(reply, ensure_ascii=False)
 
 

@@ -65,7 +65,8 @@ class OfflineAws:
     """The emulation, as a context manager. There is one per process, because moto is global.
 
     `secrets` are stored in Parameter Store; `variables` are added to the functions' environment. `time_scale`: the real duration
-    in seconds of one second of a workflow's waiting. `data`: the folder that keeps the state beyond the end (None: it ends with it).
+    in seconds of one second of a workflow's waiting. `data`: the folder that keeps the state beyond the end (None: it ends with
+    it).
     """
 
     def __init__(

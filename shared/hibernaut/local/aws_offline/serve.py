@@ -28,7 +28,8 @@ def serve(
     data: Path | None = None,
 ) -> None:
     """Serve until Ctrl-C (KeyboardInterrupt). `ready` gets the address; `secrets` are the content of Parameter Store (the
-    providers' keys and addresses, by variable name), `variables` further environment variables of the functions. `data`: the folder of the state (None: the state ends with the process).
+    providers' keys and addresses, by variable name), `variables` further environment variables of the functions. `data`: the
+    folder of the state (None: the state ends with the process).
 
     Raises: OSError (the port is taken), NotACheckout, SynthesisFailed, FolderInUse.
     """

@@ -1,7 +1,7 @@
 """Functions that serve HTTP as a stream: their ASGI app runs on an event loop of this process.
 
-Knows: ASGI, and how Lambda treats response streaming. Must not know: the gateway's routes, or what the app does. Of the Lambda Web
-Adapter, which on AWS converts events to requests, only the headers with the contexts are emulated.
+Knows: ASGI, and how Lambda treats response streaming. Must not know: the gateway's routes, or what the app does. Of the Lambda
+Web Adapter, which on AWS converts events to requests, only the headers with the contexts are emulated.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ from hibernaut.schemas.base import JsonObject
 
 ENVIRONMENT = "dev"
 CONTEXT = {"search": "domain", "bedrockModels": "none", "websockets": "true", "toolNetwork": "open"}
-"""Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use there.
-Tools run on this machine, outside any VPC.
+"""Memory is indexed here, because nothing costs anything. There is no Bedrock: a signature of the emulated account is of no use
+there. Tools run on this machine, outside any VPC.
 """
-# What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its asset is.
+# What `infra` is, and what it imports (a test compares); the functions' code runs from the checkout, whatever the hash of its
+# asset is.
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/cipher/kms.py",

@@ -39,7 +39,9 @@ Read = Callable[[str], str | None]
 
 @immutable
 class ChatOptions:
-    """The options of a chat. `approvals`: a person decides (`ask`), or every call is approved (`yes`). `message`: the only message; None: read lines."""
+    """The options of a chat. `approvals`: a person decides (`ask`), or every call is approved (`yes`). `message`: the only
+    message; None: read lines.
+    """
 
     as_json: bool = False
     approvals: Answer = "ask"
@@ -65,7 +67,9 @@ class Chat:
         return self._stream.server
 
     def talk_to(self, id_or_name: str | None, model: str | None = None) -> None:
-        """Choose the agent by id or name; None: the agent with the newest run, or a new agent if there is none. Raises: CannotServe."""
+        """Choose the agent by id or name; None: the agent with the newest run, or a new agent if there is none. Raises:
+        CannotServe.
+        """
         found = agent_of(self.server, id_or_name) if id_or_name else newest_agent(self.server)
         if found is None:
             found = dict(self.server.post("/v1/agents/", {**FIRST, **({"model": model} if model else {})}))
@@ -73,7 +77,9 @@ class Chat:
         self.agent_id, self.name = str(found["id"]), harmless(str(found["name"]))
 
     def hold(self) -> int:
-        """Hold the chat to its end; returns the exit code: 1 if the last run failed, WAITS if it waits for an approval. Raises: CannotServe."""
+        """Hold the chat to its end; returns the exit code: 1 if the last run failed, WAITS if it waits for an approval. Raises:
+        CannotServe.
+        """
         if self.options.message is None and not self.options.as_json:
             self.tell(self.paint(f"{self.name} at {self.server.url}. /help lists commands, Ctrl-D ends.", DIM))
         self._answered_first()

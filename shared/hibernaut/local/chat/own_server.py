@@ -1,4 +1,6 @@
-"""The server that a chat starts for itself: `hibernaut dev` in a process beside it, on a free port. It ends with the chat, however that ends."""
+"""The server that a chat starts for itself: `hibernaut dev` in a process beside it, on a free port. It ends with the chat,
+however that ends.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ GRACE = 8.0
 
 
 class OwnServer:
-    """A server of a data folder. `data`: the folder; None: that of the environment. Raises: CannotServe with what the server says."""
+    """A server of a data folder. `data`: the folder; None: that of the environment. Raises: CannotServe with what the server
+    says.
+    """
 
     def __init__(self, data: str | None, more: Sequence[str] = ()) -> None:
         self.started_with = (data, more)

@@ -1,7 +1,7 @@
 """The events of a run, followed across lost connections and restarts of the server.
 
-A request carries an otid, so that a repeated request attaches to the run of the first. Every event of a background stream has a number, after which
-another stream continues. Nothing is sent twice, and nothing is shown twice.
+A request carries an otid, so that a repeated request attaches to the run of the first. Every event of a background stream has a
+number, after which another stream continues. Nothing is sent twice, and nothing is shown twice.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BUSY = frozenset({429, 502, 503, 504})
 
 @dataclass(slots=True)
 class RunStream:
-    """Follows the runs of one agent. `lost` is called when the connection is lost, and returns the next server (possibly another address of the
-    same data). `run_id` is the newest run.
+    """Follows the runs of one agent. `lost` is called when the connection is lost, and returns the next server (possibly another
+    address of the same data). `run_id` is the newest run.
     """
 
     server: AgentServer

@@ -1,4 +1,6 @@
-"""The command line of `hibernaut agents`: its options, and which function of `local/administration/agent_transfer.py` each action calls."""
+"""The command line of `hibernaut agents`: its options, and which function of `local/administration/agent_transfer.py` each action
+calls.
+"""
 
 from __future__ import annotations
 

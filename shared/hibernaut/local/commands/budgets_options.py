@@ -1,4 +1,6 @@
-"""The command line of `hibernaut budgets`: its options, and which function of `local/administration/budgets.py` each action calls."""
+"""The command line of `hibernaut budgets`: its options, and which function of `local/administration/budgets.py` each action
+calls.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`hibernaut completion bash|zsh|fish`: scripts that complete the command line, written from its parser, so that they know every option."""
+"""`hibernaut completion bash|zsh|fish`: scripts that complete the command line, written from its parser, so that they know every
+option.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the doctor finds: the result of each check, its order, and how it is printed.
 
-Knows the terminal. Must not know what is checked. A check is independent of all others: one that may not call AWS names the missing permission,
-and the next one begins.
+Knows the terminal. Must not know what is checked. A check is independent of all others: one that may not call AWS names the
+missing permission, and the next one begins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Moves agents with the logs of all their conversations. An agent is one import, so what is moved of it comes at once or not at all."""
+"""Moves agents with the logs of all their conversations. An agent is one import, so what is moved of it comes at once or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,15 @@ from hibernaut.schemas.errors import HibernautError
 from hibernaut.schemas.immutable import immutable
 
 LARGEST_LOG = 48_000_000
-"""The size in bytes of the messages of an agent's own conversation that are moved: an import takes 50 MB. Of a longer log the newest are moved."""
+"""The size in bytes of the messages of an agent's own conversation that are moved: an import takes 50 MB. Of a longer log the
+newest are moved.
+"""
 
 
 @immutable
 class AgentMoves:
-    """Moves agents one by one. `load` imports a document, reports its notes, and returns whether it is imported. It reports the named record as lost if the
-    target refuses it; "" names none.
+    """Moves agents one by one. `load` imports a document, reports its notes, and returns whether it is imported. It reports the
+    named record as lost if the target refuses it; "" names none.
     """
 
     source: MigrationSource

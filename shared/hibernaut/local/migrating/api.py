@@ -69,8 +69,8 @@ class Api:
             raise
 
     def each(self, path: str, *, size: int = 100, **query: Json) -> Iterator[JsonObject]:
-        """All entries of a list, by its cursor `after`. A server that loses a cursor begins again: repeated entries are omitted, and a page
-        without new entries is the last. Raises: RequestRefused, CannotServe.
+        """All entries of a list, by its cursor `after`. A server that loses a cursor begins again: repeated entries are omitted,
+        and a page without new entries is the last. Raises: RequestRefused, CannotServe.
         """
         ids: set[str] = set()
         cursor: JsonObject = {}
@@ -83,7 +83,9 @@ class Api:
             cursor = {"after": page[-1]["id"]}
 
     def send(self, method: str, path: str, **request: Json) -> Json:
-        """The value of a reply; None if it has none. Requests to a busy server are repeated. Raises: RequestRefused, CannotServe."""
+        """The value of a reply; None if it has none. Requests to a busy server are repeated. Raises: RequestRefused,
+        CannotServe.
+        """
         for pause in PAUSES:
             problem, retry_after = self._tried(method, path, request)
             if not isinstance(problem, str):
@@ -95,7 +97,9 @@ class Api:
         return problem.value
 
     def _tried(self, method: str, path: str, request: JsonObject, *, last: bool = False) -> tuple[str | Answer, float]:
-        """The answer, or why there is none and how many seconds the server asks to wait. Raises: RequestRefused, CannotServe (the key)."""
+        """The answer, or why there is none and how many seconds the server asks to wait. Raises: RequestRefused, CannotServe (the
+        key).
+        """
         from httpx2 import HTTPError, InvalidURL
 
         try:

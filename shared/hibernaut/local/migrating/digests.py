@@ -1,7 +1,7 @@
 """What is compared on both sides: a digest for each kind of record. Pure.
 
-The digest of a log is that of its rows as an import reads them (`domain.agent_files.messages`), so it says whether the target has stored what was read,
-and the notes of the reading say how that differs from what the source had.
+The digest of a log is that of its rows as an import reads them (`domain.agent_files.messages`), so it says whether the target has
+stored what was read, and the notes of the reading say how that differs from what the source had.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def digest(value: Json) -> str:
 
 
 def log_digest(messages: Sequence[JsonObject], in_context: Sequence[str], notes: ImportNotes, timezone: str = "UTC") -> LogDigest:
-    """The digest of a log. `notes` learn how its reading differs from it. `timezone`: the agent's. Raises: InvalidArgument (two messages of one id)."""
+    """The digest of a log. `notes` learn how its reading differs from it. `timezone`: the agent's. Raises: InvalidArgument (two
+    messages of one id).
+    """
     reading = LogReading(
         agent_id=_AGENT,
         system_id=compose("message", 0, 0, 0),

@@ -21,7 +21,9 @@ from hibernaut.schemas.immutable import immutable
 
 @immutable
 class DryRun:
-    """Says what a migration would move, and what would differ. The counts of the report: at the source, and on the target before."""
+    """Says what a migration would move, and what would differ. The counts of the report: at the source, and on the target
+    before.
+    """
 
     source: MigrationSource
     target: Target

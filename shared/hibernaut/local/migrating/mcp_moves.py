@@ -1,6 +1,7 @@
 """Moves MCP servers: first their tools, which keep their ids, then the servers, which take over the tools of their names.
 
-A server is identified by its name, because a request that creates one has no id. An existing server on the target stays unchanged.
+A server is identified by its name, because a request that creates one has no id. An existing server on the target stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ OTHER = "The target has another MCP server with the name {name}, which stays as 
 
 @immutable
 class McpMoves:
-    """Moves MCP servers. `load` imports the tools of a server. `served`: the ids of tools with servers on the target; it grows."""
+    """Moves MCP servers. `load` imports the tools of a server. `served`: the ids of tools with servers on the target; it
+    grows.
+    """
 
     source: MigrationSource
     target: Target

@@ -1,7 +1,8 @@
 """MCP servers of a source: as V1's API shows them, and as its table has them. Knows no source and no target.
 
-V1 shows tokens and headers in clear; a server of this project shows `********` in their place. The table has them in clear (`token`, `custom_headers`) or
-encrypted with a key of the old server (`token_enc`, `custom_headers_enc`), and programs as `stdio_config`.
+V1 shows tokens and headers in clear; a server of this project shows `********` in their place. The table has them in clear
+(`token`, `custom_headers`) or encrypted with a key of the old server (`token_enc`, `custom_headers_enc`), and programs as
+`stdio_config`.
 """
 
 from __future__ import annotations

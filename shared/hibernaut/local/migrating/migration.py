@@ -1,7 +1,8 @@
 """The migration: moves everything of a source to a target, record by record.
 
-Order: tools, MCP servers, identities, blocks, folders with files, agents with their logs, archives with passages, groups. Each step may be repeated: the target
-keeps the ids of the source, so it knows what it has. A migration that was killed therefore goes on where it was, with its state file or without.
+Order: tools, MCP servers, identities, blocks, folders with files, agents with their logs, archives with passages, groups. Each
+step may be repeated: the target keeps the ids of the source, so it knows what it has. A migration that was killed therefore goes
+on where it was, with its state file or without.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Migration:
     """The ids of tools with MCP servers on the target."""
 
     def move(self) -> None:
-        """Move everything that is not on the target. Raises: CannotServe if one of both cannot be reached; what was moved stays."""
+        """Move everything that is not on the target. Raises: CannotServe if one of both cannot be reached; what was moved
+        stays.
+        """
         self.target.check()
         steps: list[tuple[str, Callable[[], int]]] = [
             ("tools", lambda: self._together("tools", self.source.tools(), _tool)),
@@ -78,7 +81,9 @@ class Migration:
         return count
 
     def _loaded(self, kind: str, entries: Iterable[JsonObject], beside: JsonObject) -> Iterator[JsonObject]:
-        """Import entries, many in one import, with `beside` in each; yields the imported ones. A refused entry does not stop the others."""
+        """Import entries, many in one import, with `beside` in each; yields the imported ones. A refused entry does not stop the
+        others.
+        """
         for some in _portions(entries):
             if len(some) > 1 and self._load({kind: some, **beside}):
                 yield from some
@@ -88,8 +93,8 @@ class Migration:
                     yield entry
 
     def _load(self, document: JsonObject, record: str = "") -> bool:
-        """Import a document, and report its notes. Returns whether it is imported. `record`: what is lost if the target refuses it; "": another import
-        follows.
+        """Import a document, and report its notes. Returns whether it is imported. `record`: what is lost if the target refuses
+        it; "": another import follows.
         """
         try:
             notes = self.target.load(document)

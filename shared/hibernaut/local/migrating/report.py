@@ -11,7 +11,9 @@ from hibernaut.schemas.base import JsonObject
 MOST_NAMED = 3
 """The number of records that the printed report names for each reason; the file has all."""
 DifferenceKind = Literal["lost", "differs", "left_out", "replaced", "repaired"]
-"""`lost`: it should be on the target and is not. `differs`: it is there with another value. The others are decisions, each with its reason."""
+"""`lost`: it should be on the target and is not. `differs`: it is there with another value. The others are decisions, each with
+its reason.
+"""
 TITLES: Mapping[DifferenceKind, str] = {
     "lost": "NOT on the target",
     "differs": "other on the target",

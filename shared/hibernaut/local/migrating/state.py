@@ -1,4 +1,5 @@
-"""What a migration has done, in a file beside it: a line of JSON for each record that is on the target, and for each thing that differs.
+"""What a migration has done, in a file beside it: a line of JSON for each record that is on the target, and for each thing that
+differs.
 
 The file saves work and keeps the report. A migration without it asks the target what is there, and moves nothing twice.
 """

@@ -1,4 +1,6 @@
-"""The server that is moved to: imports that keep ids, and the routes beside them. Each of its methods may be repeated without harm."""
+"""The server that is moved to: imports that keep ids, and the routes beside them. Each of its methods may be repeated without
+harm.
+"""
 
 from __future__ import annotations
 

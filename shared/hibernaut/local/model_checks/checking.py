@@ -37,8 +37,8 @@ OK, FAILED, NOT_OFFERED = "ok", "FAILED", "no"
 
 @immutable
 class CheckOptions:
-    """`providers` and `models` select what is checked: none of both selects the default model of each configured provider. `agreed`:
-    the costs need no confirmation. `as_json`: the results are JSON, and all else goes to the standard error.
+    """`providers` and `models` select what is checked: none of both selects the default model of each configured provider.
+    `agreed`: the costs need no confirmation. `as_json`: the results are JSON, and all else goes to the standard error.
     """
 
     providers: Sequence[str] = ()

@@ -107,7 +107,9 @@ def memory_edit(agent: CheckedAgent) -> str:
 
 
 def edit_between_messages(agent: CheckedAgent) -> str:
-    """A client edits memory between a message with a call and the next one: reasoning of before goes back, and the edit is seen."""
+    """A client edits memory between a message with a call and the next one: reasoning of before goes back, and the edit is
+    seen.
+    """
     agent.make(sources=[TEMPERATURE])
     agent.send("Call temperature for Oslo, then tell me the result.").ends()
     agent.edit("human", "They have a cat called Mia.")

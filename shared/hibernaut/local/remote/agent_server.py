@@ -1,4 +1,6 @@
-"""A server of agents over HTTP: requests, replies and streams. Knows the form of errors and of server-sent events; must not know a route but the import."""
+"""A server of agents over HTTP: requests, replies and streams. Knows the form of errors and of server-sent events; must not know
+a route but the import.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ class AgentServer:
         return dict(self._value(sent))
 
     def events(self, path: str, body: JsonObject) -> Iterator[JsonObject]:
-        """The server-sent events of a POST as they come, to the end that the server marks. A stream that ends without it raises Unreachable."""
+        """The server-sent events of a POST as they come, to the end that the server marks. A stream that ends without it raises
+        Unreachable.
+        """
         from httpx2 import HTTPError, InvalidURL
 
         try:

@@ -11,7 +11,9 @@ PLACE = "/console/"
 
 
 def open_console(server: AgentServer, *, as_json: bool, quiet: bool) -> int:
-    """Print the address of the console, and open it unless `quiet` or there is no browser with a window. Raises: CannotServe if no server answers."""
+    """Print the address of the console, and open it unless `quiet` or there is no browser with a window. Raises: CannotServe if
+    no server answers.
+    """
     server.get("/v1/health/")
     address = f"{server.url.rstrip('/')}{PLACE}"
     opened = not quiet and has_window() and webbrowser.open(address)

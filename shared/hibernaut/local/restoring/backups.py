@@ -28,7 +28,9 @@ def restored_table(
     report: ProgressReport,
     wait: Callable[[float], object] | None = None,
 ) -> None:
-    """Have DynamoDB restore the table, unless it has or does so, and wait until it is there. Raises: CannotServe, errors of botocore."""
+    """Have DynamoDB restore the table, unless it has or does so, and wait until it is there. Raises: CannotServe, errors of
+    botocore.
+    """
     from botocore.exceptions import ClientError
 
     wait = wait or Event().wait

@@ -1,4 +1,6 @@
-"""The bodies of a moment in S3. A key of a body is used once, so its only version is the body, and a deletion is a marker in front of it."""
+"""The bodies of a moment in S3. A key of a body is used once, so its only version is the body, and a deletion is a marker in
+front of it.
+"""
 
 from __future__ import annotations
 

@@ -27,13 +27,15 @@ from hibernaut.local.restoring.table_copy import CopyFailed, Digest, TableCopy, 
 from hibernaut.schemas.immutable import immutable
 
 KEYS = ("APIKEY#", "APIKEYS", "RATES", "RATE#")
-"""Beginnings of the partition keys of API keys and of what belongs to them: their hashes are worth nothing under another KMS key."""
+"""Beginnings of the partition keys of API keys and of what belongs to them: their hashes are worth nothing under another KMS
+key.
+"""
 
 
 @immutable
 class Restore:
-    """What is restored. `table`: a table that holds the records, in place of a restore by DynamoDB. `bucket`: the bodies' bucket, if not the
-    stack's. `overwrite`: the target's records may be deleted. `keys`: API keys are restored too.
+    """What is restored. `table`: a table that holds the records, in place of a restore by DynamoDB. `bucket`: the bodies' bucket,
+    if not the stack's. `overwrite`: the target's records may be deleted. `keys`: API keys are restored too.
     """
 
     moment: datetime

@@ -1,7 +1,7 @@
 """Copies one DynamoDB table into another one, item by item as DynamoDB stores them, and proves that both are equal.
 
-Knows DynamoDB's API. Must not know what the items mean, apart from the item with the copy's own state, which lies in the target while the copy is
-under way: an interrupted copy continues behind the pages that it has written.
+Knows DynamoDB's API. Must not know what the items mean, apart from the item with the copy's own state, which lies in the target
+while the copy is under way: an interrupted copy continues behind the pages that it has written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Digest:
 
 
 class TableCopy:
-    """The copy of the table `source` into the table `target`. `includes`: a predicate for the copied items. Methods raise errors of botocore.
+    """The copy of the table `source` into the table `target`. `includes`: a predicate for the copied items. Methods raise errors
+    of botocore.
 
     `wait` pauses between attempts to write items that DynamoDB did not accept.
     """

@@ -1,4 +1,6 @@
-"""Handing over event work: outbox items, and deliveries that are due. What is not handed over, or lost, stays due in the table."""
+"""Handing over event work: outbox items, and deliveries that are due. What is not handed over, or lost, stays due in the
+table.
+"""
 
 from __future__ import annotations
 

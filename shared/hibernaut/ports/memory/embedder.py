@@ -21,7 +21,9 @@ class EmbedderFailed(Exception):
 
 
 class Embedder(Protocol):
-    """One embedding model. Thread-safe and hashable. Every vector has unit norm (length 1 within 1e-3), so that a dot product is a cosine."""
+    """One embedding model. Thread-safe and hashable. Every vector has unit norm (length 1 within 1e-3), so that a dot product is
+    a cosine.
+    """
 
     @property
     def space(self) -> str:

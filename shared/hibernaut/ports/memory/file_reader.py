@@ -22,8 +22,8 @@ class FileReader(Protocol):
     """The reader of untrusted files and patterns. Bad input neither blocks nor harms the calling process. Thread-safe."""
 
     def text(self, data: bytes, kind: FileKind, *, seconds: float, address: str = "") -> str:
-        """The text of a file. `address`: where a web page is from, by which its links are completed. Raises: Unreadable, also if the file exceeds the limits of time or memory; OSError if the reader
-        cannot be started.
+        """The text of a file. `address`: where a web page is from, by which its links are completed. Raises: Unreadable, also if
+        the file exceeds the limits of time or memory; OSError if the reader cannot be started.
         """
 
     def matching(self, lines: Sequence[str], pattern: str, *, seconds: float, most: int) -> list[int]:

@@ -1,6 +1,8 @@
-"""Firing of schedules at their times: workers of this deployment, and an external scheduler. The table is authoritative; both only shorten the wait.
+"""Firing of schedules at their times: workers of this deployment, and an external scheduler. The table is authoritative; both
+only shorten the wait.
 
-A lost, late, early or repeated invocation does no harm: the worker reads the schedule first, and advances it by a conditional write.
+A lost, late, early or repeated invocation does no harm: the worker reads the schedule first, and advances it by a conditional
+write.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ class NoScheduleWorkers:
 class Alarm:
     """When a scheduler outside is to invoke the workers for a schedule. Exactly one of the three is set.
 
-    `at_ms`: once, milliseconds since 1970. `cron` and `timezone`: a cron expression of five fields, with the zone's IANA name. `every_minutes`: a rate, counted
-    from `from_ms`.
+    `at_ms`: once, milliseconds since 1970. `cron` and `timezone`: a cron expression of five fields, with the zone's IANA name.
+    `every_minutes`: a rate, counted from `from_ms`.
     """
 
     schedule_id: str
@@ -44,7 +46,9 @@ class Alarm:
 
 @immutable
 class AlarmPage:
-    """Some of the alarms that a scheduler holds: the tenant and the schedule of each. `after`: where the next page begins; None: there is none."""
+    """Some of the alarms that a scheduler holds: the tenant and the schedule of each. `after`: where the next page begins; None:
+    there is none.
+    """
 
     schedules: Sequence[tuple[str, str]]
     after: str | None = None

@@ -16,12 +16,15 @@ the queue or for replies of other agents, and whoever ends that wait starts it; 
 CONTRACT = 1
 """The version of what the state machine and the functions tell each other: inputs, events, replies and the names of errors.
 
-Executions under way keep their definition and call newer functions; during a gradual release a new definition calls older functions. So a
-function accepts this version and the one before, and answers a version above `NEWEST_CONTRACT` with an error of the platform, after which the
-run stays open. Version 0 had no number. `tests/releases` refuses a change of the contract without a new version.
+Executions under way keep their definition and call newer functions; during a gradual release a new definition calls older
+functions. So a function accepts this version and the one before, and answers a version above `NEWEST_CONTRACT` with an error of
+the platform, after which the run stays open. Version 0 had no number. `tests/releases` refuses a change of the contract without a
+new version.
 """
 NEWEST_CONTRACT = 1
-"""The newest version that functions accept. It is raised one release before `CONTRACT`, because both releases answer the same executions."""
+"""The newest version that functions accept. It is raised one release before `CONTRACT`, because both releases answer the same
+executions.
+"""
 STEPS_PER_INVOCATION = 50
 """Steps that a function commits at most before it returns to the engine. It returns earlier when its time is short."""
 

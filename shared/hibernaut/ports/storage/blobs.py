@@ -1,4 +1,6 @@
-"""Storage for bytes that are too large for the table. `store.table.keys` makes the keys; a blob is written once and never changed."""
+"""Storage for bytes that are too large for the table. `store.table.keys` makes the keys; a blob is written once and never
+changed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Encryption of secrets at rest: providers' keys, the key of API keys, agents' variables. The deployment decides where the master key
-lies (a key file of the data folder locally, KMS on AWS).
+"""Encryption of secrets at rest: providers' keys, the key of API keys, agents' variables. The deployment decides where the master
+key lies (a key file of the data folder locally, KMS on AWS).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class SealBroken(Exception):
 class Cipher(Protocol):
     """Authenticated envelope encryption. Thread-safe.
 
-    `context` binds a sealed value to its place, for example `{"tenant": "default", "purpose": "provider", "id": "provider-1"}`: the
-    value can be opened with an equal context only. It is not secret and must not hold secrets, because KMS logs it.
+    `context` binds a sealed value to its place, for example `{"tenant": "default", "purpose": "provider", "id": "provider-1"}`:
+    the value can be opened with an equal context only. It is not secret and must not hold secrets, because KMS logs it.
     """
 
     def seal(self, plain: bytes, context: Mapping[str, str]) -> bytes:

@@ -160,7 +160,9 @@ class Contended(TableError):
 
 
 class PartlyRead(Contended):
-    """Some of the queries of `query_many` were contended. `found`: the results of the others, by their places among the queries."""
+    """Some of the queries of `query_many` were contended. `found`: the results of the others, by their places among the
+    queries.
+    """
 
     def __init__(self, text: str, found: Mapping[int, list[Item]]) -> None:
         super().__init__(text)
@@ -237,13 +239,13 @@ class Table(Protocol):
 
     def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
         """The result of each query, in their order. `queries` may be of any number. An engine behind a network sends several at a
-        time, so that the caller waits once; the results are not one snapshot. Raises: as `query`; PartlyRead in place of Contended if the engine
-        sends several at a time.
+        time, so that the caller waits once; the results are not one snapshot. Raises: as `query`; PartlyRead in place of
+        Contended if the engine sends several at a time.
         """
 
     def count(self, pk: str, *, prefix: str = "", having: str = "pk") -> int:
-        """The number of items of one partition whose sk begins with `prefix` and which have the attribute `having`. The engine counts:
-        no item is transferred. The count is consistent, like a query of the table. Raises: TableError.
+        """The number of items of one partition whose sk begins with `prefix` and which have the attribute `having`. The engine
+        counts: no item is transferred. The count is consistent, like a query of the table. Raises: TableError.
         """
 
     def write(self, *changes: Change) -> None:

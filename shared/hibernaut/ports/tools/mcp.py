@@ -11,8 +11,8 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.immutable import immutable
 
 McpProblem = Literal["unreachable", "unauthorized", "timeout", "protocol", "limit", "cancelled", "missing", "changed", "off"]
-"""`missing`, `changed`: the server lists the tool of a call no more, or with another schema, and the call was not made. `off`: this deployment does not reach
-servers of this kind.
+"""`missing`, `changed`: the server lists the tool of a call no more, or with another schema, and the call was not made. `off`:
+this deployment does not reach servers of this kind.
 """
 
 
@@ -20,7 +20,8 @@ NO_PROGRAMS = "it is a program, and this deployment starts none (HIBERNAUT_MCP_S
 
 
 class McpFailure(Exception):
-    """A session that failed. The message is a clause about the server, for the user who configured it and for models; it contains no secret.
+    """A session that failed. The message is a clause about the server, for the user who configured it and for models; it contains
+    no secret.
 
     `challenge`: the header `WWW-Authenticate` of a server that asks for authorization.
     """
@@ -54,8 +55,9 @@ McpTarget = HttpMcpTarget | StdioMcpTarget
 
 @immutable
 class McpCall:
-    """A call of a tool by its name on the server. `fingerprint`: of the schema that its arguments were made for (None: the server's tools are not read
-    before the call; "": it must list the tool). `wanted` is asked now and then, on another thread; the call is cancelled when it answers False.
+    """A call of a tool by its name on the server. `fingerprint`: of the schema that its arguments were made for (None: the
+    server's tools are not read before the call; "": it must list the tool). `wanted` is asked now and then, on another thread;
+    the call is cancelled when it answers False.
     """
 
     name: str

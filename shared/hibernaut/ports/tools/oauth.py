@@ -36,7 +36,9 @@ class OAuthHttp(Protocol):
         """Post a registration as JSON. Raises: OAuthUnreachable."""
 
     def token(self, url: str, form: Mapping[str, str], basic: tuple[str, str] | None = None) -> OAuthAnswer:
-        """Post a form to a token endpoint. `basic`: id and secret of a client that authenticates by the header. Raises: OAuthUnreachable."""
+        """Post a form to a token endpoint. `basic`: id and secret of a client that authenticates by the header. Raises:
+        OAuthUnreachable.
+        """
 
 
 class NoOAuth:

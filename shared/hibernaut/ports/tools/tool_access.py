@@ -10,7 +10,9 @@ class ToolAccess(Protocol):
     """The tokens of running tools. Thread-safe."""
 
     def open(self, tenant: str, agent_id: str, key_id: str | None) -> Mapping[str, str] | None:
-        """The `base_url` and the `token` of a call for this agent; None if tools cannot reach the server. `key_id`: the API key that the call is charged to."""
+        """The `base_url` and the `token` of a call for this agent; None if tools cannot reach the server. `key_id`: the API key
+        that the call is charged to.
+        """
 
     def close(self, access: Mapping[str, str] | None) -> None:
         """End a token with its call."""

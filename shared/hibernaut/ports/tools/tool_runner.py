@@ -19,10 +19,11 @@ class ToolJob:
 
     `environment` is the complete environment of the child: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
     `agent_state` is a JSON snapshot for functions with a parameter of that name. `timeout` is in seconds, `memory` in bytes,
-    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9). `client`: the
-    `base_url` of this server and the `token` of this call (None: the tool has no client). `args_json_schema`: the schema by which the
-    runner converts arguments to Pydantic objects. `tenant`: the tenant of the call; ids of agents are unique within a tenant only. `packages`: the Python packages of the tool
-    (`schemas.tools.package_set.PackageSet` as JSON); None: it has none of its own.
+    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9).
+    `client`: the `base_url` of this server and the `token` of this call (None: the tool has no client). `args_json_schema`: the
+    schema by which the runner converts arguments to Pydantic objects. `tenant`: the tenant of the call; ids of agents are unique
+    within a tenant only. `packages`: the Python packages of the tool (`schemas.tools.package_set.PackageSet` as JSON); None: it
+    has none of its own.
     """
 
     name: str

@@ -15,8 +15,8 @@ class WebFailure(Exception):
 
 @immutable
 class WebPage:
-    """The response to a page request. `content_type` is the server's header, `url` the address after redirects. `truncated`: the body is longer than
-    `data`."""
+    """The response to a page request. `content_type` is the server's header, `url` the address after redirects. `truncated`: the
+    body is longer than `data`."""
 
     status: int
     content_type: str

@@ -1,8 +1,8 @@
 """Finds the API key or the token of a request, and answers 401 where there is none that can be used.
 
-A key comes in one of three headers: `Authorization: Bearer <key>`, `X-API-Key: <key>`, or V1's `X-BARE-PASSWORD: password <key>`. A key in the query is
-refused, because addresses are written to logs. Only the health checks and the files of the console are answered without a key. A token of the deployment's identity provider comes in
-the same headers.
+A key comes in one of three headers: `Authorization: Bearer <key>`, `X-API-Key: <key>`, or V1's `X-BARE-PASSWORD: password <key>`.
+A key in the query is refused, because addresses are written to logs. Only the health checks and the files of the console are
+answered without a key. A token of the deployment's identity provider comes in the same headers.
 
 Plain ASGI. Knows headers and the principal; must not know any other route.
 """
@@ -87,7 +87,9 @@ class Authenticated:
             await self._pools.look(partial(self._authentication.note_use, principal))
 
     async def _admitted(self, scope: Scope) -> Principal:
-        """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, ForeignOrigin, and as `_principal`."""
+        """The principal of a request that its limits on requests per second admit. Raises: BudgetExceeded, ForeignOrigin, and as
+        `_principal`.
+        """
         principal = await self._principal(scope)
         if principal.origin is not None:
             check_page(scope, principal.origin)

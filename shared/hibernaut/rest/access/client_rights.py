@@ -1,8 +1,9 @@
 """The requests that client tokens permit: the routes of each right, and the options of a body that a token for web pages permits.
 
-A client token without a policy has the rights on messages for all its agents, and its bodies are not examined. A client-side access token has the
-rights of its policy. Every reader of a web page has its token. Its bodies may therefore not contain anything that reaches beyond the agent:
-tools that the client runs, answers to approvals, other models, callback addresses, or a system message.
+A client token without a policy has the rights on messages for all its agents, and its bodies are not examined. A client-side
+access token has the rights of its policy. Every reader of a web page has its token. Its bodies may therefore not contain anything
+that reaches beyond the agent: tools that the client runs, answers to approvals, other models, callback addresses, or a system
+message.
 
 Knows the paths of the routes and the fields of bodies; must not know how a key is stored.
 """

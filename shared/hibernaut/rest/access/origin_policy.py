@@ -1,8 +1,9 @@
 """Which names this server answers to, and which web pages may call it.
 
-A browser sends requests to this server for any page: to the server's address (a cross-site request), or under the page's own host name once
-that name resolves to the server's address (DNS rebinding). The API runs code, so either would hand the machine to the page. The guard
-refuses both before a request is routed. Clients outside of browsers send no `Origin`, and their `Host` is the name they connect to.
+A browser sends requests to this server for any page: to the server's address (a cross-site request), or under the page's own host
+name once that name resolves to the server's address (DNS rebinding). The API runs code, so either would hand the machine to the
+page. The guard refuses both before a request is routed. Clients outside of browsers send no `Origin`, and their `Host` is the
+name they connect to.
 
 Plain ASGI. Knows the headers Host, Origin and Sec-Fetch-Site; must not know any route.
 """
@@ -26,7 +27,9 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names that only reach the machine they are used on. No page can be loaded under them from elsewhere."""
 PORTS = {"http": 80, "https": 443}
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing, but where a route says otherwise (`OriginPolicy.check_change`). A page of another origin may send them, and cannot read the reply unless CORS allows it."""
+"""Methods that change nothing, but where a route says otherwise (`OriginPolicy.check_change`). A page of another origin may send
+them, and cannot read the reply unless CORS allows it.
+"""
 OWN = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for requests of the server's own pages and of the user's (Fetch Metadata, W3C)."""
 QUOTED = 100
@@ -44,7 +47,9 @@ class OriginPolicy:
     origins: tuple[str, ...] = ()
 
     def check(self, scope: Scope) -> None:
-        """Check the host of a request, and the page that sends it, if its method is one that changes something. Raises: ForeignHost, ForeignOrigin."""
+        """Check the host of a request, and the page that sends it, if its method is one that changes something. Raises:
+        ForeignHost, ForeignOrigin.
+        """
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = hosts[0].lower() if len(hosts) == 1 else ""
@@ -70,7 +75,9 @@ class OriginPolicy:
         return (name in LOOPBACK and port == own) or name in self.hosts or f"{name}:{port}" in self.hosts
 
     def _may_change(self, host: str, headers: Headers, scheme: str) -> bool:
-        """Whether a request that changes something comes from no browser, from a page of this server, or from an allowed origin."""
+        """Whether a request that changes something comes from no browser, from a page of this server, or from an allowed
+        origin.
+        """
         origins = [origin.lower() for origin in headers.getlist("origin")]
         if len(origins) == 1 and origins[0] in self.origins:
             return True

@@ -1,4 +1,6 @@
-"""The address of this server as the client of a request knows it. Knows requests and the contexts of API Gateway; must not know any route."""
+"""The address of this server as the client of a request knows it. Knows requests and the contexts of API Gateway; must not know
+any route.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,15 @@ import json
 from starlette.requests import Request
 
 GATEWAY = "x-amzn-request-context"
-"""The header in which the Web Adapter passes the gateway's context. Elsewhere a client may write it, and misleads nobody but itself."""
+"""The header in which the Web Adapter passes the gateway's context. Elsewhere a client may write it, and misleads nobody but
+itself.
+"""
 
 
 def own_address(request: Request) -> str:
-    """Scheme, host and stage, without a slash at the end. The host is one that the server answers to (`rest.access.origin_policy`)."""
+    """Scheme, host and stage, without a slash at the end. The host is one that the server answers to
+    (`rest.access.origin_policy`).
+    """
     context, proto = _context(request), request.headers.get("x-forwarded-proto", request.url.scheme)
     whole, stage = str(context.get("path", "")), str(context.get("stage", ""))
     below = f"/{stage}" if stage and whole.startswith(f"/{stage}/") else ""

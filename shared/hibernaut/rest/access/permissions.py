@@ -1,9 +1,9 @@
 """What an API key permits: the scope that each route needs, and the routes that a restricted key or a client token reaches.
 
-A restricted key reaches what can be attributed to its agents by the path or the query; bodies are not examined. Everything else answers 403, and so does
-a record that does not exist. The conversation `default` belongs to the agent that a body may name, so a restricted key names it by the agent's id
-instead. A restricted key uses agents. It neither configures nor deletes them, and it attaches nothing to them. `rest.access.client_rights` has the routes of client
-tokens.
+A restricted key reaches what can be attributed to its agents by the path or the query; bodies are not examined. Everything else
+answers 403, and so does a record that does not exist. The conversation `default` belongs to the agent that a body may name, so a
+restricted key names it by the agent's id instead. A restricted key uses agents. It neither configures nor deletes them, and it
+attaches nothing to them. `rest.access.client_rights` has the routes of client tokens.
 
 Knows the paths of the routes; must not know how a record is stored.
 """
@@ -121,7 +121,9 @@ def scope_of(method: str, path: str) -> Scope:
 
 
 async def check(asgi: AsgiScope, path: str) -> None:
-    """Check a request to a route. Raises: ScopeTooNarrow, NoKeysConfigured; ServerBusy, and what keeps the table from being read."""
+    """Check a request to a route. Raises: ScopeTooNarrow, NoKeysConfigured; ServerBusy, and what keeps the table from being
+    read.
+    """
     if path in (MCP, CALLBACK):
         return
     principal: Principal = asgi["state"][PRINCIPAL]
@@ -159,7 +161,9 @@ def _reaches_all(access: AgentAccess, principal: Principal, named: list[tuple[Re
 
 
 def _named(asgi: AsgiScope, path: str, *, configures: bool) -> list[tuple[RecordKind, str]]:
-    """The records to which a request must be attributed; none if it cannot be attributed. `configures`: the key has a right to each route that it reaches."""
+    """The records to which a request must be attributed; none if it cannot be attributed. `configures`: the key has a right to
+    each route that it reaches.
+    """
     method = asgi["method"]
     if not configures and ((method, path) in CONFIGURING or ATTACHING in path):
         return []

@@ -1,7 +1,7 @@
 """The door for tools: a port of this machine on which no request is served without a token or a key.
 
-The cage of a tool leads its connections to the server's port here (`adapters.tool_runner.cage.connections`), so that a server without keys, which serves
-everybody on its machine, does not serve its tools as somebody. Plain ASGI.
+The cage of a tool leads its connections to the server's port here (`adapters.tool_runner.cage.connections`), so that a server
+without keys, which serves everybody on its machine, does not serve its tools as somebody. Plain ASGI.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The bridge between async routes and blocking work (architecture 5). A follower of a run waits on the event loop and occupies no thread.
+"""The bridge between async routes and blocking work (architecture 5). A follower of a run waits on the event loop and occupies no
+thread.
 
 All blocking work of the app runs on the threads of a lane (`rest/http/lanes.py`).
 """
@@ -36,8 +37,9 @@ class ServerStops(Exception):
 class WaitSettings:
     """Time limits of requests that wait for a run, in seconds.
 
-    `plain`: the time after which the server sends white space to keep a blocking reply open. `silence`: the time without an event after
-    which the server sends a ping or white space. `longest`: the time after which a stream ends, so that its client resumes it (None: never).
+    `plain`: the time after which the server sends white space to keep a blocking reply open. `silence`: the time without an event
+    after which the server sends a ping or white space. `longest`: the time after which a stream ends, so that its client resumes
+    it (None: never).
     `arriving`: the time for which a follower waits for a message that has not arrived yet.
     """
 
@@ -87,21 +89,21 @@ class ThreadPools:
         self._waiting.discard(alarm)
 
     async def run(self, lane: Lane, job: Callable[[], Result]) -> Result:
-        """Run a job of a route on its lane. Raises: ServerBusy if the lane is full; ServerStops, after which the job continues without a
-        receiver of its result.
+        """Run a job of a route on its lane. Raises: ServerBusy if the lane is full; ServerStops, after which the job continues
+        without a receiver of its result.
         """
         self.admit(lane)
         return await self._done(lane, job)
 
     async def work(self, job: Callable[[], Result]) -> Result:
-        """Run a job of an accepted run, which may take as long as the run. The queue has no limit here: `admit` has checked it. Raises:
-        ServerStops, as `run`.
+        """Run a job of an accepted run, which may take as long as the run. The queue has no limit here: `admit` has checked it.
+        Raises: ServerStops, as `run`.
         """
         return await self._done(TURNS, job)
 
     def begin(self, job: Callable[[], Result]) -> asyncio.Future[Result]:
-        """Begin a job of an accepted run on the lane of `work`. Unlike there, the job continues if the future is cancelled, and if nobody
-        awaits it.
+        """Begin a job of an accepted run on the lane of `work`. Unlike there, the job continues if the future is cancelled, and
+        if nobody awaits it.
         """
         return self._submitted(TURNS, job)
 
@@ -151,8 +153,8 @@ class ThreadPools:
 async def follow(
     run_follower: RunFollower, pools: ThreadPools, log: RunLog, read: Callable[[], Sequence[str | None]]
 ) -> AsyncIterator[str]:
-    """The texts that `read` returns for new events of the log; "" after each silence. Ends at the end of the log, after `longest` seconds,
-    or when the server stops.
+    """The texts that `read` returns for new events of the log; "" after each silence. Ends at the end of the log, after `longest`
+    seconds, or when the server stops.
     """
     clock = asyncio.get_running_loop().time
     ends = clock() + pools.waits.longest if pools.waits.longest is not None else float("inf")

@@ -1,7 +1,7 @@
 """The HTTP replies to errors of the server's error tree, of the framework and of the table (Letta V1 API, digest 1.6).
 
-There are two bodies: `{"detail": …}`, and `{"error": {"type", "message", "detail"}}` for a failure of a model's provider. This module
-decides status, body and headers; the texts come from the errors.
+There are two bodies: `{"detail": …}`, and `{"error": {"type", "message", "detail"}}` for a failure of a model's provider. This
+module decides status, body and headers; the texts come from the errors.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def model_text(error: ModelError) -> tuple[str, str]:
 
 
 def headers_of(error: HibernautError) -> dict[str, str]:
-    """The headers about retries: when a client may repeat the request, or that a retry is useless. A conflict remains until the caller
-    acts, a missing part of the deployment remains missing, and the server has already repeated a failed model call.
+    """The headers about retries: when a client may repeat the request, or that a retry is useless. A conflict remains until the
+    caller acts, a missing part of the deployment remains missing, and the server has already repeated a failed model call.
     """
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
@@ -205,7 +205,8 @@ def _field(fault: Mapping[str, Any]) -> str:
 
 def reason_of(error: HibernautError) -> str:
     """What an error of this kind says of a request, without the values of the request."""
-    return (type(error).__doc__ or "").partition("\n")[0]
+    first_paragraph = (type(error).__doc__ or "").partition("\n\n")[0]
+    return " ".join(first_paragraph.split())
 
 
 async def _table(request: Request, error: Exception) -> JSONResponse:

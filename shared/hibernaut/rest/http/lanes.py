@@ -1,7 +1,7 @@
 """Lanes: the kinds of blocking requests. Each has its own thread pool with a bounded queue.
 
-No kind can therefore starve another: reads are answered while tools run, and a cancel waits for neither. If the queue of a lane is full,
-the server refuses the request at once (503 with Retry-After). Knows paths; must not know what the routes do.
+No kind can therefore starve another: reads are answered while tools run, and a cancel waits for neither. If the queue of a lane
+is full, the server refuses the request at once (503 with Retry-After). Knows paths; must not know what the routes do.
 """
 
 from __future__ import annotations

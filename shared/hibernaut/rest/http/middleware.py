@@ -25,7 +25,9 @@ PATIENCE = 4
 
 
 class CanonicalPath:
-    """Rewrites the path of a request: a final slash is removed without a redirect, and `/latest` becomes `/v1` (Letta V1 API, digest 1.1)."""
+    """Rewrites the path of a request: a final slash is removed without a redirect, and `/latest` becomes `/v1` (Letta V1 API,
+    digest 1.1).
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -82,7 +84,9 @@ class BodyLimit:
         return await self._app(scope, counted, send)
 
     async def _drain(self, message: Message, receive: Receive, size: int, most: int) -> None:
-        """Read and discard the rest of the body: a client that still writes would see a broken connection instead of the reply."""
+        """Read and discard the rest of the body: a client that still writes would see a broken connection instead of the
+        reply.
+        """
         while message.get("more_body", False) and size < most:
             message = await receive()
             size += len(message.get("body", b""))

@@ -27,15 +27,18 @@ KEY_ID = "key_id"
 
 
 def printable(path: str) -> str:
-    """A path for a log line: characters that could break a line or control a terminal are percent-encoded, and API keys are removed."""
+    """A path for a log line: characters that could break a line or control a terminal are percent-encoded, and API keys are
+    removed.
+    """
     return quote(KEY_PATTERN.sub("hib_…", path)[:LONGEST_PATH], safe=PLAIN, errors="replace")
 
 
 class RequestLog:
-    """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a warning.
+    """Logs each request when its reply ends, with the code of its error, if any. A status of 500 or more, or no reply, is a
+    warning.
 
-    The reason of a refusal is an event of the level DEBUG, which `hibernaut dev --verbose` shows. The event contains no value of the request; only
-    the reply does.
+    The reason of a refusal is an event of the level DEBUG, which `hibernaut dev --verbose` shows. The event contains no value of
+    the request; only the reply does.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,7 +1,7 @@
 """A run as server-sent events (Letta V1 API, digest 6.1 and 6.2).
 
-Each event is one `data:` line of compact JSON. Stop reason and usage have no id, run or number. A line `event: error` precedes an error.
-Only background runs show numbers: they count the events of the log, and the ping before the first event is number 1.
+Each event is one `data:` line of compact JSON. Stop reason and usage have no id, run or number. A line `event: error` precedes an
+error. Only background runs show numbers: they count the events of the log, and the ping before the first event is number 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def streaming(run_follower: RunFollower, pools: ThreadPools, log: RunLog, *, pin
 
 
 async def stream(run_follower: RunFollower, pools: ThreadPools, log: RunLog, *, pings: bool) -> AsyncIterator[str]:
-    """The events, with a ping at the start and after each silence. A stream that ends before its run does not end with `[DONE]`."""
+    """The events, with a ping at the start and after each silence. A stream that ends before its run does not end with
+    `[DONE]`.
+    """
     if pings:
         yield _ping(log.run_id, number_of(log, log.shown_seq))
     ended = False
@@ -50,7 +52,9 @@ async def stream(run_follower: RunFollower, pools: ThreadPools, log: RunLog, *, 
 
 
 def refusal(error: ApprovalPending, *, pings: bool) -> StreamingResponse:
-    """The stream of a refused request: it reports that the conversation's pending approval must be answered first (digest 5.4)."""
+    """The stream of a refused request: it reports that the conversation's pending approval must be answered first (digest
+    5.4).
+    """
 
     def events() -> Iterator[str]:
         if pings and (source_id := error.run_id or error.request_id):

@@ -1,7 +1,7 @@
 """A strict reader of request bodies in JSON: it accepts only values that can be stored, read again and sent on unchanged.
 
-JSON permits values that a record cannot return unchanged: numbers beyond the range of the engines, an unpaired surrogate, unlimited
-nesting. The reader refuses them in every field. Knows JSON; must not know any route.
+JSON permits values that a record cannot return unchanged: numbers beyond the range of the engines, an unpaired surrogate,
+unlimited nesting. The reader refuses them in every field. Knows JSON; must not know any route.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class _JsonRequest(Request):
 
 
 def read(body: bytes) -> Json:
-    """The value of a JSON text. Raises: json.JSONDecodeError if it is not JSON; HTTPException (400) if a value cannot be stored."""
+    """The value of a JSON text. Raises: json.JSONDecodeError if it is not JSON; HTTPException (400) if a value cannot be
+    stored.
+    """
     encoding = json.detect_encoding(body)  # UTF-8, or what the first bytes reveal: some clients on Windows send UTF-16
     try:
         text = body.decode(encoding)

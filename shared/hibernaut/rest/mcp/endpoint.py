@@ -1,4 +1,6 @@
-"""Serves the messages of the MCP endpoint. No session is stored: every message is served by what it says itself, by any process of the deployment."""
+"""Serves the messages of the MCP endpoint. No session is stored: every message is served by what it says itself, by any process
+of the deployment.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,9 @@ class McpEndpoint:
         over.set()
 
     def _key(self, session: str | None, request_id: RequestId) -> CallKey | None:
-        """The key of a call in a session. Ids of other calls are not unique: nobody may end the wait of another client by a number."""
+        """The key of a call in a session. Ids of other calls are not unique: nobody may end the wait of another client by a
+        number.
+        """
         if session is None:
             return None
         principal = self._principal

@@ -1,4 +1,5 @@
-"""The arguments and the results of the tools of the MCP endpoint. Clients receive their JSON schemas; the descriptions are for models.
+"""The arguments and the results of the tools of the MCP endpoint. Clients receive their JSON schemas; the descriptions are for
+models.
 
 Every result is bounded: its lists by `limit`, its texts by `cut`.
 """
@@ -121,7 +122,9 @@ class FoundMessage(Schema):
 
 
 class MemoryHits(Schema):
-    """The result of search_memory, best first. `incomplete` says why the search was limited, as the header x-hibernaut-search does."""
+    """The result of search_memory, best first. `incomplete` says why the search was limited, as the header x-hibernaut-search
+    does.
+    """
 
     passages: list[FoundPassage] = Field(default_factory=list)
     messages: list[FoundMessage] = Field(default_factory=list)

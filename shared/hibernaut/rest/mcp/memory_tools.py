@@ -66,7 +66,9 @@ def _all_agents(agents: Agents, arguments: ListAgents, tags: Sequence[str] = ())
 
 
 def _reached_agents(agents: Agents, principal: Principal, arguments: ListAgents) -> AgentPage:
-    """The agents that a restricted key names by id (at most 50), then the agents with one of its tags. Raises: NotFound for an unknown cursor."""
+    """The agents that a restricted key names by id (at most 50), then the agents with one of its tags. Raises: NotFound for an
+    unknown cursor.
+    """
     ids, found, cursor = sorted(principal.agent_ids, reverse=True), list[AgentState](), arguments.cursor or ""
     if not cursor.startswith(TAGGED):
         if cursor and cursor not in ids:

@@ -1,7 +1,7 @@
 """Progress of a call that waits for an agent: the reply as server-sent events, in which notifications come before the result.
 
-A client asks for it by a token (`_meta.progressToken`) in a call of a tool that waits. Sources: the pages "Progress" and "Streamable HTTP" of the MCP
-specification. Knows events and lines; must not know any tool.
+A client asks for it by a token (`_meta.progressToken`) in a call of a tool that waits. Sources: the pages "Progress" and
+"Streamable HTTP" of the MCP specification. Knows events and lines; must not know any tool.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def token_of(call: RpcRequest, headers: Headers) -> RequestId | None:
 
 
 def streamed(call: RpcRequest, token: RequestId, answer: Callable[[Tell], Awaitable[JsonObject]]) -> StreamingResponse:
-    """The reply to a call as events: a notification for each progress line, then the message that `answer` returns. A disconnect of the client
-    ends the wait.
+    """The reply to a call as events: a notification for each progress line, then the message that `answer` returns. A disconnect
+    of the client ends the wait.
     """
     return StreamingResponse(_events(call, token, answer), media_type=EVENTS, headers={"cache-control": "no-cache"})
 
@@ -66,7 +66,9 @@ async def _events(call: RpcRequest, token: RequestId, answer: Callable[[Tell], A
 
 
 async def tell_of(run_follower: RunFollower, pools: ThreadPools, run_id: str, tell: Tell) -> None:
-    """Tell what the agent does in a run, until the run ends, and that it works when there is nothing to say for a while. Raises: NotFound."""
+    """Tell what the agent does in a run, until the run ends, and that it works when there is nothing to say for a while. Raises:
+    NotFound.
+    """
     log = await pools.look(partial(run_follower.log, run_id))
     async for line in follow(run_follower, pools, log, partial(_new_lines, log)):
         tell(line or STILL)

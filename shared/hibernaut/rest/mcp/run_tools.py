@@ -1,7 +1,7 @@
 """The tools that talk to an agent: send_message, get_run, cancel_run.
 
-A message starts a run in the background, and the call waits for it. Whatever ends the wait (the limit, a notification, a closed connection, the end of this
-process), the run goes on, and get_run waits for it again.
+A message starts a run in the background, and the call waits for it. Whatever ends the wait (the limit, a notification, a closed
+connection, the end of this process), the run goes on, and get_run waits for it again.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ def _request(context: ToolContext, arguments: SendMessage) -> SendRequest:
 
 
 def otid_of(context: ToolContext) -> str | None:
-    """The otid of the message of a call, so that a repeated call sends nothing twice; None: a repetition cannot be distinguished from a new call.
+    """The otid of the message of a call, so that a repeated call sends nothing twice; None: a repetition cannot be distinguished
+    from a new call.
 
-    In a session the ids of requests are unique. Without a session, an id of at least `UNIQUE` characters counts as unique; every client counts small
-    numbers from the start.
+    In a session the ids of requests are unique. Without a session, an id of at least `UNIQUE` characters counts as unique; every
+    client counts small numbers from the start.
     """
     call = context.call
     if call.session is None and (isinstance(call.request_id, int) or len(call.request_id) < UNIQUE):

@@ -30,8 +30,8 @@ Route = tuple[str, str]
 
 @immutable
 class ToolContext:
-    """One call of a tool. `over`: set when nobody waits for the answer any more. `raw`: the bytes of the request. `tell`: tells the client a line about what
-    the agent does (None: it did not ask for it).
+    """One call of a tool. `over`: set when nobody waits for the answer any more. `raw`: the bytes of the request. `tell`: tells
+    the client a line about what the agent does (None: it did not ask for it).
     """
 
     services: Services
@@ -45,8 +45,8 @@ class ToolContext:
     tell: Tell | None = None
 
     async def admit(self, route: Route, **named: str) -> None:
-        """Check that the key may call the REST route that does the same, with these parameters of its path, and count the request for the agent
-        that the path names. Raises: ScopeTooNarrow, BudgetExceeded, ServerBusy.
+        """Check that the key may call the REST route that does the same, with these parameters of its path, and count the request
+        for the agent that the path names. Raises: ScopeTooNarrow, BudgetExceeded, ServerBusy.
         """
         method, path = route
         await permissions.check({**self.asgi, "method": method, "path_params": named, "query_string": b""}, path)

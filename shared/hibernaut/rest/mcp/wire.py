@@ -1,8 +1,8 @@
 """The wire of the MCP endpoint: JSON-RPC messages, protocol revisions, and the rules of the streamable HTTP transport.
 
-Two eras are spoken. The revisions up to 2025-11-25 begin with `initialize`. Since 2026-07-28 there is no beginning: each request names its revision and
-the capabilities of the client in `_meta`, and repeats its method and its name in headers, so that proxies can route it. Sources: the pages "Streamable
-HTTP" and "Versioning" of the MCP specification of these revisions.
+Two eras are spoken. The revisions up to 2025-11-25 begin with `initialize`. Since 2026-07-28 there is no beginning: each request
+names its revision and the capabilities of the client in `_meta`, and repeats its method and its name in headers, so that proxies
+can route it. Sources: the pages "Streamable HTTP" and "Versioning" of the MCP specification of these revisions.
 
 Knows messages and headers; must not know any tool.
 """

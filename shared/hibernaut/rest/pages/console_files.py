@@ -1,7 +1,7 @@
 """The files of the console, which is a folder of the package: its page, style sheets and modules.
 
-The page names its files below a digest of all of them, so that browsers may keep a file for good and a new release is a new address.
-Knows the folder; must not know what the console shows.
+The page names its files below a digest of all of them, so that browsers may keep a file for good and a new release is a new
+address. Knows the folder; must not know what the console shows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
     " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""The Content-Security-Policy of the page: files and requests of its own origin, images within messages, no markup from strings."""
+"""The Content-Security-Policy of the page: files and requests of its own origin, images within messages, no markup from
+strings.
+"""
 _SHARED = {"cross-origin-resource-policy": "same-origin", "referrer-policy": "no-referrer"}
 _PAGE_HEADERS = {
     **_SHARED,

@@ -1,4 +1,5 @@
-"""Answers requests for the console's files before they are authenticated and routed: a first view has about twenty, and the API hundreds of routes.
+"""Answers requests for the console's files before they are authenticated and routed: a first view has about twenty, and the API
+hundreds of routes.
 
 Plain ASGI. Knows the console's place; must not know its files.
 """

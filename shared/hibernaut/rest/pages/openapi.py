@@ -1,7 +1,7 @@
 """Adds error replies and event streams to the OpenAPI description.
 
-FastAPI derives parameters, bodies and successful replies from the routes. It does not know the table of errors, and describes a 422 of
-its own form. Knows the shape of an OpenAPI document and the bodies of `rest/http/errors.py`.
+FastAPI derives parameters, bodies and successful replies from the routes. It does not know the table of errors, and describes a
+422 of its own form. Knows the shape of an OpenAPI document and the bodies of `rest/http/errors.py`.
 """
 
 from __future__ import annotations

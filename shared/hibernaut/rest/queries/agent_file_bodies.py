@@ -1,7 +1,7 @@
 """Reads the body of an import: a form with a file, or JSON; and the agent file in it.
 
-The fields of the form have a newer and a deprecated name each (Letta V1 API, digest 2.2). A JSON body is the agent file itself, or an object with the
-file under `file`, or the id of an upload under `upload_id`, and the options beside it.
+The fields of the form have a newer and a deprecated name each (Letta V1 API, digest 2.2). A JSON body is the agent file itself,
+or an object with the file under `file`, or the id of an upload under `upload_id`, and the options beside it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ DEPRECATED = {
 }
 """Older names of options."""
 MOST_VALUES = 4_000_000
-"""The largest number of commas and brackets in a file. Each value takes some hundred bytes of memory when it is read, however short its text."""
+"""The largest number of commas and brackets in a file. Each value takes some hundred bytes of memory when it is read, however
+short its text.
+"""
 DEEPEST = 3
 """The largest number of times that a file may be JSON text within a JSON text."""
 BODY = {
@@ -86,7 +88,8 @@ class ImportBody:
         return hashlib.sha256(b"\0".join([fields, self._data])).hexdigest()
 
     def parsed(self, uploaded: Callable[[str], bytes]) -> tuple[Json, ImportOptions, bool]:
-        """The file's document, the options, and whether the file was JSON text within a JSON text. `uploaded` returns the bytes of an upload.
+        """The file's document, the options, and whether the file was JSON text within a JSON text. `uploaded` returns the bytes
+        of an upload.
 
         Raises: InvalidArgument, PayloadTooLarge, and what `uploaded` raises.
         """
@@ -150,7 +153,9 @@ def _secrets(text: str) -> Json:
 
 
 async def import_body(request: Request) -> AsyncIterator[ImportBody]:
-    """The body of an import, by its content type; its file is closed after the request. Raises: InvalidArgument if a form has no file."""
+    """The body of an import, by its content type; its file is closed after the request. Raises: InvalidArgument if a form has no
+    file.
+    """
     count = request.headers.get("x-stainless-retry-count", "0")
     retry = int(count) if count.isdecimal() and len(count) < 4 else 0
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):

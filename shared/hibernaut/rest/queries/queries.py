@@ -1,4 +1,5 @@
-"""The query strings of messages, runs, jobs and steps: their parameters, and the pages that they request (Letta V1 API, digest 1.5 and 2).
+"""The query strings of messages, runs, jobs and steps: their parameters, and the pages that they request (Letta V1 API, digest
+1.5 and 2).
 
 Unknown keys are ignored, as everywhere in that API. The methods `page` and `query` return the arguments of the use cases.
 """
@@ -122,7 +123,9 @@ class ApprovalList(Schema):
 
 
 class JobList(_Paging):
-    """A page of jobs. `ascending` is the deprecated form of `order`. With `source_id` the page is empty: no job belongs to a folder."""
+    """A page of jobs. `ascending` is the deprecated form of `order`. With `source_id` the page is empty: no job belongs to a
+    folder.
+    """
 
     source_id: str | None = None
     active: bool = False
@@ -185,7 +188,9 @@ class StepList(_Paging):
 
 
 class UsageSpan(Schema):
-    """The steps of a usage report: a span of time, an agent, an API key, and a model by its handle or name. `before`: the cursor of a report."""
+    """The steps of a usage report: a span of time, an agent, an API key, and a model by its handle or name. `before`: the cursor
+    of a report.
+    """
 
     start_date: Moment | None = None
     end_date: Moment | None = None

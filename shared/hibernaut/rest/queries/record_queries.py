@@ -55,8 +55,9 @@ class _Relations(Schema):
 
 
 class AgentRelations(_Relations):
-    """The query of one agent. A client that writes back what it reads gets all relations: Letta Code 0.25 adds its own tools and tags to those of an agent that
-    it has read without `include`, and sets the sum. Empty lists would cost the agent its other tools at each start.
+    """The query of one agent. A client that writes back what it reads gets all relations: Letta Code 0.25 adds its own tools and
+    tags to those of an agent that it has read without `include`, and sets the sum. Empty lists would cost the agent its other
+    tools at each start.
     """
 
     def relations(self, caller: Caller) -> frozenset[str]:

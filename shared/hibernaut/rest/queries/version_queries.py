@@ -19,7 +19,9 @@ MOST_VERSIONS = 200
 
 
 class VersionList(Schema):
-    """A page of versions, newest first. `before` and `after`: version numbers, exclusive. `at`: the one version in force at that time."""
+    """A page of versions, newest first. `before` and `after`: version numbers, exclusive. `at`: the one version in force at that
+    time.
+    """
 
     before: Number | None = None
     after: Number | None = None
@@ -44,7 +46,9 @@ class VersionDiffChoice(Schema):
 
 
 class RunVersionList(Schema):
-    """A page of the versions that a run wrote. `after`: the id of a record, a colon, and a version, of the last entry of the page before."""
+    """A page of the versions that a run wrote. `after`: the id of a record, a colon, and a version, of the last entry of the page
+    before.
+    """
 
     after: str | None = None
     limit: int = Field(default=50, ge=1, le=MOST_VERSIONS)

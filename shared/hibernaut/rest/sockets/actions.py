@@ -62,8 +62,8 @@ class SocketActions:
         return await self.pools.run(ACCESS, partial(self._access.authentication.authenticate, presented))
 
     def still(self, digest: str) -> Principal:
-        """The principal of a connection as it is now, by the digest of its key; blocks. Raises: Unauthenticated if the key was revoked; as
-        `authenticated`.
+        """The principal of a connection as it is now, by the digest of its key; blocks. Raises: Unauthenticated if the key was
+        revoked; as `authenticated`.
         """
         return self._access.authentication.again(digest) if self._access is not None else KEYLESS
 

@@ -1,7 +1,8 @@
 """The WebSocket API on connections of this process: `/v1/ws`, beside the routes of the app.
 
-A connection reads one message at a time. Each follow is a task that waits for its client: what the client does not read, the server does not read
-from the log, so nothing accumulates. A client that takes nothing for `stall` seconds is disconnected, and the run goes on.
+A connection reads one message at a time. Each follow is a task that waits for its client: what the client does not read, the
+server does not read from the log, so nothing accumulates. A client that takes nothing for `stall` seconds is disconnected, and
+the run goes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The WebSocket API on connections that API Gateway holds: each of its events is an invocation of its own.
 
-A worker processes each message that follows a run, and outlives the message: it performs the action, drives the accepted run, and posts the
-events. No turn depends on a connection. Before its time limit, a worker starts the next worker, which continues after the last posted event. A
-follow is a row of the connection. A worker claims its job in this row, so that a job delivered twice is done once. Without the row the worker stops.
+A worker processes each message that follows a run, and outlives the message: it performs the action, drives the accepted run, and
+posts the events. No turn depends on a connection. Before its time limit, a worker starts the next worker, which continues after
+the last posted event. A follow is a row of the connection. A worker claims its job in this row, so that a job delivered twice is
+done once. Without the row the worker stops.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ logger = logging.getLogger(__name__)
 
 @immutable
 class GatewayParts:
-    """What the connections need beyond the app. `callers`: the address ranges that may connect (None: all), because a WebSocket API has no resource policy."""
+    """What the connections need beyond the app. `callers`: the address ranges that may connect (None: all), because a WebSocket
+    API has no resource policy.
+    """
 
     stores: Stores
     connections: ClientConnections

@@ -1,7 +1,7 @@
 """The handshake: which page asks, with which key, in which version of the protocol.
 
-The key comes in a header, as for every route, or as a sub-protocol `hibernaut.key.<key>`, because browsers set no headers of WebSockets. The answer
-names the sub-protocol `hibernaut.v1` alone, so the key is never repeated.
+The key comes in a header, as for every route, or as a sub-protocol `hibernaut.key.<key>`, because browsers set no headers of
+WebSockets. The answer names the sub-protocol `hibernaut.v1` alone, so the key is never repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ HTTP = {"ws": "http", "wss": "https"}
 
 
 def check_page(scope: Scope, policy: OriginPolicy) -> None:
-    """Refuse foreign hosts, and pages of foreign origins as for a request that changes something. Raises: ForeignHost, ForeignOrigin."""
+    """Refuse foreign hosts, and pages of foreign origins as for a request that changes something. Raises: ForeignHost,
+    ForeignOrigin.
+    """
     policy.check({**scope, "type": "http", "method": "WEBSOCKET", "scheme": HTTP.get(scope["scheme"], scope["scheme"])})
 
 

@@ -1,7 +1,7 @@
 """The texts of the protocol: reads what clients send, and writes what they are sent. No I/O.
 
-API Gateway sends frames of at most 32 KB, so no message of the server is larger: events are collected up to that size, and an event that alone is
-larger is sent in parts.
+API Gateway sends frames of at most 32 KB, so no message of the server is larger: events are collected up to that size, and an
+event that alone is larger is sent in parts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def action_of(value: JsonObject) -> SocketAction:
 
 
 def events(request_id: str, run_id: str, after: int, numbered_events: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The messages for these events of a run. Each result: the number of the last complete event up to the message, and the message.
+    """The messages for these events of a run. Each result: the number of the last complete event up to the message, and the
+    message.
 
     An event is a number and its JSON. `after`: the number of the last event before them.
     """

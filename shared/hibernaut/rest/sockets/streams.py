@@ -18,10 +18,11 @@ LINE = "\n"
 async def stream(
     pools: ThreadPools, followed: Followed, request_id: str, keep: Callable[[], None], *, greets: bool = True
 ) -> AsyncIterator[tuple[int, str]]:
-    """The messages from the position of the log to the end of its run: what follows, the events, and `done`. With each message comes the
-    number of the last event that its receiver then has.
+    """The messages from the position of the log to the end of its run: what follows, the events, and `done`. With each message
+    comes the number of the last event that its receiver then has.
 
-    `keep` is called before each read, on the thread of the read; what it raises ends the stream. `greets`: whether the stream says that it follows.
+    `keep` is called before each read, on the thread of the read; what it raises ends the stream. `greets`: whether the stream
+    says that it follows.
     """
     log = followed.log
     number = log.shown_seq

@@ -3,7 +3,9 @@
 from typing import Literal
 
 KeyFault = Literal["missing", "malformed", "unknown", "revoked", "expired", "ambiguous", "misplaced"]
-"""Why a request with an API key is not authenticated. `ambiguous`: it carries different keys; `misplaced`: its address contains a key."""
+"""Why a request with an API key is not authenticated. `ambiguous`: it carries different keys; `misplaced`: its address contains a
+key.
+"""
 TokenFault = Literal[
     "token_refused",
     "token_too_long",
@@ -18,4 +20,6 @@ TokenFault = Literal[
     "token_audience",
     "token_tenant",
 ]
-"""Why a request with a token of an identity provider is not authenticated. `token_refused`: the deployment has no identity provider."""
+"""Why a request with a token of an identity provider is not authenticated. `token_refused`: the deployment has no identity
+provider.
+"""

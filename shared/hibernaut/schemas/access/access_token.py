@@ -60,7 +60,9 @@ class NewAgentPolicy(StrictSchema):
 
 
 class PageAccess(Schema):
-    """What makes an API key a client-side access token: the origin of the pages that may use it, and what it may do with each agent."""
+    """What makes an API key a client-side access token: the origin of the pages that may use it, and what it may do with each
+    agent.
+    """
 
     hostname: str
     data: list[AgentPolicy]
@@ -90,7 +92,9 @@ class AccessTokenPage(Schema):
 
 
 class CreateAccessToken(StrictSchema):
-    """The body of POST /v1/client-side-access-tokens. `hostname`: the origin of the pages that may use the token, with its scheme."""
+    """The body of POST /v1/client-side-access-tokens. `hostname`: the origin of the pages that may use the token, with its
+    scheme.
+    """
 
     policy: list[NewAgentPolicy] = Field(min_length=1, max_length=MOST_POLICIES)
     hostname: Origin

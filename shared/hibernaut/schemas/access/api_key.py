@@ -1,8 +1,10 @@
-"""API keys: the record, what the API shows of it, and the requests that change it. An extension of Hibernaut; V1 has one server password.
+"""API keys: the record, what the API shows of it, and the requests that change it. An extension of Hibernaut; V1 has one server
+password.
 
-A key belongs to one tenant and has a scope. A *restricted* key reaches named agents only. A *client token* is a restricted key with an expiry for
-programs that cannot keep a secret, such as web pages; it may talk to its agents and nothing else. A *client-side access token* is a client token with a
-policy: rights for each agent, and the origin of the pages that may use it (`schemas.access.access_token`).
+A key belongs to one tenant and has a scope. A *restricted* key reaches named agents only. A *client token* is a restricted key
+with an expiry for programs that cannot keep a secret, such as web pages; it may talk to its agents and nothing else. A
+*client-side access token* is a client token with a policy: rights for each agent, and the origin of the pages that may use it
+(`schemas.access.access_token`).
 """
 
 from dataclasses import field
@@ -47,9 +49,9 @@ Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class ApiKey(Schema):
     """An API key as the API shows it, without the key itself. `hint`: its first characters.
 
-    A key without `agent_ids` and `agent_tags` reaches all agents of the tenant. A key with them reaches the agents in `agent_ids` and the agents
-    with one of its tags. A key is usable until `expires_at`, and not after `revoked_at`. `replaced_by` is the id of the key that a rotation
-    made. `last_used_at` is exact to about a minute.
+    A key without `agent_ids` and `agent_tags` reaches all agents of the tenant. A key with them reaches the agents in `agent_ids`
+    and the agents with one of its tags. A key is usable until `expires_at`, and not after `revoked_at`. `replaced_by` is the id
+    of the key that a rotation made. `last_used_at` is exact to about a minute.
     """
 
     id: KeyId
@@ -143,16 +145,21 @@ class UpdateApiKey(StrictSchema):
 
 
 class RotateApiKey(StrictSchema):
-    """The request for a key in place of another one. The old key stays usable for `grace_seconds`, or until its own expiry if that is earlier."""
+    """The request for a key in place of another one. The old key stays usable for `grace_seconds`, or until its own expiry if
+    that is earlier.
+    """
 
     grace_seconds: int = Field(default=DAY_SECONDS, ge=0, le=LONGEST_GRACE)
 
 
 @immutable
 class Principal:
-    """The sender of a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback address only).
-    `digest`: the keyed hash of the key. `origin`: the origin of the pages that may use a client-side access token (None: the key is not such a token).
-    `grants`: the rights of such a token, as pairs of agent and right. `of_tool`: a running tool sends the request, with the token of its call.
+    """The sender of a request: the tenant and the permissions of its key. `key_id` None: no key is configured (on a loopback
+    address only).
+    `digest`: the keyed hash of the key. `origin`: the origin of the pages that may use a client-side access token (None: the key
+    is not such a token).
+    `grants`: the rights of such a token, as pairs of agent and right. `of_tool`: a running tool sends the request, with the token
+    of its call.
     """
 
     tenant: str

@@ -1,6 +1,7 @@
 """Budgets: limits on what a tenant, an API key or an agent may use. An extension of Hibernaut; V1 has none.
 
-A budget belongs to one *subject*: `tenant` (the whole tenant), the id of an API key, or the id of an agent. Days and months are those of UTC.
+A budget belongs to one *subject*: `tenant` (the whole tenant), the id of an API key, or the id of an agent. Days and months are
+those of UTC.
 """
 
 from datetime import datetime
@@ -41,8 +42,8 @@ Cost = Annotated[Money, Field(ge=Decimal("0.000001"), le=Decimal(1_000_000), dec
 class BudgetLimits(Schema):
     """The limits of a budget; null: no limit. The cost of models is in USD.
 
-    `concurrent_runs` counts accepted runs that have not ended, including queued runs. `requests_per_second`: requests of the tenant, requests with
-    the key, or requests whose path names the agent.
+    `concurrent_runs` counts accepted runs that have not ended, including queued runs. `requests_per_second`: requests of the
+    tenant, requests with the key, or requests whose path names the agent.
     """
 
     requests_per_second: Rate | None = None
@@ -72,8 +73,8 @@ LIMITS: tuple[LimitName, ...] = (
 
 
 class SetBudget(BudgetLimits, StrictSchema):
-    """The request that sets a budget; it replaces the subject's budget as a whole. `warn_at`: the share of each limit at which the server warns;
-    null: it does not.
+    """The request that sets a budget; it replaces the subject's budget as a whole. `warn_at`: the share of each limit at which
+    the server warns; null: it does not.
     """
 
     warn_at: Annotated[float, Field(gt=0, lt=1)] | None = DEFAULT_WARNING
@@ -100,7 +101,9 @@ class StoredBudget(BudgetLimits, Stored):
 
 
 class BudgetUse(Schema):
-    """The current use of a budget by its subject. `unpriced_calls_*`: model calls with unknown cost; they add nothing to the cost."""
+    """The current use of a budget by its subject. `unpriced_calls_*`: model calls with unknown cost; they add nothing to the
+    cost.
+    """
 
     concurrent_runs: int = 0
     steps_per_day: int = 0
@@ -119,8 +122,8 @@ class BudgetUse(Schema):
 
 
 class Budget(BudgetLimits):
-    """A budget as the API shows it. `is_default`: no budget of the tenant is set, and the deployment's default applies. `day_ends` and `month_ends`:
-    when the figures begin at zero again.
+    """A budget as the API shows it. `is_default`: no budget of the tenant is set, and the deployment's default applies.
+    `day_ends` and `month_ends`: when the figures begin at zero again.
     """
 
     subject: str
@@ -142,7 +145,9 @@ class RunSlot(Schema):
 
 
 class RunBudgets(Schema):
-    """The budgets of a run, fixed when it is accepted: the subjects whose counters its steps increase, and the slots that it occupies."""
+    """The budgets of a run, fixed when it is accepted: the subjects whose counters its steps increase, and the slots that it
+    occupies.
+    """
 
     subjects: list[str] = Field(default_factory=list)
     slots: list[RunSlot] = Field(default_factory=list)

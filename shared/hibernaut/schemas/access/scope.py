@@ -4,7 +4,9 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a key permits; each scope includes the ones below it. `admin`: also API keys. `write`: all changes. `read`: reads and searches."""
+    """What a key permits; each scope includes the ones below it. `admin`: also API keys. `write`: all changes. `read`: reads and
+    searches.
+    """
 
     ADMIN = "admin"
     WRITE = "write"

@@ -61,8 +61,8 @@ class AgentEnvironmentVariable(Schema):
 
 
 class StoredSecret(AgentEnvironmentVariable):
-    """A secret as stored in the table: sealed in `value_enc`, and then `value` is empty. Older versions stored the value itself. `store.table.secret_vault`
-    seals and opens it.
+    """A secret as stored in the table: sealed in `value_enc`, and then `value` is empty. Older versions stored the value itself.
+    `store.table.secret_vault` seals and opens it.
     """
 
     value: str
@@ -119,9 +119,10 @@ class _AgentFields(Schema):
 class StoredAgent(Stored, _AgentFields):
     """The stored record: the shared fields, the ids of attached objects, and the secrets. `version` counts changes.
 
-    `last_run_*` and `last_stop_reason` change at the end of every run, so they are stored in the list row (`store.agents.agents`).
-    `explicit_model_settings` is set if the caller chose settings; otherwise they are derived from `llm_config`. `tool_ids` and
-    `block_ids` are in the order of attachment. `managed_group_id`: the group that the agent manages, an attribute of its item.
+    `last_run_*` and `last_stop_reason` change at the end of every run, so they are stored in the list row
+    (`store.agents.agents`). `explicit_model_settings` is set if the caller chose settings; otherwise they are derived from
+    `llm_config`. `tool_ids` and `block_ids` are in the order of attachment. `managed_group_id`: the group that the agent manages,
+    an attribute of its item.
     """
 
     block_ids: list[str] = Field(default_factory=list)
@@ -238,8 +239,8 @@ class ResetMessages(Schema):
 
 
 class PromptPrice(Schema):
-    """What a million tokens of a prompt of this length cost in USD: read anew, and read from the provider's cache. `cached_input` null: the list
-    has no price of its own for them.
+    """What a million tokens of a prompt of this length cost in USD: read anew, and read from the provider's cache. `cached_input`
+    null: the list has no price of its own for them.
     """
 
     input: Money
@@ -250,8 +251,8 @@ class PromptPrice(Schema):
 class ContextWindowOverview(Schema):
     """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens.
 
-    Extensions of Hibernaut: `price`, null if the price of the agent's model is unknown, and `context_window_note`, which says what limits the window
-    if the model's server cuts longer prompts without an error.
+    Extensions of Hibernaut: `price`, null if the price of the agent's model is unknown, and `context_window_note`, which says
+    what limits the window if the model's server cuts longer prompts without an error.
     """
 
     price: PromptPrice | None = None

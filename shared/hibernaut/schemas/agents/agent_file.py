@@ -1,4 +1,6 @@
-"""Agent files (`.af`): the document, the options of its import and export, and the result (Letta V1 API, digest 2.2; run-time digest 12)."""
+"""Agent files (`.af`): the document, the options of its import and export, and the result (Letta V1 API, digest 2.2; run-time
+digest 12).
+"""
 
 from typing import Annotated, Literal
 
@@ -48,9 +50,9 @@ class AgentFileSkill(Schema):
 
 
 class AgentFileSchema(Schema):
-    """An agent file. The ids in it are local: a kind and a number, such as `block-0`. An agent names its blocks, tools, folders and groups by
-    these ids. `hibernaut`, an extension that V1 ignores: archives with their passages, identities, and further conversations of the agents. Docs:
-    `agent-files.md`.
+    """An agent file. The ids in it are local: a kind and a number, such as `block-0`. An agent names its blocks, tools, folders
+    and groups by these ids. `hibernaut`, an extension that V1 ignores: archives with their passages, identities, and further
+    conversations of the agents. Docs: `agent-files.md`.
     """
 
     agents: list[JsonObject]
@@ -67,8 +69,9 @@ class AgentFileSchema(Schema):
 
 
 class ExportAgentRequest(Schema):
-    """The body of POST /v1/agents/{id}/export. Extensions: `full_history`: the whole log, not only the messages in the window; `passages`, `conversations`
-    and `identities`: whether they are exported too; null: with `full_history`, and without `scrub_messages`.
+    """The body of POST /v1/agents/{id}/export. Extensions: `full_history`: the whole log, not only the messages in the window;
+    `passages`, `conversations` and `identities`: whether they are exported too; null: with `full_history`, and without
+    `scrub_messages`.
     """
 
     conversation_id: Name | None = None
@@ -86,9 +89,11 @@ class ExportAgentRequest(Schema):
 
 
 class ImportOptions(Schema):
-    """The options of an import. `name`, `model` and `embedding` apply to every agent of the file; the handles replace those of the file.
+    """The options of an import. `name`, `model` and `embedding` apply to every agent of the file; the handles replace those of
+    the file.
 
-    `keep_ids`, an extension: records keep the ids of the file, and those that exist here stay as they are, so that a repeated import adds nothing.
+    `keep_ids`, an extension: records keep the ids of the file, and those that exist here stay as they are, so that a repeated
+    import adds nothing.
     """
 
     override_existing_tools: bool = True

@@ -24,7 +24,9 @@ class PastTool(Schema):
 
 
 class PastAgent(Schema):
-    """An agent as it was at a time: its settings, its blocks with their values, and its tools. `message_id`: the message that named the time."""
+    """An agent as it was at a time: its settings, its blocks with their values, and its tools. `message_id`: the message that
+    named the time.
+    """
 
     agent_id: str
     at: Moment
@@ -35,7 +37,9 @@ class PastAgent(Schema):
 
 
 class ForkAgent(StrictSchema):
-    """The body of a fork: the last message that the new agent knows, and the name of the new agent (null: the agent's, with `fork`)."""
+    """The body of a fork: the last message that the new agent knows, and the name of the new agent (null: the agent's, with
+    `fork`).
+    """
 
     message_id: MessageId
     name: Name | None = None

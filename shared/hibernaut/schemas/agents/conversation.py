@@ -47,8 +47,8 @@ class Head(Stored):
     `owner` is the run that may append; `version` counts changes of the log; `waiting` counts queued runs. `pending` is the run
     with an unanswered approval request, `answered` the run whose approval was answered last. `last_message` is the newest id of
     the log, `newest` the ids of the same transaction. `counted` is the size of the newest request by our own count, `reported`
-    the provider's count, both in tokens (0: unknown), `measured_with` the model of this request; the ratio corrects the next count
-    for this model. `segments` are the shared parts of
+    the provider's count, both in tokens (0: unknown), `measured_with` the model of this request; the ratio corrects the next
+    count for this model. `segments` are the shared parts of
     other logs at the beginning of a fork's log; they are set at the fork's creation and never change. `calls_open` says whether
     the newest row has calls without a return; None: unknown.
     """

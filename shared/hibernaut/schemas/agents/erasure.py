@@ -15,7 +15,8 @@ Phase = Literal["agents", "parts", "others", "deliveries", "batches", "templates
 """The stages of an erasure, in this order. `others`: agents that stay. `over`: the erasure is complete."""
 Subject = Literal["agent", "block", "archive", "folder", "file", "passage", "template", "batch"]
 Extent = Literal["planned", "whole", "parts", "kept"]
-"""`whole`: the record with everything that belongs to it. `parts`: the person's texts, in a record that stays. `kept`: nothing, because others use the record too.
+"""`whole`: the record with everything that belongs to it. `parts`: the person's texts, in a record that stays. `kept`: nothing,
+because others use the record too.
 `planned`: not decided yet.
 """
 MOST_FOUND = 100
@@ -23,8 +24,9 @@ MOST_FOUND = 100
 
 
 class LogCursor(Schema):
-    """How far the log of an agent that stays is examined. `after`: the last row; `within`: it belongs to a turn of the person; `run_id`: the run of the
-    person's newest message; `erased`: whether a row of this conversation was erased; `rows`: how many of this agent.
+    """How far the log of an agent that stays is examined. `after`: the last row; `within`: it belongs to a turn of the person;
+    `run_id`: the run of the person's newest message; `erased`: whether a row of this conversation was erased; `rows`: how many of
+    this agent.
     """
 
     conversation: str = ""
@@ -44,7 +46,9 @@ class ErasureRemnant(Schema):
 
 
 class ErasureCheck(Schema):
-    """The newest check. `found`: at most 100 remains; empty: nothing is found. `index`: whether the index was searched; otherwise only its outbox was read."""
+    """The newest check. `found`: at most 100 remains; empty: nothing is found. `index`: whether the index was searched; otherwise
+    only its outbox was read.
+    """
 
     state: Literal["requested", "completed"]
     requested_at: Moment
@@ -54,7 +58,8 @@ class ErasureCheck(Schema):
 
 
 class StoredErasure(Stored):
-    """The stored record. `senders`: the values of `sender_id` that mean the person, until the erasure is completed. `cursor`: how far the phase is done.
+    """The stored record. `senders`: the values of `sender_id` that mean the person, until the erasure is completed. `cursor`: how
+    far the phase is done.
     `settled_at`: when the last record was erased. `lease`: until when a worker holds it. `version` counts changes.
     """
 
@@ -100,9 +105,9 @@ class StoredErasure(Stored):
 
 
 class ErasureLine(Schema):
-    """A line of a receipt: a record, and its erased parts. `counts`: by noun. `version` and `hash`: the newest version of its history, which was erased
-    too. `conversation_ids`: the conversations that an agent had besides its default one. `to_review`: blocks that stay and that runs of the person
-    changed.
+    """A line of a receipt: a record, and its erased parts. `counts`: by noun. `version` and `hash`: the newest version of its
+    history, which was erased too. `conversation_ids`: the conversations that an agent had besides its default one. `to_review`:
+    blocks that stay and that runs of the person changed.
     """
 
     kind: Subject
@@ -117,7 +122,9 @@ class ErasureLine(Schema):
 
 
 class Erasure(Schema):
-    """The wire form. `identifier_digest`: SHA-256, in hexadecimal, of the salt and the person's `identifier_key`. `totals`: of the lines of the receipt."""
+    """The wire form. `identifier_digest`: SHA-256, in hexadecimal, of the salt and the person's `identifier_key`. `totals`: of
+    the lines of the receipt.
+    """
 
     id: str
     identity_id: str

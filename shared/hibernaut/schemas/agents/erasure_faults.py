@@ -4,7 +4,9 @@ from hibernaut.schemas.errors import Conflict
 
 
 class ErasureRunning(Conflict):
-    """The request comes from a person who is being erased, or concerns an agent of this person. `erasure_id` names the erasure."""
+    """The request comes from a person who is being erased, or concerns an agent of this person. `erasure_id` names the
+    erasure.
+    """
 
     code = "erasure_running"
 

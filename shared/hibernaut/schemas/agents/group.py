@@ -32,7 +32,9 @@ SLEEPING = frozenset({ManagerType.SLEEPTIME, ManagerType.VOICE_SLEEPTIME})
 
 
 class Group(Schema):
-    """The wire form. `sleeptime_idle_seconds` is an addition to V1: the seconds without a turn after which the sleep-time agents work; null: never."""
+    """The wire form. `sleeptime_idle_seconds` is an addition to V1: the seconds without a turn after which the sleep-time agents
+    work; null: never.
+    """
 
     id: str
     manager_type: ManagerType
@@ -56,8 +58,8 @@ class Group(Schema):
 
 
 class TranscriptProgress(Schema):
-    """The part of a conversation that the sleep-time agents have received: the messages up to `told`. The messages up to `upto` belong to turns
-    that have ended.
+    """The part of a conversation that the sleep-time agents have received: the messages up to `told`. The messages up to `upto`
+    belong to turns that have ended.
     """
 
     told: str
@@ -65,8 +67,8 @@ class TranscriptProgress(Schema):
 
 
 class StoredGroup(Stored, Group):
-    """The stored record: the wire form, the number of counted turns, and the conversations with their progress by id. `version` counts
-    changes.
+    """The stored record: the wire form, the number of counted turns, and the conversations with their progress by id. `version`
+    counts changes.
     """
 
     turns: int = 0
@@ -81,10 +83,12 @@ TriggerReason = Literal["turns", "idle", "schedule"]
 
 
 class SleeptimeTrigger(Stored):
-    """Work for the sleep-time agents of a group: the messages of `spans`, by conversation. The group no longer contains these spans.
+    """Work for the sleep-time agents of a group: the messages of `spans`, by conversation. The group no longer contains these
+    spans.
 
-    `name` is unique in the group. `runs`: the run of each agent, by the agent's id; the runs get these ids. `part` numbers the pieces of a transcript
-    that is too long for one message. `turn`: the work is due after the turn with this number. `key_id`: the API key of that turn.
+    `name` is unique in the group. `runs`: the run of each agent, by the agent's id; the runs get these ids. `part` numbers the
+    pieces of a transcript that is too long for one message. `turn`: the work is due after the turn with this number. `key_id`:
+    the API key of that turn.
     """
 
     group_id: str
@@ -126,7 +130,8 @@ class _Dynamic(Schema):
 class _Sleeptime(Schema):
     """The agents work on the manager's memory while it does not talk.
 
-    A frequency of null works after every turn, 0 after none. `sleeptime_idle_seconds`: they also work when there was no turn for so long; 0: never.
+    A frequency of null works after every turn, 0 after none. `sleeptime_idle_seconds`: they also work when there was no turn for
+    so long; 0: never.
     """
 
     manager_type: Literal[ManagerType.SLEEPTIME] = ManagerType.SLEEPTIME
@@ -203,8 +208,8 @@ ManagerConfigUpdate = Annotated[
 
 
 class GroupCreate(Schema):
-    """The body of POST /v1/groups/. The shared blocks are attached to all agents of the group. `id`, an extension: a group that has this id already
-    is returned as it is.
+    """The body of POST /v1/groups/. The shared blocks are attached to all agents of the group. `id`, an extension: a group that
+    has this id already is returned as it is.
     """
 
     id: GroupId | None = None

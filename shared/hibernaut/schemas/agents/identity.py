@@ -89,8 +89,8 @@ class StoredIdentity(Stored):
 
 
 class CreateIdentity(StrictSchema):
-    """The body of POST and PUT /v1/identities/. A PUT changes the identity that has the key already: its list of properties, of agents and of
-    blocks is replaced where the request has one.
+    """The body of POST and PUT /v1/identities/. A PUT changes the identity that has the key already: its list of properties, of
+    agents and of blocks is replaced where the request has one.
     """
 
     identifier_key: IdentifierKey
@@ -103,7 +103,9 @@ class CreateIdentity(StrictSchema):
 
 
 class UpdateIdentity(StrictSchema):
-    """The body of PATCH /v1/identities/{id}. Null fields change nothing; properties, agents and blocks are added to the existing ones."""
+    """The body of PATCH /v1/identities/{id}. Null fields change nothing; properties, agents and blocks are added to the existing
+    ones.
+    """
 
     identifier_key: IdentifierKey | None = None
     name: Name | None = None

@@ -13,7 +13,9 @@ class PauseAgent(StrictSchema):
 
 
 class StoredPause(Schema):
-    """The stored record: since when the agent is paused, by which API key, and why. `erasure_id`: the erasure of a person, which alone ends the pause."""
+    """The stored record: since when the agent is paused, by which API key, and why. `erasure_id`: the erasure of a person, which
+    alone ends the pause.
+    """
 
     paused_at: Moment
     key_id: str | None = None

@@ -1,6 +1,7 @@
 """Schedules: what an agent does at a time, or again and again (Letta V1 API, digest 2.4).
 
-Letta V1 has one-time and recurring messages. Rates, time zones, the other actions, pauses and outcomes are extensions of Hibernaut.
+Letta V1 has one-time and recurring messages. Rates, time zones, the other actions, pauses and outcomes are extensions of
+Hibernaut.
 """
 
 from typing import Annotated, Literal
@@ -29,7 +30,9 @@ ScheduleAction = Literal["message", "sleeptime", "compaction"]
 PauseReason = Literal["request", "key_unusable"]
 """Why a schedule is paused: by a request; because the API key that it acts for was revoked or has expired."""
 OutcomeStatus = Literal["accepted", "queued", "started", "completed", "failed"]
-"""What became of an occurrence: its run owns the conversation, or waits in the queue; its compaction has begun, or is complete; or it failed."""
+"""What became of an occurrence: its run owns the conversation, or waits in the queue; its compaction has begun, or is complete;
+or it failed.
+"""
 
 
 def _typed_part(part: Json) -> Json:
@@ -136,8 +139,8 @@ class OutcomeError(Schema):
 
 
 class ScheduleOutcome(Schema):
-    """What became of one occurrence. `scheduled_at`: its nominal time; null: it was requested ("run now"). `missed_since`: the earliest of several
-    missed times, for all of which it stands.
+    """What became of one occurrence. `scheduled_at`: its nominal time; null: it was requested ("run now"). `missed_since`: the
+    earliest of several missed times, for all of which it stands.
     """
 
     scheduled_at: Moment | None = None
@@ -149,7 +152,9 @@ class ScheduleOutcome(Schema):
 
 
 class ShownOutcome(ScheduleOutcome):
-    """An outcome with what its run says when it is read: `run_status` and `stop_reason`; null: it has no run, the run was deleted, or it was not read."""
+    """An outcome with what its run says when it is read: `run_status` and `stop_reason`; null: it has no run, the run was
+    deleted, or it was not read.
+    """
 
     run_status: RunStatus | None = None
     stop_reason: StopReason | None = None
@@ -170,8 +175,8 @@ class StoredSchedule(Stored):
 
 
 class Schedule(Schema):
-    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first. Lists read only the run
-    of the newest outcome.
+    """A schedule as the API shows it. The first five fields are those of Letta V1. `outcomes`: the last ten, newest first. Lists
+    read only the run of the newest outcome.
     """
 
     id: ScheduleId

@@ -19,7 +19,8 @@ from hibernaut.schemas.tools.tool import StoredTool
 class StagedLog(Schema):
     """The log of a conversation. `system_id`: the system message, which is compiled when the conversation is written.
 
-    `rows`: the number of its other messages. `last`, `newest`: the end of its log. `in_window`: the number of messages in the window.
+    `rows`: the number of its other messages. `last`, `newest`: the end of its log. `in_window`: the number of messages in the
+    window.
     """
 
     system_id: str
@@ -56,9 +57,10 @@ class StagedAgent(StagedLog):
 
 
 class StagedImport(Schema):
-    """All records of an import except messages, texts of files and passages. These follow line by line: the messages of all agents, the messages
-    of their further conversations, the text of each of `files`, and the passages of all `archives`. An identity keeps its own id unless its key
-    exists already at the time of the write. A tool keeps its own id unless its name exists already. `key_id`: the API key of the request.
+    """All records of an import except messages, texts of files and passages. These follow line by line: the messages of all
+    agents, the messages of their further conversations, the text of each of `files`, and the passages of all `archives`. An
+    identity keeps its own id unless its key exists already at the time of the write. A tool keeps its own id unless its name
+    exists already. `key_id`: the API key of the request.
     `reserved`: the agents that keep their ids.
     """
 

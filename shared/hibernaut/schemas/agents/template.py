@@ -29,7 +29,9 @@ class TemplateFromAgent(Schema):
 
 
 class TemplateFromFile(Schema):
-    """A new template from an agent file. `update_existing_tools`: each creation of agents replaces existing tools with the same names."""
+    """A new template from an agent file. `update_existing_tools`: each creation of agents replaces existing tools with the same
+    names.
+    """
 
     type: Literal["agent_file"]
     agent_file: JsonObject
@@ -49,7 +51,9 @@ class UpdateTemplate(Schema):
 
 
 class SaveTemplate(Schema):
-    """The body of POST /v1/templates/{name}/save. What `preserve_…` does not name is preserved in the agents that are migrated."""
+    """The body of POST /v1/templates/{name}/save. What `preserve_…` does not name is preserved in the agents that are
+    migrated.
+    """
 
     message: Note | None = None
     migrate_agents: bool = False
@@ -78,8 +82,8 @@ class InitialMessage(Schema):
 
 
 class CreateTemplateAgents(Schema):
-    """The body of POST /v1/templates/{name:version}/agents. `memory_variables` replace `{{name}}` in the values of blocks; `tool_variables` are
-    secrets.
+    """The body of POST /v1/templates/{name:version}/agents. `memory_variables` replace `{{name}}` in the values of blocks;
+    `tool_variables` are secrets.
     """
 
     agent_name: Name | None = None
@@ -98,8 +102,8 @@ class MigrationFault(Schema):
 
 
 class MigrationStatus(Schema):
-    """The progress of a migration of a template's agents to `version`. `agents`: their number at the start; `skipped`: deleted agents, and agents that
-    the version does not contain. `fault`: the reason why the migration failed.
+    """The progress of a migration of a template's agents to `version`. `agents`: their number at the start; `skipped`: deleted
+    agents, and agents that the version does not contain. `fault`: the reason why the migration failed.
     """
 
     status: Literal["running", "completed", "failed"]
@@ -129,8 +133,8 @@ class Template(Schema):
 
 
 class TemplateDetails(Template):
-    """A template with what the document of one version asks for. `version`: a number, or `current`. `agents`: the names of its agents. `variables`: the names
-    in `{{…}}` in the values of its blocks, in their order.
+    """A template with what the document of one version asks for. `version`: a number, or `current`. `agents`: the names of its
+    agents. `variables`: the names in `{{…}}` in the values of its blocks, in their order.
     """
 
     version: str
@@ -162,8 +166,8 @@ class TemplateVersion(Schema):
 
 
 class StoredTemplate(Stored):
-    """The stored record; its documents are records of their own. `changed`: the current document is not the latest version. `version` counts
-    changes of the record.
+    """The stored record; its documents are records of their own. `changed`: the current document is not the latest version.
+    `version` counts changes of the record.
     """
 
     id: str
@@ -196,10 +200,12 @@ class StoredTemplate(Stored):
 
 
 class StoredMigration(Stored):
-    """A migration of the agents of a template to the version `number`. `prototypes`: the ids of the prototypes, by their ids in the document; empty: not created yet.
+    """A migration of the agents of a template to the version `number`. `prototypes`: the ids of the prototypes, by their ids in
+    the document; empty: not created yet.
 
     `done_up_to`: the last completed agent, in the order of ids. `current`: the agent in progress, and `had` its earlier blocks.
-    `ending`: all agents are completed, and the prototypes are being deleted. `attempts`: the attempts since the last completed agent. `version` counts changes of the record.
+    `ending`: all agents are completed, and the prototypes are being deleted. `attempts`: the attempts since the last completed
+    agent. `version` counts changes of the record.
     """
 
     template_id: str

@@ -1,7 +1,7 @@
 """What events tell: small facts with ids, never contents. `docs/events.md` shows an example of each.
 
-The facts are dataclasses and not models, because every step imports them. The names of the fields are a contract with receivers: a field may be added; none
-is renamed or removed.
+The facts are dataclasses and not models, because every step imports them. The names of the fields are a contract with receivers:
+a field may be added; none is renamed or removed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class RunFinished:
 
 @immutable
 class ApprovalRequested:
-    """A run has ended with calls that wait for an answer. `request_id`: the message with the request. `tools`: the names of the tools that
-    wait for the answer, at most `MOST_TOOL_NAMES`. `deadline`: when the calls are denied without an answer; null: never.
+    """A run has ended with calls that wait for an answer. `request_id`: the message with the request. `tools`: the names of the
+    tools that wait for the answer, at most `MOST_TOOL_NAMES`. `deadline`: when the calls are denied without an answer; null:
+    never.
     """
 
     type: ClassVar[EventType] = "approval.requested"
@@ -64,9 +65,10 @@ class ApprovalRequested:
 class MemoryChanged:
     """A block of core memory has changed. `by`: a step of an agent's run, or a request to the API.
 
-    `agent_id`: the agent of the run or of the route; null if the request named the block alone. `agent_ids`: the affected agents; for
-    a request, the agents with this block, at most `MOST_AGENT_IDS`. `run_id`: null for a request.
-    `created`: a tool created a block for its agent. `attached`, `detached`: an existing block was attached to the agent or detached from it.
+    `agent_id`: the agent of the run or of the route; null if the request named the block alone. `agent_ids`: the affected agents;
+    for a request, the agents with this block, at most `MOST_AGENT_IDS`. `run_id`: null for a request.
+    `created`: a tool created a block for its agent. `attached`, `detached`: an existing block was attached to the agent or
+    detached from it.
     """
 
     type: ClassVar[EventType] = "memory.changed"
@@ -81,9 +83,11 @@ class MemoryChanged:
 
 @immutable
 class BudgetCrossed:
-    """A budget's limit is reached (`limit`), or the share of it at which the server warns (`warning`). `budget`: the name of the limit.
+    """A budget's limit is reached (`limit`), or the share of it at which the server warns (`warning`). `budget`: the name of the
+    limit.
 
-    `subject`: `tenant`, an API key's id or an agent's id. `limit` and `used` are decimal numbers as texts, because amounts of money are exact.
+    `subject`: `tenant`, an API key's id or an agent's id. `limit` and `used` are decimal numbers as texts, because amounts of
+    money are exact.
     """
 
     type: ClassVar[EventType] = "budget.crossed"
@@ -98,7 +102,9 @@ class BudgetCrossed:
 
 @immutable
 class WebhookDisabled:
-    """The server has disabled a webhook. The other webhooks receive this event. `reason`: `gone` (it answered 410) or `failing` (for days)."""
+    """The server has disabled a webhook. The other webhooks receive this event. `reason`: `gone` (it answered 410) or `failing`
+    (for days).
+    """
 
     type: ClassVar[EventType] = "webhook.disabled"
     webhook_id: str

@@ -37,8 +37,8 @@ WebhookUrl = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_U
 
 
 class WebhookFilter(Schema):
-    """What a webhook hears of. `types` empty: all types. With `agent_ids` or `agent_tags`, only events about these agents, or about agents with
-    one of these tags.
+    """What a webhook hears of. `types` empty: all types. With `agent_ids` or `agent_tags`, only events about these agents, or
+    about agents with one of these tags.
     """
 
     types: list[EventType] = Field(default_factory=list, max_length=20)
@@ -71,8 +71,8 @@ class RotateSecret(StrictSchema):
 
 
 class Webhook(WebhookFilter):
-    """A webhook as the API shows it, without its secret. `failures`: failed tries in a row; `failing_since`: the first of them. `hint`: the
-    first characters of the secret.
+    """A webhook as the API shows it, without its secret. `failures`: failed tries in a row; `failing_since`: the first of them.
+    `hint`: the first characters of the secret.
     """
 
     id: WebhookId
@@ -114,8 +114,8 @@ class StoredWebhook(Stored, Webhook):
 
 
 class Delivery(Schema):
-    """One event for one webhook. `tries`: how often it was sent, without a test. `status`: the HTTP status of the newest answer; `error`: why the
-    newest try failed. `next_try_at`: null if there is none.
+    """One event for one webhook. `tries`: how often it was sent, without a test. `status`: the HTTP status of the newest answer;
+    `error`: why the newest try failed. `next_try_at`: null if there is none.
     """
 
     event_id: str
@@ -143,7 +143,9 @@ class TestedWebhook(Schema):
 
 
 class ReplayDead(StrictSchema):
-    """The request to replay dead deliveries of events from `since` (inclusive) to `until` (exclusive); null: no bound. At most `limit`, oldest first."""
+    """The request to replay dead deliveries of events from `since` (inclusive) to `until` (exclusive); null: no bound. At most
+    `limit`, oldest first.
+    """
 
     since: Moment | None = None
     until: Moment | None = None

@@ -4,8 +4,8 @@ from hibernaut.schemas.errors import HibernautError
 
 
 class RecordLost(HibernautError, KeyError):
-    """The item of a record names a blob that is missing. `record`: the record's id. It is also a KeyError: readers skip records that are deleted
-    meanwhile.
+    """The item of a record names a blob that is missing. `record`: the record's id. It is also a KeyError: readers skip records
+    that are deleted meanwhile.
     """
 
     code = "record_lost"

@@ -4,7 +4,9 @@ from hibernaut.schemas.errors import Conflict
 
 
 class SecretUnreadable(Conflict):
-    """The stored value of a secret cannot be opened: the master key that sealed it is another one, or the value is damaged. `name`: the secret's."""
+    """The stored value of a secret cannot be opened: the master key that sealed it is another one, or the value is damaged.
+    `name`: the secret's.
+    """
 
     code = "secret_unreadable"
 

@@ -1,4 +1,6 @@
-"""Authorizations of MCP servers by OAuth: what is stored while a user decides, and afterwards. Secrets are sealed, in one value."""
+"""Authorizations of MCP servers by OAuth: what is stored while a user decides, and afterwards. Secrets are sealed, in one
+value.
+"""
 
 from typing import Literal
 
@@ -32,7 +34,9 @@ class OAuthParties(Schema):
 
 
 class StoredOAuthFlow(Stored, OAuthParties):
-    """A pending authorization request to a user. `id`: the digest of its state. `names_itself`: the answer must name the issuer."""
+    """A pending authorization request to a user. `id`: the digest of its state. `names_itself`: the answer must name the
+    issuer.
+    """
 
     id: str
     status: FlowStatus = "pending"
@@ -44,8 +48,8 @@ class StoredOAuthFlow(Stored, OAuthParties):
 
 
 class StoredOAuthGrant(Stored, OAuthParties):
-    """The tokens for one server. `id`: the digest of its address. `refreshing_until`: until then one process asks for new tokens. `fault`: why the
-    authorization server gives no more.
+    """The tokens for one server. `id`: the digest of its address. `refreshing_until`: until then one process asks for new tokens.
+    `fault`: why the authorization server gives no more.
     """
 
     id: str

@@ -1,4 +1,5 @@
-"""An MCP server of a tenant: its wire forms, the stored record, and the requests (Letta V1 API, digest 2.14; run-time digest 10.8).
+"""An MCP server of a tenant: its wire forms, the stored record, and the requests (Letta V1 API, digest 2.14; run-time digest
+10.8).
 
 A stored record holds its secrets sealed, in one value: `McpSecrets`. No wire form has a field that could show one.
 """
@@ -108,7 +109,9 @@ class McpLeftOut(Schema):
 
 
 class McpSync(Schema):
-    """What became of the newest reading of a server's tools. `tools`: how many are stored since. `error`: why they could not be read."""
+    """What became of the newest reading of a server's tools. `tools`: how many are stored since. `error`: why they could not be
+    read.
+    """
 
     at: Moment
     tools: int = 0
@@ -162,7 +165,8 @@ class McpSecrets(Schema):
 
 
 class StoredMcpServer(Stored, Schema):
-    """The stored record. `sealed`: its `McpSecrets`, encrypted, in base64; `has_token`, `header_names` and `env_names` state which of them exist.
+    """The stored record. `sealed`: its `McpSecrets`, encrypted, in base64; `has_token`, `header_names` and `env_names` state
+    which of them exist.
     `tools`: the ids of its tools by their names on the server. `version` counts changes.
     """
 
@@ -290,7 +294,9 @@ class UpdateMcpServer(StrictSchema):
 
 
 class McpRefresh(Schema):
-    """What a refresh changed, by the names of tools. `missing`: tools that the server has no more and agents still have; V1 detaches and deletes them."""
+    """What a refresh changed, by the names of tools. `missing`: tools that the server has no more and agents still have; V1
+    detaches and deletes them.
+    """
 
     deleted: list[str] = Field(default_factory=list)
     updated: list[str] = Field(default_factory=list)

@@ -89,8 +89,8 @@ class CreateBlock(Schema):
 
 
 class BlockUpdate(Schema):
-    """The body of PATCH; absent and null fields change nothing (digest 2.10). `current_version`, an extension: the version on which the caller decided; if
-    the block has another one, the answer is 409.
+    """The body of PATCH; absent and null fields change nothing (digest 2.10). `current_version`, an extension: the version on
+    which the caller decided; if the block has another one, the answer is 409.
     """
 
     value: NewValue | None = None

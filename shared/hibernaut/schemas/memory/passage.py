@@ -63,8 +63,8 @@ class StoredArchive(Stored, Archive):
 
 
 class CreateArchive(Schema):
-    """The body of POST /v1/archives/. Without an embedding, the deployment's default applies, if there is one. `id`, an extension: an archive that
-    has this id already is returned as it is.
+    """The body of POST /v1/archives/. Without an embedding, the deployment's default applies, if there is one. `id`, an
+    extension: an archive that has this id already is returned as it is.
     """
 
     id: ArchiveId | None = None
@@ -91,8 +91,8 @@ class CreatePassage(Schema):
 
 
 class IdentifiedPassage(CreatePassage):
-    """A passage of a batch. `id`, an extension: it begins with the milliseconds of `created_at`, which order the passages. An existing passage with
-    this id stays unchanged, and a deleted passage is not restored.
+    """A passage of a batch. `id`, an extension: it begins with the milliseconds of `created_at`, which order the passages. An
+    existing passage with this id stays unchanged, and a deleted passage is not restored.
     """
 
     id: PassageId | None = None

@@ -17,7 +17,8 @@ class IndexDocument(Frozen):
 
     `place` is the scope of the document: the archive of a passage, the agent of a message, the folder of a file's piece.
     `conversation` is "" in an agent's default conversation. `vector` None: not embedded (yet). `before` is the id of the document
-    that precedes this one in its log, archive or file ("": none, or not known). `version` increases with every write of the document.
+    that precedes this one in its log, archive or file ("": none, or not known). `version` increases with every write of the
+    document.
     """
 
     id: str
@@ -113,8 +114,8 @@ class IndexHit(Frozen):
 
 
 class IndexFound(Frozen):
-    """Both lists of hits, best first; `domain.search.fusion` fuses them. `counts` says how the query's terms are spread over the tenant's
-    documents of this space. It is empty if the query has no text.
+    """Both lists of hits, best first; `domain.search.fusion` fuses them. `counts` says how the query's terms are spread over the
+    tenant's documents of this space. It is empty if the query has no text.
     """
 
     lexical: tuple[IndexHit, ...] = ()

@@ -18,8 +18,8 @@ LARGEST_VERSION = 2**53
 class Author(Frozen):
     """The author of a change: a run of an agent, a request to the API, or the server itself.
 
-    `tools`: the tools with which the run made the change. `agent_id` and `agent_type`: the agent of the run, which may be a sleep-time agent that shares the
-    record. `key_id`: the API key of the request, or of the message that began the run.
+    `tools`: the tools with which the run made the change. `agent_id` and `agent_type`: the agent of the run, which may be a
+    sleep-time agent that shares the record. `key_id`: the API key of the request, or of the message that began the run.
     """
 
     source: AuthorSource = "server"
@@ -37,8 +37,9 @@ SERVER = Author()
 class StoredVersion(Schema):
     """The stored part of a version, in addition to the previous record. The hash omits fields that have their default values.
 
-    `fields`: the names of the changed fields. `restored`: the version whose values a rollback restored. `after`: the digest of the record after
-    the change, without its counters. `previous`: the hash of the previous version; "" for the first one. `hash` covers all of them, and the previous record.
+    `fields`: the names of the changed fields. `restored`: the version whose values a rollback restored. `after`: the digest of
+    the record after the change, without its counters. `previous`: the hash of the previous version; "" for the first one. `hash`
+    covers all of them, and the previous record.
     """
 
     version: int
@@ -59,7 +60,9 @@ class PriorRecord(Stored):
 
 
 class RecordVersion(Schema):
-    """A version in the form of the API. If the server did not record versions yet at that time, `by` is null and `change` is `unrecorded`."""
+    """A version in the form of the API. If the server did not record versions yet at that time, `by` is null and `change` is
+    `unrecorded`.
+    """
 
     version: int
     change: ChangeKind | Literal["unrecorded"]
@@ -79,7 +82,9 @@ class BlockVersion(RecordVersion):
 
 
 class PassageVersion(RecordVersion):
-    """A version of a passage: its creation, its deletion, or its restoration. `passage`: the passage after this version; null after a deletion."""
+    """A version of a passage: its creation, its deletion, or its restoration. `passage`: the passage after this version; null
+    after a deletion.
+    """
 
     archive_id: str
     passage_id: str
@@ -104,8 +109,8 @@ class VersionDiff(Schema):
 
 
 class RunVersion(Schema):
-    """A version that a run wrote, and what it changed: of a block, of its agent's settings (`agent_id`), or of a passage that it inserted
-    (`archive_id`, `passage_id`). The ids of the other kinds are null.
+    """A version that a run wrote, and what it changed: of a block, of its agent's settings (`agent_id`), or of a passage that it
+    inserted (`archive_id`, `passage_id`). The ids of the other kinds are null.
     """
 
     block_id: str | None = None
@@ -118,7 +123,9 @@ class RunVersion(Schema):
 
 
 class Rollback(StrictSchema):
-    """The body of a rollback. `current_version`: the version on which the caller decided; another one answers 409. Null: whichever it is."""
+    """The body of a rollback. `current_version`: the version on which the caller decided; another one answers 409. Null:
+    whichever it is.
+    """
 
     version: int = Field(ge=1, le=LARGEST_VERSION)
     current_version: int | None = Field(default=None, ge=1, le=LARGEST_VERSION)
@@ -134,8 +141,9 @@ class NotedHead(Schema):
 
 
 class ChainReport(NotedHead):
-    """The result of an audit for one record. `first`: the oldest retained version. `fault`: the first broken link; null: the chain is intact. `erasure`: the
-    erasure of a person that deleted the record and its versions. `archive_id`: the archive of a passage.
+    """The result of an audit for one record. `first`: the oldest retained version. `fault`: the first broken link; null: the
+    chain is intact. `erasure`: the erasure of a person that deleted the record and its versions. `archive_id`: the archive of a
+    passage.
     """
 
     first: int = 0

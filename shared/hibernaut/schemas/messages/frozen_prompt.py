@@ -1,7 +1,8 @@
 """The system message in model requests: frozen for a window, with the updates of memory in newer messages.
 
-The `content` of the row is the newest compilation; clients receive it. The frozen prompt is the other half of the row, which no client
-receives. It keeps the beginning of a provider's prompt unchanged, so that the provider's cache and the binding of signed thinking stay valid.
+The `content` of the row is the newest compilation; clients receive it. The frozen prompt is the other half of the row, which no
+client receives. It keeps the beginning of a provider's prompt unchanged, so that the provider's cache and the binding of signed
+thinking stay valid.
 """
 
 from typing import Literal
@@ -25,8 +26,9 @@ class MemoryUpdate(Schema):
 class FrozenPrompt(Schema):
     """The text that replaces a system message's `content` in model requests.
 
-    `text` is the frozen text; empty: the row's content itself. `basis` is a hash of all parts other than memory. `shown` has the hash of the
-    last text that the model received for each part of memory, by the part's key. `updates` are in the order in which they were sent.
+    `text` is the frozen text; empty: the row's content itself. `basis` is a hash of all parts other than memory. `shown` has the
+    hash of the last text that the model received for each part of memory, by the part's key. `updates` are in the order in which
+    they were sent.
     """
 
     text: str = ""

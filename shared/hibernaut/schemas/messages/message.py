@@ -51,8 +51,8 @@ class Message(Schema):
     """A row of a conversation's log.
 
     `tokens` is counted once, when a step creates or first reads the row (None until then). `wrapped`: the server put the caller's
-    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1). `native`: the reply of an assistant row as its
-    provider sent it. `frozen`: the form in which a model is sent a conversation's system message; None: its content.
+    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1). `native`: the reply of an assistant row
+    as its provider sent it. `frozen`: the form in which a model is sent a conversation's system message; None: its content.
     """
 
     id: str

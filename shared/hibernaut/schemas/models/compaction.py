@@ -24,8 +24,8 @@ class CompactionResponse(Schema):
 
 
 class DroppedMessage(Schema):
-    """A message that a compaction would remove from the window. `text` is the beginning of what it says; `tokens` are as the provider would
-    count them.
+    """A message that a compaction would remove from the window. `text` is the beginning of what it says; `tokens` are as the
+    provider would count them.
     """
 
     id: str
@@ -38,9 +38,9 @@ class DroppedMessage(Schema):
 class CompactionPlan(Schema):
     """What a compaction would do now, an extension of Hibernaut. Sizes are in tokens as the provider would count them.
 
-    `mode`: the first mode that can divide the window; null if none can, and nothing would be dropped. `threshold`: the size of a request above
-    which a run compacts by itself. `tokens` is the size now. `tokens_after` is that of what stays, to which the summary adds at most
-    `summary_limit`.
+    `mode`: the first mode that can divide the window; null if none can, and nothing would be dropped. `threshold`: the size of a
+    request above which a run compacts by itself. `tokens` is the size now. `tokens_after` is that of what stays, to which the
+    summary adds at most `summary_limit`.
     """
 
     mode: CompactionMode | None = None

@@ -28,8 +28,8 @@ FailureCode = Literal[
 
 
 class ModelFallback(Schema):
-    """One fallback model. `model` is a handle. `on` lists the failures of the models before it after which it is called; null: the
-    failures that the provider causes (`domain.models.retries`). A handle alone stands for `{"model": handle}`.
+    """One fallback model. `model` is a handle. `on` lists the failures of the models before it after which it is called; null:
+    the failures that the provider causes (`domain.models.retries`). A handle alone stands for `{"model": handle}`.
     """
 
     model: Name

@@ -83,8 +83,9 @@ class EmbeddingConfig(Schema):
 class ModelDescription(LLMConfig):
     """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13).
 
-    `trained_context_window`, an extension of Hibernaut: the tokens that the model was trained for, if its server tells them; the server may
-    read fewer. `context_window_assumed`, another: the server does not tell the window before it loads the model, and the row shows the least one.
+    `trained_context_window`, an extension of Hibernaut: the tokens that the model was trained for, if its server tells them; the
+    server may read fewer. `context_window_assumed`, another: the server does not tell the window before it loads the model, and
+    the row shows the least one.
     """
 
     name: str

@@ -51,11 +51,12 @@ class ModelRequest:
     foreign signatures), deterministically: two requests whose rows share a prefix also share the serialized prefix, byte for byte
     (invariant 10). `timeout` is in seconds for the whole call.
 
-    `tools` are the same for the whole window, in one order; `allowed` names those that may be called now (None: all). `cache_key` is the
-    same for all requests whose prefix may be shared.
+    `tools` are the same for the whole window, in one order; `allowed` names those that may be called now (None: all). `cache_key`
+    is the same for all requests whose prefix may be shared.
 
-    `reply_schema` is the schema of the answer that the only tool takes as its arguments. Where a model cannot be forced to call the tool,
-    the adapter sends the schema as its provider's structured output instead, if it has one, and the text of the reply is the answer.
+    `reply_schema` is the schema of the answer that the only tool takes as its arguments. Where a model cannot be forced to call
+    the tool, the adapter sends the schema as its provider's structured output instead, if it has one, and the text of the reply
+    is the answer.
     """
 
     config: LLMConfig
@@ -96,9 +97,9 @@ class Exchange:
 
 @immutable
 class ModelReply:
-    """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the bodies
-    if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough. `logprobs` has the form of
-    Letta's API: `content` and `refusal`, each a list of tokens or None.
+    """The reply: reasoning, text and calls, in order. `usage` is all zero if the provider reports none; `exchange` holds the
+    bodies if the adapter provides them. `native` is the reply as the provider wants it back; None: our form is enough. `logprobs`
+    has the form of Letta's API: `content` and `refusal`, each a list of tokens or None.
     """
 
     text: str = ""

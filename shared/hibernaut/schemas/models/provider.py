@@ -1,5 +1,5 @@
-"""A model provider with a key of a tenant's own: its wire form, the stored record, and the requests (Letta V1 API, digest 3, run-time digest
-11.1; the fields are those of `Provider`, `ProviderCreate`, `ProviderUpdate` and `ProviderCheck`).
+"""A model provider with a key of a tenant's own: its wire form, the stored record, and the requests (Letta V1 API, digest 3,
+run-time digest 11.1; the fields are those of `Provider`, `ProviderCreate`, `ProviderUpdate` and `ProviderCheck`).
 """
 
 import re
@@ -65,8 +65,8 @@ _Address = Annotated[str | None, StringConstraints(max_length=2_000), BeforeVali
 
 
 class Provider(Schema):
-    """The wire form. `api_key` and `access_key` are always null: a stored key is never returned. `last_synced`: the time of the last
-    requested refresh of its models.
+    """The wire form. `api_key` and `access_key` are always null: a stored key is never returned. `last_synced`: the time of the
+    last requested refresh of its models.
     """
 
     id: str
@@ -96,8 +96,8 @@ class StoredProvider(Stored, Provider):
 
 
 class ProviderKeys(Schema):
-    """What opens a provider: the body of PATCH /v1/providers/{id}. `api_key` may be empty for a server that needs none. Null fields
-    change nothing.
+    """What opens a provider: the body of PATCH /v1/providers/{id}. `api_key` may be empty for a server that needs none. Null
+    fields change nothing.
     """
 
     api_key: _Key = Field(repr=False)

@@ -20,9 +20,11 @@ How = Literal["answered", "interrupted", "deadline", "cancelled"]
 
 
 class PendingCall(JournaledCall):
-    """A pending call of a reply. `held`: a person or the client must answer it; the other calls of the reply wait for this answer.
+    """A pending call of a reply. `held`: a person or the client must answer it; the other calls of the reply wait for this
+    answer.
 
-    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run. `decision`: the decision of a tool policy.
+    `client`: the client runs it. `refusal` is the error for the model, for a call that must not run. `decision`: the decision of
+    a tool policy.
     """
 
     held: bool = False
@@ -32,8 +34,8 @@ class PendingCall(JournaledCall):
 
 
 class ApprovalCall(Schema):
-    """A call of a reply of which some calls wait. `needs_answer`: an answer must name it; else it only waits with the others. `by_client`: the client
-    runs it and sends its return. `policy`: the name of the tool policy that decided about it.
+    """A call of a reply of which some calls wait. `needs_answer`: an answer must name it; else it only waits with the others.
+    `by_client`: the client runs it and sends its return. `policy`: the name of the tool policy that decided about it.
     """
 
     tool_call_id: str
@@ -45,8 +47,9 @@ class ApprovalCall(Schema):
 
 
 class RunApproval(Schema):
-    """The wire form, an extension. `message_id`: the approval request. `deadline` null: no time limit. `client_tools`: the client tools of the request; the
-    answer repeats them if the model may continue to call them. `how` and `answered_by` (a run) are null while the calls wait.
+    """The wire form, an extension. `message_id`: the approval request. `deadline` null: no time limit. `client_tools`: the client
+    tools of the request; the answer repeats them if the model may continue to call them. `how` and `answered_by` (a run) are null
+    while the calls wait.
     """
 
     run_id: str

@@ -1,5 +1,5 @@
-"""A batch of messages: requests to many agents that are accepted together (Letta V1 API, digest 3; run-time digest 13.6). V1's clients see it
-as a job of the type `batch`.
+"""A batch of messages: requests to many agents that are accepted together (Letta V1 API, digest 3; run-time digest 13.6). V1's
+clients see it as a job of the type `batch`.
 """
 
 from typing import Annotated
@@ -37,7 +37,9 @@ class BatchMessages(Schema):
 
 
 class BatchItem(Schema):
-    """A request of a batch. `body`: the request until it is accepted. `run_id`: the run that accepted it; `refusal`: why it was refused."""
+    """A request of a batch. `body`: the request until it is accepted. `run_id`: the run that accepted it; `refusal`: why it was
+    refused.
+    """
 
     agent_id: str
     body: JsonObject | None = None

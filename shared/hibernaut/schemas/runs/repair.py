@@ -8,8 +8,8 @@ from hibernaut.schemas.base import Schema
 class Repair(Schema):
     """The result of a repair; if nothing was wrong, all fields are empty and `changed` is False.
 
-    `closed_calls` are open calls at the end of the log, which received an error return. `released_run` is an ended or missing run that
-    still owned the conversation. `withdrawn_approval` is the run of an approval request without an open record.
+    `closed_calls` are open calls at the end of the log, which received an error return. `released_run` is an ended or missing run
+    that still owned the conversation. `withdrawn_approval` is the run of an approval request without an open record.
     `dropped_from_queue` are queued runs that are not waiting, and `waiting` is the true number of waiting runs.
     `dropped_from_window` are ids of the window without a row in the log.
     """

@@ -81,11 +81,12 @@ class StoredRun(Stored, Run):
     until a step has committed. `logprobs` are those of the newest reply, if the request asked for them. `key_id`: the API key of
     the request. `budgets`: those that apply to the run; None: none do. `aws`: the run's use of AWS; None: not on AWS.
     `event_types`: the events of the run with subscribers; None: no subscribers.
-    `traceparent`: the span of the caller, if the request named one. `sleeptime_group`: the group that counts the run as a turn of its agent, set by
-    the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that started at its end.
+    `traceparent`: the span of the caller, if the request named one. `sleeptime_group`: the group that counts the run as a turn of
+    its agent, set by the run's first committed step; `sleeptime_run_ids`: the runs of sleep-time agents that started at its end.
     `memory_versions`: the versions of blocks and of its agent that the run wrote, as [first, last] pairs by id.
     `called`: the usage of the runs that answered a group's calls; it is counted at those runs, and shown at the group's run.
-    `cancelled_step`: the step in which the run was cancelled, if its group calls may have started other runs, which must be cancelled too.
+    `cancelled_step`: the step in which the run was cancelled, if its group calls may have started other runs, which must be
+    cancelled too.
     """
 
     options: RunOptions
@@ -123,10 +124,10 @@ class StoredRun(Stored, Run):
 class TakeUp(Schema):
     """A step that another attempt resumed after the death of the worker with its lease.
 
-    `step` counts from 1. `attempt`: the number of the attempt that resumed it. `reason`: the lease had expired; the process with the lease has
-    ended, because the only host restarted; or the workflow reported the death. `lease_until`: the end of the dead worker's
-    lease. `reply_stored`: the model's reply was journaled, so that the model was not called again. `sweeps`: the number of times that the sweep
-    had resumed the run.
+    `step` counts from 1. `attempt`: the number of the attempt that resumed it. `reason`: the lease had expired; the process with
+    the lease has ended, because the only host restarted; or the workflow reported the death. `lease_until`: the end of the dead
+    worker's lease. `reply_stored`: the model's reply was journaled, so that the model was not called again. `sweeps`: the number
+    of times that the sweep had resumed the run.
     """
 
     at: Moment
@@ -141,7 +142,8 @@ class TakeUp(Schema):
 class RunMetrics(Schema):
     """The metrics of a run. Times are in nanoseconds; `tools_used` are tool ids.
 
-    Extensions of Hibernaut: `attempts`: how often a worker acquired, renewed or awaited the lease of a step; `sweeps`: how often the sweep resumed the run;
+    Extensions of Hibernaut: `attempts`: how often a worker acquired, renewed or awaited the lease of a step; `sweeps`: how often
+    the sweep resumed the run;
     `take_ups`: the newest 20 resumptions after a death.
     """
 

@@ -36,7 +36,9 @@ class PlacedRequest(SocketRequest):
 
 
 class SendAction(PlacedRequest):
-    """Send messages and follow their run. `body`: that of POST /v1/agents/{id}/messages/stream, or of POST /v1/conversations/{id}/messages."""
+    """Send messages and follow their run. `body`: that of POST /v1/agents/{id}/messages/stream, or of POST
+    /v1/conversations/{id}/messages.
+    """
 
     action: Literal["send"]
     body: JsonObject
@@ -53,7 +55,8 @@ class ApproveAction(PlacedRequest):
 
 
 class FollowAction(SocketRequest):
-    """Follow a run: the one with this id; or of a conversation the one that took the message with this otid, else the current one.
+    """Follow a run: the one with this id; or of a conversation the one that took the message with this otid, else the current
+    one.
 
     `starting_after`: the number of the last event that the client has.
     """

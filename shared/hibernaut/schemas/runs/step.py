@@ -15,8 +15,9 @@ from hibernaut.schemas.usage import CompletionTokensDetails, Money, PromptTokens
 
 
 class Step(Schema):
-    """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown. `aws_cost` is what the
-    run cost on AWS since its step before; null: not on AWS. `failed_calls`: the model calls of the step that failed, in order.
+    """The wire form. `cost` is in USD by the price list of `price_list_date`; null: the price of the call is unknown. `aws_cost`
+    is what the run cost on AWS since its step before; null: not on AWS. `failed_calls`: the model calls of the step that failed,
+    in order.
     """
 
     id: str
@@ -64,8 +65,8 @@ class CallTime(Schema):
 
 
 class StoredStep(Stored, Step):
-    """The stored record, with the API key of its request, the range of the step's messages and its times (nanoseconds since 1970, or durations in
-    nanoseconds).
+    """The stored record, with the API key of its request, the range of the step's messages and its times (nanoseconds since 1970,
+    or durations in nanoseconds).
     """
 
     created_at: Moment
@@ -106,7 +107,9 @@ class StepUsage(Schema):
 
 
 class StepMetrics(Schema):
-    """The metrics of a step. Times are in nanoseconds; `id` is the step's. `call_times`, an extension: the calls whose times are known, in their order."""
+    """The metrics of a step. Times are in nanoseconds; `id` is the step's. `call_times`, an extension: the calls whose times are
+    known, in their order.
+    """
 
     id: str
     provider_id: str | None = None

@@ -42,8 +42,8 @@ class Stamp(Schema):
 
 
 class FailedCall(Schema):
-    """A model call of a step that failed. `model`: the handle, or the name. `code`: that of the error. `waited`: the seconds until the same
-    model was called again; null: it was not.
+    """A model call of a step that failed. `model`: the handle, or the name. `code`: that of the error. `waited`: the seconds
+    until the same model was called again; null: it was not.
     """
 
     model: str
@@ -76,7 +76,8 @@ class Journal(Schema):
 
 
 class ClaimedResult(Schema):
-    """The result of an outside call. `used`: what the runs that answered a call of a group have used. `images` are shown to the model beside the text.
+    """The result of an outside call. `used`: what the runs that answered a call of a group have used. `images` are shown to the
+    model beside the text.
     `spent_ns`: how long the call took, in nanoseconds; None for a call of agents, and for one whose end is not known.
     """
 

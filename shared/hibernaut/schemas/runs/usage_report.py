@@ -7,8 +7,8 @@ from hibernaut.schemas.usage import Money
 
 
 class UsageTotal(Schema):
-    """Sums over steps. `cost` is the sum in USD over the steps with a known price (null: there are none); `unpriced_steps` counts the other steps
-    with tokens. `aws_cost` is the estimated price of the steps on AWS (null: not on AWS).
+    """Sums over steps. `cost` is the sum in USD over the steps with a known price (null: there are none); `unpriced_steps` counts
+    the other steps with tokens. `aws_cost` is the estimated price of the steps on AWS (null: not on AWS).
     """
 
     steps: int = 0
@@ -25,8 +25,8 @@ class UsageTotal(Schema):
 
 
 class UsageRow(UsageTotal):
-    """The sums of one day (UTC), agent, API key and model. `model` is the handle, or the name of a model without one. `key_id` null: a
-    server without keys.
+    """The sums of one day (UTC), agent, API key and model. `model` is the handle, or the name of a model without one. `key_id`
+    null: a server without keys.
     """
 
     day: date
@@ -36,8 +36,8 @@ class UsageRow(UsageTotal):
 
 
 class UsageReport(Schema):
-    """The rows, ordered by day, agent, key and model, and their total. `next` is the cursor for the steps that were not read; null: all
-    were.
+    """The rows, ordered by day, agent, key and model, and their total. `next` is the cursor for the steps that were not read;
+    null: all were.
     """
 
     rows: list[UsageRow]

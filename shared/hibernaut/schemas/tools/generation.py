@@ -13,8 +13,8 @@ Wish = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class GenerateTool(Schema):
-    """What a tool is to do. `starter_code`: a source to begin with; `validation_errors`: what was wrong with it. `handle`: the model that writes, if not
-    the server's default.
+    """What a tool is to do. `starter_code`: a source to begin with; `validation_errors`: what was wrong with it. `handle`: the
+    model that writes, if not the server's default.
     """
 
     tool_name: FunctionName

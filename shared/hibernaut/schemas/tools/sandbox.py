@@ -1,4 +1,6 @@
-"""Sandbox configurations and their environment variables (Letta V1 API, digest 3 and 4.11). A tenant has one, of the type local."""
+"""Sandbox configurations and their environment variables (Letta V1 API, digest 3 and 4.11). A tenant has one, of the type
+local.
+"""
 
 from typing import Annotated, Literal
 
@@ -22,7 +24,9 @@ SandboxType = Literal["local", "e2b", "modal"]
 
 
 class LocalSandbox(StrictSchema):
-    """The settings of local tools in V1. In Hibernaut every tool has its own folder and packages, so these settings are stored and returned without effect."""
+    """The settings of local tools in V1. In Hibernaut every tool has its own folder and packages, so these settings are stored
+    and returned without effect.
+    """
 
     sandbox_dir: Name | None = None
     use_venv: bool = False
@@ -94,7 +98,9 @@ class StoredVariable(Schema):
 
 
 class StoredSandbox(Stored):
-    """The record in the table: the configuration of a tenant with its variables. `version` counts changes; `id` empty: there is none."""
+    """The record in the table: the configuration of a tenant with its variables. `version` counts changes; `id` empty: there is
+    none.
+    """
 
     id: str = ""
     config: LocalSandbox = Field(default_factory=LocalSandbox)

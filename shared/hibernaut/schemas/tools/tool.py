@@ -16,7 +16,9 @@ DEFAULT_RETURN_LIMIT = 50_000
 """The longest return that the model sees, in characters."""
 MAX_NAME = 48
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
-"""The names that all providers take: Google takes dots and colons as well, OpenAI does not (openai/types/shared/function_definition.py)."""
+"""The names that all providers take: Google takes dots and colons as well, OpenAI does not
+(openai/types/shared/function_definition.py).
+"""
 LARGEST_SOURCE = 256 * 1024
 """The longest source in characters: parsing takes some hundred times its size in memory."""
 ToolSource = Annotated[str, StringConstraints(max_length=LARGEST_SOURCE)]
@@ -53,8 +55,8 @@ class NpmRequirement(Schema):
 
 
 class Tool(Schema):
-    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin.builtin_tools` makes them from the code. `packages`: what was installed for
-    `pip_requirements`.
+    """A tool as stored and on the wire. Built-in tools are not stored; `domain.tools.builtin.builtin_tools` makes them from the
+    code. `packages`: what was installed for `pip_requirements`.
     """
 
     id: str

@@ -1,4 +1,6 @@
-"""Tool policies: which calls of tools a tenant allows, denies, or has approved by a person. An extension of Hibernaut; V1 has none."""
+"""Tool policies: which calls of tools a tenant allows, denies, or has approved by a person. An extension of Hibernaut; V1 has
+none.
+"""
 
 from typing import Annotated, Literal, Self
 
@@ -22,8 +24,9 @@ DAY_SECONDS = 86_400
 
 PolicyAction = Literal["allow", "deny", "ask"]
 PolicyOutcome = Literal["allowed", "denied", "limited", "asked", "approved", "rejected", "returned", "invalid", "interrupted"]
-"""The outcome of a call. `denied`: by a policy; `limited`: the rate of its policy is exhausted. `asked`: it waits for a person, who `approved` or `rejected` it,
-or for the client, which `returned` its result. `invalid`: the agent may not make it, or its arguments are no JSON. `interrupted`: its run was ended.
+"""The outcome of a call. `denied`: by a policy; `limited`: the rate of its policy is exhausted. `asked`: it waits for a person,
+who `approved` or `rejected` it, or for the client, which `returned` its result. `invalid`: the agent may not make it, or its
+arguments are no JSON. `interrupted`: its run was ended.
 """
 RateSubject = Literal["key", "agent", "tenant"]
 
@@ -55,7 +58,8 @@ CallArguments = Annotated[JsonObject, AfterValidator(MaxBytes(LARGEST_TESTED))]
 class ArgumentCondition(Schema):
     """A condition on the values at a path of a call's arguments. Lists are passed through; an object stands for all values in it.
 
-    A text is compared as it is, every other value as JSON writes it (`5`, `true`, `null`). `negate`: the values must not match any pattern.
+    A text is compared as it is, every other value as JSON writes it (`5`, `true`, `null`). `negate`: the values must not match
+    any pattern.
     """
 
     path: str = ""
@@ -72,7 +76,9 @@ class GivenCondition(ArgumentCondition, StrictSchema):
 
 
 class CallRate(Schema):
-    """At most `calls` calls of a tool in each window of `seconds`, which begins at a multiple of them in UTC; for each API key, each agent, or in all."""
+    """At most `calls` calls of a tool in each window of `seconds`, which begins at a multiple of them in UTC; for each API key,
+    each agent, or in all.
+    """
 
     calls: int
     seconds: int
@@ -92,9 +98,11 @@ Conditions = Annotated[list[GivenCondition], Field(max_length=MOST_CONDITIONS)]
 class CreateToolPolicy(StrictSchema):
     """The request for a new policy. `position`: its place among the policies, from 0; null: behind all others.
 
-    A call matches if all of these do: one of `tools`, one of `servers` (names or ids of MCP servers; a tool without a server matches none), one
-    of the agent's tags (`agent_tags`), and every condition of `arguments`. `message`: what the model reads if the call is denied.
-    `waives_approval`: an allowed call needs no approval either, whatever the agent's own rules say. `rate`: further calls are denied until the window ends.
+    A call matches if all of these do: one of `tools`, one of `servers` (names or ids of MCP servers; a tool without a server
+    matches none), one of the agent's tags (`agent_tags`), and every condition of `arguments`. `message`: what the model reads if
+    the call is denied.
+    `waives_approval`: an allowed call needs no approval either, whatever the agent's own rules say. `rate`: further calls are
+    denied until the window ends.
     """
 
     name: PolicyName
@@ -116,7 +124,9 @@ class CreateToolPolicy(StrictSchema):
 
 
 class UpdateToolPolicy(StrictSchema):
-    """The request to change a policy: the fields of the request replace those of the policy; `servers`, `agent_tags`, `message` and `rate` may be null."""
+    """The request to change a policy: the fields of the request replace those of the policy; `servers`, `agent_tags`, `message`
+    and `rate` may be null.
+    """
 
     name: PolicyName | None = None
     action: PolicyAction | None = None
@@ -162,7 +172,9 @@ class StoredToolPolicies(Stored):
 
 
 class CallDecision(Schema):
-    """The decision of a policy about a call. It is made once per model reply and stored with it, so that a repeated step decides the same."""
+    """The decision of a policy about a call. It is made once per model reply and stored with it, so that a repeated step decides
+    the same.
+    """
 
     call_id: str
     policy_id: str
@@ -174,7 +186,9 @@ class CallDecision(Schema):
 
 
 class TestToolPolicies(StrictSchema):
-    """A call to test. `agent_id`: the agent with the tags and tools of the test; without it the request has the tags, and the tool is any tool of the tenant."""
+    """A call to test. `agent_id`: the agent with the tags and tools of the test; without it the request has the tags, and the
+    tool is any tool of the tenant.
+    """
 
     __test__ = False
 
@@ -195,7 +209,9 @@ class CheckedPolicy(Schema):
 
 
 class TestedToolPolicies(Schema):
-    """The result of a test. `outcome` null: no policy matches, so the agent's own rules decide alone. `told`: the text for the model if the call is denied."""
+    """The result of a test. `outcome` null: no policy matches, so the agent's own rules decide alone. `told`: the text for the
+    model if the call is denied.
+    """
 
     __test__ = False
 

@@ -16,8 +16,8 @@ from hibernaut.store.stores import Stores
 
 
 class Access:
-    """Authenticates requests, and administers the keys and the budgets of each tenant. Construction costs no I/O. `tools`: the tokens of tools that this
-    process runs.
+    """Authenticates requests, and administers the keys and the budgets of each tenant. Construction costs no I/O. `tools`: the
+    tokens of tools that this process runs.
     """
 
     def __init__(
@@ -32,8 +32,9 @@ class Access:
         tenant_budget: SetBudget | None = None,
         identity: IdentityProvider | None = None,
     ) -> None:
-        """`required`: a request needs a key even before the first key is created. `alone`: no other process serves requests. `tenant_budget`: that of a
-        tenant for which none is set. `identity`: whose tokens are accepted beside keys; with it, every request needs a key or a token.
+        """`required`: a request needs a key even before the first key is created. `alone`: no other process serves requests.
+        `tenant_budget`: that of a tenant for which none is set. `identity`: whose tokens are accepted beside keys; with it, every
+        request needs a key or a token.
         """
         pepper = Pepper(stores, cipher)
         tokens = TokenPrincipals(identity, stores, clock) if identity is not None else None

@@ -49,7 +49,9 @@ class AccessTokens:
         return _shown(record, access, token)
 
     def list(self, agent_id: str | None, *, offset: int, limit: int) -> AccessTokenPage:
-        """A page of the tokens that can be used, oldest first. `agent_id`: only those of this agent. A page reads the keys before it."""
+        """A page of the tokens that can be used, oldest first. `agent_id`: only those of this agent. A page reads the keys before
+        it.
+        """
         found = list(islice(self._usable(agent_id), offset, offset + limit + 1))
         return AccessTokenPage(
             tokens=[_shown(key, access, key.id) for key, access in found[:limit]], has_next_page=len(found) > limit

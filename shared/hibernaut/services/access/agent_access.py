@@ -1,7 +1,7 @@
 """Which agents a restricted key reaches, and to which agents a record belongs.
 
-A record belongs to the agent that its conversation, run or step belongs to. A block belongs to all agents that it is attached to. Tools, folders, files
-and archives belong to the tenant; they can be attributed to no agent.
+A record belongs to the agent that its conversation, run or step belongs to. A block belongs to all agents that it is attached to.
+Tools, folders, files and archives belong to the tenant; they can be attributed to no agent.
 """
 
 from __future__ import annotations

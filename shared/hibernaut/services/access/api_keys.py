@@ -66,7 +66,9 @@ class ApiKeys:
         return self._clock.now()
 
     def create(self, request: CreateApiKey) -> CreatedApiKey:
-        """Create a key. Only the return value contains the key itself. Raises: InvalidArgument for an expiry that cannot be used."""
+        """Create a key. Only the return value contains the key itself. Raises: InvalidArgument for an expiry that cannot be
+        used.
+        """
         record, key = self._created(request)
         return _shown_once(record, key)
 
@@ -122,7 +124,9 @@ class ApiKeys:
         return self._change(key_id, changed)
 
     def rotate(self, key_id: str, request: RotateApiKey) -> CreatedApiKey:
-        """Create a key with the same settings; the old one expires after the grace period. Raises: NotFound, Conflict (an unusable key)."""
+        """Create a key with the same settings; the old one expires after the grace period. Raises: NotFound, Conflict (an
+        unusable key).
+        """
         before, now = self.get(key_id), self._clock.now()
         if not before.usable(now):
             raise (

@@ -1,7 +1,7 @@
 """Authentication: from the API key, or the identity provider's token, of a request to its principal.
 
-A key is looked up by one read and then remembered for `FRESH_SECONDS`, as is the answer that a key does not exist. A key that another process
-revokes therefore stops working within that time; one that this process revokes, at once.
+A key is looked up by one read and then remembered for `FRESH_SECONDS`, as is the answer that a key does not exist. A key that
+another process revokes therefore stops working within that time; one that this process revokes, at once.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class _Answer:
 class Authentication:
     """Authenticates requests by API keys, and by tokens if the deployment has an identity provider. Thread-safe.
 
-    `required`: a request needs a key even if no key was ever created. Otherwise a deployment with neither keys nor an identity provider serves
-    everybody as the default tenant. `tokens` None: there is no identity provider. `tools`: the tokens of running tools (None: there are none).
+    `required`: a request needs a key even if no key was ever created. Otherwise a deployment with neither keys nor an identity
+    provider serves everybody as the default tenant. `tokens` None: there is no identity provider. `tools`: the tokens of running
+    tools (None: there are none).
     """
 
     def __init__(
@@ -92,7 +93,8 @@ class Authentication:
     def authenticate(self, presented: str | None) -> Principal:
         """The principal of a request with this key or token.
 
-        Raises: Unauthenticated; StoreUnavailable, and the errors of the cipher; ScopeTooNarrow and IdentityProviderUnavailable for a token.
+        Raises: Unauthenticated; StoreUnavailable, and the errors of the cipher; ScopeTooNarrow and IdentityProviderUnavailable
+        for a token.
         """
         if self._tokens is not None and presented is not None and looks_like_token(presented):
             return self._tokens.of(presented)
@@ -105,8 +107,8 @@ class Authentication:
         return self._looked_up(self._digest(presented))
 
     def again(self, digest: str) -> Principal:
-        """The principal of a connection that was authenticated before: its key may have been revoked meanwhile. `digest`: that of its principal,
-        empty if it had no key. Raises: as `authenticate`.
+        """The principal of a connection that was authenticated before: its key may have been revoked meanwhile. `digest`: that of
+        its principal, empty if it had no key. Raises: as `authenticate`.
         """
         return self._looked_up(digest) if digest else self.authenticate(None)
 
@@ -128,7 +130,9 @@ class Authentication:
         return bool(principal.digest) and (last is None or self._clock.monotonic() - last >= USE_EVERY.total_seconds())
 
     def note_use(self, principal: Principal) -> None:
-        """Record that the key was used, at most once in `USE_EVERY`. Called after the response; a failed write is logged, not raised."""
+        """Record that the key was used, at most once in `USE_EVERY`. Called after the response; a failed write is logged, not
+        raised.
+        """
         with self._lock:
             if not self.use_is_due(principal):
                 return

@@ -39,7 +39,8 @@ class TokenPrincipals:
         self._listed: OrderedDict[str, None] = OrderedDict()
 
     def of(self, token: str) -> Principal:
-        """The principal of a request with this token. Raises: Unauthenticated, ScopeTooNarrow, IdentityProviderUnavailable, StoreUnavailable.
+        """The principal of a request with this token. Raises: Unauthenticated, ScopeTooNarrow, IdentityProviderUnavailable,
+        StoreUnavailable.
 
         Its `key_id` is a pseudonym of the subject, so that usage is summed by user, and logs name nobody.
         """
@@ -58,7 +59,9 @@ class TokenPrincipals:
         return Principal(tenant, scope, key_id=f"jwt-{digest[:32]}")
 
     def _list(self, tenant: str) -> None:
-        """Enter the tenant into the list of tenants, once in a process: sweeps and the feeding of the index go through that list."""
+        """Enter the tenant into the list of tenants, once in a process: sweeps and the feeding of the index go through that
+        list.
+        """
         with self._lock:
             if tenant in self._listed:
                 self._listed.move_to_end(tenant)

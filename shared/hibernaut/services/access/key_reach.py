@@ -1,4 +1,6 @@
-"""Which agents the key of a run's request may write to. A restricted key reaches no further agent by asking one of its own to write to it."""
+"""Which agents the key of a run's request may write to. A restricted key reaches no further agent by asking one of its own to
+write to it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class KeyReach:
         self._access = AgentAccess(stores)
 
     def of(self, key_id: str | None, agent_ids: Sequence[str]) -> set[str]:
-        """The agents among these that the key may send messages to. Requests without a stored key reach all; a deleted key reaches none."""
+        """The agents among these that the key may send messages to. Requests without a stored key reach all; a deleted key
+        reaches none.
+        """
         if key_id is None or not is_id(key_id, "key"):
             return set(agent_ids)
         key = self._all.api_keys.get(self._tenant, key_id)

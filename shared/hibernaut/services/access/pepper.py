@@ -1,7 +1,7 @@
 """The pepper: 32 random bytes of the deployment, under which API keys are hashed (HMAC-SHA-256).
 
-The table holds it sealed (port `Cipher`). A copy of the table without the master key therefore allows neither the verification of a guessed key nor the addition of one. A
-process reads and unseals it once.
+The table holds it sealed (port `Cipher`). A copy of the table without the master key therefore allows neither the verification of
+a guessed key nor the addition of one. A process reads and unseals it once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Pepper:
         return self._bytes is not None
 
     def exists(self) -> bool:
-        """Whether the deployment has a pepper, which means that a key was created. Reads the table unless the answer is known to be yes.
+        """Whether the deployment has a pepper, which means that a key was created. Reads the table unless the answer is known to
+        be yes.
 
         Raises: StoreUnavailable, and the errors of the cipher.
         """

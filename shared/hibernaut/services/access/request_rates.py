@@ -1,7 +1,7 @@
 """Limits on requests per second, at the edge: of the tenant, of the API key, and of the agent that a path names.
 
-A process that serves alone counts in its memory (token buckets that hold a second's requests). Processes that serve together count in the table, by one
-conditional write for each request that a limit concerns; others cost nothing (decision 28).
+A process that serves alone counts in its memory (token buckets that hold a second's requests). Processes that serve together
+count in the table, by one conditional write for each request that a limit concerns; others cost nothing (decision 28).
 """
 
 from __future__ import annotations

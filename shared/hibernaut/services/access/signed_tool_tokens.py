@@ -1,7 +1,8 @@
-"""The tokens of running tools where other processes serve their requests: each contains the agent and key of the call and its expiry, and is signed.
+"""The tokens of running tools where other processes serve their requests: each contains the agent and key of the call and its
+expiry, and is signed.
 
-The key is the deployment's pepper (`pepper.py`), under a name of its own, so that no signature is the hash of an API key. Nothing is stored, so a token
-ends at the time limit of its call, and not with a call that ends sooner.
+The key is the deployment's pepper (`pepper.py`), under a name of its own, so that no signature is the hash of an API key. Nothing
+is stored, so a token ends at the time limit of its call, and not with a call that ends sooner.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _PURPOSE = "tool-token "
 
 
 class SignedToolTokens:
-    """The `ToolAccess` of a deployment. Thread-safe. `base_url`: the address of its API; empty: tools cannot reach it. `seconds`: the time limit of a call."""
+    """The `ToolAccess` of a deployment. Thread-safe. `base_url`: the address of its API; empty: tools cannot reach it. `seconds`:
+    the time limit of a call.
+    """
 
     def __init__(self, pepper: Pepper, clock: Clock, *, base_url: str, seconds: float) -> None:
         self._pepper = pepper
@@ -56,7 +59,9 @@ class SignedToolTokens:
         return self.looked_up(presented) if self._pepper.loaded else None
 
     def looked_up(self, presented: str | None) -> Principal | None:
-        """The principal of the token; None if it is not the token of a running tool. Raises: StoreUnavailable, and the errors of the cipher."""
+        """The principal of the token; None if it is not the token of a running tool. Raises: StoreUnavailable, and the errors of
+        the cipher.
+        """
         if presented is None or not presented.startswith(PREFIX) or len(presented) > LONGEST or not presented.isascii():
             return None
         body, _, signature = presented.removeprefix(PREFIX).partition(".")

@@ -1,7 +1,8 @@
 """The tokens of running tools: each belongs to one call, reaches the call's agent, and ends with the call.
 
-They are held in the memory of the process that runs the tool and serves its requests. A token has the form of an API key, so that logs and errors treat it
-as one. `rest.access.permissions` has what it permits: what a restricted key of the scope write may do, without approvals and without running tools.
+They are held in the memory of the process that runs the tool and serves its requests. A token has the form of an API key, so that
+logs and errors treat it as one. `rest.access.permissions` has what it permits: what a restricted key of the scope write may do,
+without approvals and without running tools.
 """
 
 from __future__ import annotations

@@ -74,11 +74,13 @@ class AgentDocuments:
         repaired: bool = False,
         digest: str = "",
     ) -> ImportResult:
-        """Create the agents of a file. All of it is validated before anything is written. `document`: the parsed file, which is changed;
-        `key_id`: the caller's API key; `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which `repeated` finds the import.
+        """Create the agents of a file. All of it is validated before anything is written. `document`: the parsed file, which is
+        changed;
+        `key_id`: the caller's API key; `repaired`: its text was JSON within a JSON text; `digest`: that of the request, by which
+        `repeated` finds the import.
 
-        Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), Conflict (another import of an agent whose id is kept),
-        ImportContinues, OSError, StoreUnavailable.
+        Raises: InvalidArgument (the document, a name), NotFound (a handle of the options), Conflict (another import of an agent
+        whose id is kept), ImportContinues, OSError, StoreUnavailable.
         """
         notes = ImportNotes()
         if repaired:
@@ -116,6 +118,8 @@ class AgentDocuments:
         return data
 
     def repeated(self, digest: str) -> ImportResult | None:
-        """The result of the same request of the last 15 minutes, without its notes; None if there was none. Raises: as `import_`."""
+        """The result of the same request of the last 15 minutes, without its notes; None if there was none. Raises: as
+        `import_`.
+        """
         agent_ids = self._writer.repeated(digest)
         return ImportResult(agent_ids=list(agent_ids)) if agent_ids else None

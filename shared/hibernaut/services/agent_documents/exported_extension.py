@@ -42,7 +42,9 @@ class ExtensionExports:
         messages: LocalIds,
         request: ExportAgentRequest,
     ) -> JsonObject:
-        """The extension; empty if the request wants no part of it, or there is nothing. `local_agents`, `blocks`, `messages`: the local ids of the file."""
+        """The extension; empty if the request wants no part of it, or there is nothing. `local_agents`, `blocks`, `messages`: the
+        local ids of the file.
+        """
         archives, identities = LocalIds("archive"), LocalIds("identity")
         extension: JsonObject = {"archives": [], "identities": [], "agents": {}}
         for agent in agents:

@@ -1,4 +1,6 @@
-"""Exports an agent as an agent file: its settings, messages, blocks, tools, folders with their files, and skills (run-time digest 12.2)."""
+"""Exports an agent as an agent file: its settings, messages, blocks, tools, folders with their files, and skills (run-time digest
+12.2).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class AgentExports:
         self._views = views
 
     def export(self, agent_id: str, request: ExportAgentRequest) -> AgentFileSchema:
-        """The file of an agent, and of the agents of the groups that it manages. Raises: NotFound (the agent, the conversation), OSError."""
+        """The file of an agent, and of the agents of the groups that it manages. Raises: NotFound (the agent, the conversation),
+        OSError.
+        """
         main, numbers = self._records.agent(agent_id), _Numbers()
         groups = list(self._records.groups.get_many(self._records.groups.managed_by(agent_id)).values())
         agents = self._together(main, groups)

@@ -1,8 +1,8 @@
 """The models of imported agents: those of the file where this deployment has them, and its defaults where it has not.
 
-An agent file names a model by its handle, in `llm_config.handle` or as provider and model. A handle that is known here keeps the settings of the file;
-its address, provider and form of endpoint are this deployment's. Any other model is replaced by the default model, and any other embedding by the
-default embedding. A note says so.
+An agent file names a model by its handle, in `llm_config.handle` or as provider and model. A handle that is known here keeps the
+settings of the file; its address, provider and form of endpoint are this deployment's. Any other model is replaced by the default
+model, and any other embedding by the default embedding. A note says so.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class ImportModels:
         return self._served_config(handle) is not None
 
     def embedding_config(self, raw: JsonObject, place: str) -> EmbeddingConfig | None:
-        """The embedding of an agent or a folder; None if the file names none, or this deployment has none. Raises: NotFound (the handle of the
-        request).
+        """The embedding of an agent or a folder; None if the file names none, or this deployment has none. Raises: NotFound (the
+        handle of the request).
         """
         if self.embedding is not None:
             return self.models.embedding(self.embedding)

@@ -60,8 +60,8 @@ class ImportedPackages:
         self._notes = notes
 
     def with_packages(self, tool: StoredTool, before: StoredTool | None, local: str) -> StoredTool:
-        """The tool with its packages, or without them and with a note. `before`: the tool that it replaces, whose packages it keeps if it requires the same
-        ones. `local`: its id in the file.
+        """The tool with its packages, or without them and with a note. `before`: the tool that it replaces, whose packages it
+        keeps if it requires the same ones. `local`: its id in the file.
         """
         try:
             packages = self._packages.of(tool.pip_requirements, tool.source_type, lambda: before)

@@ -1,4 +1,6 @@
-"""Imports that keep the ids of their file, so that a repeated import adds nothing: what exists is used as it is, and what was deleted stays deleted."""
+"""Imports that keep the ids of their file, so that a repeated import adds nothing: what exists is used as it is, and what was
+deleted stays deleted.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ class KeptIds:
             return now
 
     def settle(self, document: JsonObject) -> None:
-        """Leave agents and groups that exist, and blocks that were deleted here, out of the document. Raises: InvalidArgument (too many agents),
-        OSError, StoreUnavailable.
+        """Leave agents and groups that exist, and blocks that were deleted here, out of the document. Raises: InvalidArgument
+        (too many agents), OSError, StoreUnavailable.
         """
         if not self.enabled:
             return

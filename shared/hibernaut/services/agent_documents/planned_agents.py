@@ -1,4 +1,6 @@
-"""The agents of an agent file as records: fields, secrets, references to the other parts of the file, and the rows of their logs."""
+"""The agents of an agent file as records: fields, secrets, references to the other parts of the file, and the rows of their
+logs.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _CHECKED = (
 
 @immutable
 class PlannedParts:
-    """The new ids of the other parts of a file, by their ids in it. `named_tools` returns the ids of tools of this server by their names."""
+    """The new ids of the other parts of a file, by their ids in it. `named_tools` returns the ids of tools of this server by
+    their names.
+    """
 
     blocks: Mapping[str, str]
     tools: Mapping[str, str]
@@ -188,7 +192,9 @@ class AgentPlanning:
         ]
 
     def log(self, raw: JsonObject, staged: StagedLog, agent: StoredAgent, keep: Callable[[Message], None]) -> None:
-        """Read the messages of one of the agent's conversations, pass each row of its log to `keep`, and plan its window. Raises: InvalidArgument."""
+        """Read the messages of one of the agent's conversations, pass each row of its log to `keep`, and plan its window. Raises:
+        InvalidArgument.
+        """
         messages = [] if self.options.strip_messages else raw["messages"]
         in_context = texts(raw.get("in_context_message_ids"))
         reading = LogReading(

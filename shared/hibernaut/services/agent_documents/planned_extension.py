@@ -1,4 +1,6 @@
-"""Plans the extension of V1's files: archives with their passages, identities, and further conversations (`domain.agent_files.extension`)."""
+"""Plans the extension of V1's files: archives with their passages, identities, and further conversations
+(`domain.agent_files.extension`).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from hibernaut.services.records import Records
 
 @dataclass(slots=True)
 class PlannedExtension:
-    """The records of an extension, and its lines: those of messages, and those of passages. `blocks`: private blocks of conversations."""
+    """The records of an extension, and its lines: those of messages, and those of passages. `blocks`: private blocks of
+    conversations.
+    """
 
     archives: list[StagedArchive] = field(default_factory=list)
     identities: list[StoredIdentity] = field(default_factory=list)
@@ -50,7 +54,9 @@ class ExtensionPlanning:
         self._made = PlannedExtension()
 
     def planned(self, document: JsonObject, agents: Mapping[str, StagedAgent], blocks: Mapping[str, str]) -> PlannedExtension:
-        """The plan. `agents`, `blocks`: those of the file by their ids in it; the plan sets their archives, identities and conversations on them. Raises: InvalidArgument."""
+        """The plan. `agents`, `blocks`: those of the file by their ids in it; the plan sets their archives, identities and
+        conversations on them. Raises: InvalidArgument.
+        """
         extension = checked_extension(document)
         own_parts = {local: own for local, own in extension["agents"].items() if local in agents}
         used_ids = {one for own in own_parts.values() for name in ("archive_ids", "identity_ids") for one in texts(own.get(name))}

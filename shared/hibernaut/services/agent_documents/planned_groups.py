@@ -1,4 +1,6 @@
-"""The groups of an agent file: their agents are those of the file, and their settings are valid as in a request that creates a group."""
+"""The groups of an agent file: their agents are those of the file, and their settings are valid as in a request that creates a
+group.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ class GroupPlanning:
     project_id: str | None
 
     def groups(self, raw: Sequence[JsonObject]) -> list[StoredGroup]:
-        """The groups. Those that lack an agent of theirs, or whose settings are not valid, are left out. Sets the group on its manager: a manager
-        of a sleep-time group has sleep-time on, which files do not say (run-time digest 12.3).
+        """The groups. Those that lack an agent of theirs, or whose settings are not valid, are left out. Sets the group on its
+        manager: a manager of a sleep-time group has sleep-time on, which files do not say (run-time digest 12.3).
         """
         groups = [group for entry in raw if (group := self._group(entry)) is not None]
         by_id = {one.agent.id: one for one in self.agents.values()}

@@ -1,4 +1,6 @@
-"""Plans the import of an agent file: validates all of it, repairs what can be repaired, and gives every record its id. Writes nothing."""
+"""Plans the import of an agent file: validates all of it, repairs what can be repaired, and gives every record its id. Writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ PLAIN = "text/plain"
 
 @immutable
 class PlannedImport:
-    """A planned import: its records, the lines that follow them (`services.imports.import_lines`), and the ids of all agents of the file."""
+    """A planned import: its records, the lines that follow them (`services.imports.import_lines`), and the ids of all agents of
+    the file.
+    """
 
     staged: StagedImport
     lines: list[bytes]

@@ -1,7 +1,8 @@
 """Creates an agent from a request: the agent, its blocks, its conversation head and its first messages, in one transaction.
 
-An agent with `enable_sleeptime` and its sleep-time agent are created together. A request that exceeds the limits of a transaction is written in several, with the agent last. Knows the initial state of an agent
-(Letta V1 API, digest 2.2 and 4.2; run-time digest 1). Must not know how an agent is rendered.
+An agent with `enable_sleeptime` and its sleep-time agent are created together. A request that exceeds the limits of a transaction
+is written in several, with the agent last. Knows the initial state of an agent (Letta V1 API, digest 2.2 and 4.2; run-time digest
+1). Must not know how an agent is rendered.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ SUBAGENT_TAG = "role:subagent"
 
 @immutable
 class AgentParts:
-    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders, identities, archives."""
+    """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders,
+    identities, archives.
+    """
 
     new_blocks: Sequence[StoredBlock]
     blocks: Sequence[StoredBlock]
@@ -89,8 +92,8 @@ class AgentCreation:
         self._prompts = prompts
 
     def create(self, request: CreateAgentRequest, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
-        """Create an agent. `key_id`: the caller's API key. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or handle), Conflict (two blocks with one
-        label).
+        """Create an agent. `key_id`: the caller's API key. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or
+        handle), Conflict (two blocks with one label).
         """
         return self._records.until_settled(lambda: self._create(request, self._creator(user, by_key(key_id))))
 
@@ -112,7 +115,9 @@ class AgentCreation:
         return self._completed(main.agent, list(tags), list(identities), by)
 
     def write(self, agent: StoredAgent, parts: AgentParts, conversation: LoadedConversation, edit: Edit) -> StoredAgent:
-        """Write an agent that is already assembled, with its parts and its conversation. Raises: ConditionFailed if a part does not exist any more; Conflict."""
+        """Write an agent that is already assembled, with its parts and its conversation. Raises: ConditionFailed if a part does
+        not exist any more; Conflict.
+        """
         by = self._creator(agent.created_by_id, edit)
         new_agent = self.assembled(agent, parts, conversation, by)
         self._records.write(new_agent.children, new_agent.parents, by.token)
@@ -158,7 +163,9 @@ class AgentCreation:
         group_id: str | None = None,
         unwritten_blocks: Mapping[str, StoredBlock] = {},
     ) -> NewAgent:
-        """The agent, with as many of its tags and identities as one transaction takes. `unwritten_blocks`: blocks that may not be written yet."""
+        """The agent, with as many of its tags and identities as one transaction takes. `unwritten_blocks`: blocks that may not be
+        written yet.
+        """
         now = self._records.clock.now()
         parts = self._parts(request, now, unwritten_blocks)
         agent = self._agent(request, parts, by.user, now).model_copy(update={"managed_group_id": group_id})

@@ -25,10 +25,11 @@ class AgentDeletion:
         self.conversations = ConversationDeletion(records, termination=termination)
 
     def delete(self, agent_id: str, edit: Edit = UNKNOWN) -> None:
-        """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the records
-        under it.
+        """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the
+        records under it.
 
-        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. `edit`: its author. Raises: NotFound, Conflict.
+        Its blocks, tools and archives stay. A second call resumes an interrupted deletion. `edit`: its author. Raises: NotFound,
+        Conflict.
         """
         if self.conversations.go_on(agent_id):
             return

@@ -1,7 +1,8 @@
-"""Forks of agents: a new agent with the settings and the memory that another one had at a message, and with its messages up to there.
+"""Forks of agents: a new agent with the settings and the memory that another one had at a message, and with its messages up to
+there.
 
-The fork is a copy: what either of the two does later does not touch the other. Blocks and messages are copied; tools, folders and archives are
-shared, because they are no agent's own. Secrets are those of today, because no version holds them.
+The fork is a copy: what either of the two does later does not touch the other. Blocks and messages are copied; tools, folders and
+archives are shared, because they are no agent's own. Secrets are those of today, because no version holds them.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ class AgentForks:
         return block.model_copy(update=changes, deep=True)
 
     def _window(self, row: Message, messages: Sequence[Message]) -> Window:
-        """The window of the source's conversation, if the message is in it: then the fork begins with the same summary and the same rows. Else a window
-        of all copied rows, which the first run compacts if they do not fit.
+        """The window of the source's conversation, if the message is in it: then the fork begins with the same summary and the
+        same rows. Else a window of all copied rows, which the first run compacts if they do not fit.
         """
         head = self._records.conversations.head(row.conversation_id or row.agent_id)
         if head is None:

@@ -31,7 +31,9 @@ LAST_ROWS = 400
 
 @immutable
 class PastState:
-    """An agent at a time. `agent` has no secrets; `blocks` are those that it had, with their versions, in the order of attachment."""
+    """An agent at a time. `agent` has no secrets; `blocks` are those that it had, with their versions, in the order of
+    attachment.
+    """
 
     at: datetime
     agent: StoredAgent
@@ -67,7 +69,9 @@ class AgentHistory:
         return _shown(agent_id, self._of(agent_id).at(moment))
 
     def diff(self, agent_id: str, number: int, to: int | None = None) -> VersionDiff:
-        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound, VersionExpired."""
+        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound,
+        VersionExpired.
+        """
         history = self._of(agent_id)
         first, last = (number, to) if to is not None else (number - 1, number)
         before = history.state(first).content or {} if first else {}
@@ -121,8 +125,8 @@ class AgentHistory:
         return forks.settled([one for one in (*older[::-1], row) if one.role != "system"])
 
     def moment_of(self, row: Message) -> datetime:
-        """The time of the memory state that belongs to this message: the commit of the step whose last row it is, else the time at which
-        the message was written.
+        """The time of the memory state that belongs to this message: the commit of the step whose last row it is, else the time
+        at which the message was written.
         """
         rows = self.rows_until(row, LAST_ROWS)
         last = rows[-1] if rows else row

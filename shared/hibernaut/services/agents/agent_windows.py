@@ -39,7 +39,8 @@ class AgentWindows:
         self._prices = prices
 
     def reset(self, agent_id: str, *, opening: bool = False) -> StoredAgent:
-        """Reduce the window of an agent, or of a group, to a new system message, with `opening` also to the first messages of the agent's type.
+        """Reduce the window of an agent, or of a group, to a new system message, with `opening` also to the first messages of the
+        agent's type.
 
         The messages stay in the log. Raises: NotFound, Busy, Conflict.
         """
@@ -85,7 +86,8 @@ class AgentWindows:
             raise NotFound(f"No message found with id '{min(missing)}' for agent '{agent.id}'.")
         if found[0].role != "system" or found[0].otid is not None:
             raise InvalidArgument("INVALID_ARGUMENT: The first of message_ids must be the agent's system message.")
-        # The next run compiles a system message anew that is not the head's, or whose updates stand in messages that may be left out.
+        # The next run compiles a system message anew that is not the head's, or whose updates stand in messages that may be left
+        # out.
         has_updates = found[0].frozen is not None and bool(found[0].frozen.updates)
         compiled = head.compiled if ids[0] == head.window.pinned[0] and not has_updates else None
         changes = {"window": explicit_window(ids, head), "version": head.version + 1, "compiled": compiled}

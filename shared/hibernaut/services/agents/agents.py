@@ -35,8 +35,8 @@ MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 class AgentFilter:
     """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents.
 
-    `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of which an agent must
-    have at least one.
+    `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of
+    which an agent must have at least one.
     """
 
     name: str | None = None
@@ -212,7 +212,9 @@ class Agents:
         return self.among(self._records.blocks.links(block_id), page, include)
 
     def of_identity(self, identity_id: str, page: Page, include: frozenset[str]) -> Sequence[AgentState]:
-        """A page of the agents of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
+        """A page of the agents of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a
+        cursor.
+        """
         self._records.identity(identity_id)
         return self.list(AgentFilter(identity_id=identity_id, hidden=True), page, MADE, include)
 
@@ -271,7 +273,8 @@ class Agents:
         return page(tools, page_query, id_of=lambda tool: tool.id, place=lambda tool: str(tool.created_at or ""))
 
     def delete(self, agent_id: str, *, key_id: str | None = None) -> None:
-        """Delete an agent with all records under it. A second call resumes an interrupted deletion. `key_id`: the caller's API key.
+        """Delete an agent with all records under it. A second call resumes an interrupted deletion. `key_id`: the caller's API
+        key.
 
         Raises: NotFound, Conflict.
         """

@@ -1,7 +1,7 @@
 """Identities: create, change, list and delete them, and attach them to agents and blocks (Letta V1 API, digest 2.7, 3 and 4.11).
 
-The key of an identity is unique within its project, and among the identities without a project. Must not know how an agent or a block is
-rendered.
+The key of an identity is unique within its project, and among the identities without a project. Must not know how an agent or a
+block is rendered.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Identities:
     def create(
         self, request: CreateIdentity, include: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
     ) -> Identity:
-        """Create an identity and attach it to the agents and blocks of the request. `key_id`: the caller's API key, here and below. Raises: NotFound (an agent or a block), Conflict (the key is
-        taken), InvalidArgument.
+        """Create an identity and attach it to the agents and blocks of the request. `key_id`: the caller's API key, here and
+        below. Raises: NotFound (an agent or a block), Conflict (the key is taken), InvalidArgument.
         """
         self.links.check_there(request.agent_ids, request.block_ids)
         identity = self._make(request)
@@ -91,8 +91,8 @@ class Identities:
     def upsert(
         self, request: CreateIdentity, include: frozenset[IdentityRelation] = EVERY, *, key_id: str | None = None
     ) -> Identity:
-        """Create the identity, or change the one that has the key in the project: properties, agents and blocks that the request names replace the
-        former ones. Raises: NotFound (an agent or a block), Conflict, InvalidArgument.
+        """Create the identity, or change the one that has the key in the project: properties, agents and blocks that the request
+        names replace the former ones. Raises: NotFound (an agent or a block), Conflict, InvalidArgument.
         """
         self.links.check_there(request.agent_ids, request.block_ids)
 
@@ -145,8 +145,8 @@ class Identities:
         *,
         key_id: str | None = None,
     ) -> Identity:
-        """Apply the fields that are not null; properties, agents and blocks are added. Raises: NotFound, Conflict (the key is taken),
-        InvalidArgument.
+        """Apply the fields that are not null; properties, agents and blocks are added. Raises: NotFound, Conflict (the key is
+        taken), InvalidArgument.
         """
         self._records.identity(identity_id)
         self.links.check_there(request.agent_ids, request.block_ids)
@@ -182,7 +182,9 @@ class Identities:
         return after
 
     def delete(self, identity_id: str, *, key_id: str | None = None) -> None:
-        """Detach the identity from its agents and blocks, then delete it. While it exists, a second call resumes. Raises: NotFound, Conflict."""
+        """Detach the identity from its agents and blocks, then delete it. While it exists, a second call resumes. Raises:
+        NotFound, Conflict.
+        """
         self._records.identity(identity_id)
         self._clear(identity_id, key_id)
         self._records.until_settled(lambda: self._delete(identity_id))

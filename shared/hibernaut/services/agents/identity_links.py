@@ -1,7 +1,7 @@
 """The links between identities, agents and blocks (Letta V1 API, digest 2.7 and 3).
 
-Agents and blocks name their identities, so an identity is attached in a transaction of the agent or the block, which checks that the
-identity exists.
+Agents and blocks name their identities, so an identity is attached in a transaction of the agent or the block, which checks that
+the identity exists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class IdentityLinks:
         return self._records.identities.blocks_of([identity_id])[identity_id]
 
     def attach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None, key_id: str | None = None) -> None:
-        """Attach the identity to an agent; idempotent. `key_id`: the caller's API key, here and below. Raises: NotFound, Conflict."""
+        """Attach the identity to an agent; idempotent. `key_id`: the caller's API key, here and below. Raises: NotFound,
+        Conflict.
+        """
         self._updates.attach_identity(agent_id, identity_id, user=user, key_id=key_id)
 
     def detach_agent(self, identity_id: str, agent_id: str, *, user: str | None = None, key_id: str | None = None) -> None:
@@ -101,7 +103,9 @@ class IdentityLinks:
         *,
         key_id: str | None = None,
     ) -> None:
-        """Attach the identity to several agents and blocks, each in a transaction of its own. Raises: NotFound, Conflict, InvalidArgument."""
+        """Attach the identity to several agents and blocks, each in a transaction of its own. Raises: NotFound, Conflict,
+        InvalidArgument.
+        """
         for agent_id in dict.fromkeys(agent_ids or ()):
             self.attach_agent(identity_id, agent_id, key_id=key_id)
         for block_id in dict.fromkeys(block_ids or ()):
@@ -115,7 +119,9 @@ class IdentityLinks:
         *,
         key_id: str | None = None,
     ) -> None:
-        """Attach the identity to these agents and blocks, and detach it from all others; None leaves them. Raises: as `attach`."""
+        """Attach the identity to these agents and blocks, and detach it from all others; None leaves them. Raises: as
+        `attach`.
+        """
         self.attach(identity_id, agent_ids, block_ids, key_id=key_id)
         lost_agents = [one for one in self.agents_of(identity_id) if one not in agent_ids] if agent_ids is not None else []
         lost_blocks = [one for one in self.blocks_of(identity_id) if one not in block_ids] if block_ids is not None else []

@@ -46,7 +46,9 @@ def request_for(main: StoredAgent) -> CreateAgentRequest:
 
 
 def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: TranscriptProgress | None) -> StoredGroup:
-    """The group of a new pair. `first_messages`: the part of the agent's own conversation that the sleep-time agent receives first."""
+    """The group of a new pair. `first_messages`: the part of the agent's own conversation that the sleep-time agent receives
+    first.
+    """
     voice = main.agent_type is AgentType.VOICE_CONVO
     turns = {} if voice else {"sleeptime_agent_frequency": EVERY, "turns_counter": -1}
     return StoredGroup(
@@ -94,7 +96,8 @@ def sharing(records: Records, agent: StoredAgent, block_id: str, edit: Edit) -> 
 def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> list[Change]:
     """The changes of the sleep-time groups of an agent that is deleted. `edit`: the author of the deletion.
 
-    The group is deleted with its manager, and with its last sleep-time agent; in the latter case the manager has no sleep-time agent any more.
+    The group is deleted with its manager, and with its last sleep-time agent; in the latter case the manager has no sleep-time
+    agent any more.
     """
     changes: list[Change] = []
     links = records.groups.of_agent(agent.id)
@@ -113,7 +116,9 @@ def parting(records: Records, agent: StoredAgent, token: str, edit: Edit) -> lis
 
 
 def unmanaged(records: Records, group: StoredGroup, token: str, edit: Edit, **fields: object) -> list[Change]:
-    """The change of a group's manager when the group is deleted; empty if the manager is deleted, or refers to another group. `fields`: further changes of it."""
+    """The change of a group's manager when the group is deleted; empty if the manager is deleted, or refers to another group.
+    `fields`: further changes of it.
+    """
     manager = records.agents.get(group.manager_agent_id or "")
     if manager is None or manager.managed_group_id != group.id:
         return []

@@ -70,7 +70,9 @@ class Budgets:
         return self._shown(found, now, default)
 
     def delete(self, subject: BudgetSubject) -> None:
-        """Remove a budget. Runs under way go on without it, and the deployment's default applies to the tenant again. Raises: NotFound."""
+        """Remove a budget. Runs under way go on without it, and the deployment's default applies to the tenant again. Raises:
+        NotFound.
+        """
         if self._store.get(subject) is None:
             raise NotFound(f"Budget of {subject} not found: none is set.")
         self._rates.limit(subject, None)

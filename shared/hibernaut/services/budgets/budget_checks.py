@@ -1,7 +1,7 @@
 """Checks budgets before a model is called: when a request is accepted, and before each step of its run.
 
-The check of a request decides which budgets apply to its run; they stay with the run to its end. A budget that is set later applies to later runs. Its
-limits may change meanwhile, and every step reads them.
+The check of a request decides which budgets apply to its run; they stay with the run to its end. A budget that is set later
+applies to later runs. Its limits may change meanwhile, and every step reads them.
 """
 
 from __future__ import annotations

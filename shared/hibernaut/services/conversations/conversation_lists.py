@@ -1,7 +1,7 @@
 """Lists of conversations: of one agent or of all, by creation, by last message or by last run, as list rows that are read lazily.
 
-A list by a time goes by places in an index. Conversations of older data have no places: a list that meets them reads all rows, and gives
-some their places.
+A list by a time goes by places in an index. Conversations of older data have no places: a list that meets them reads all rows,
+and gives some their places.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class ConversationLists:
         self._orders = records.conversation_orders
 
     def rows(self, query: ConversationQuery) -> Iterator[Item]:
-        """The rows after the cursor in the requested order, also those that the query does not admit. Raises: NotFound for the cursor."""
+        """The rows after the cursor in the requested order, also those that the query does not admit. Raises: NotFound for the
+        cursor.
+        """
         agent_id, order = query.agent_id, query.order_by
         if order == MADE:
             return self._of_all(query) if agent_id is None else self._of_agent(agent_id, query)

@@ -60,7 +60,9 @@ class Conversations:
         self.ends = ends
 
     def target(self, conversation_id: str, agent_id: str | None) -> ConversationTarget:
-        """The target of a conversation id: `conv-…`, or `default` with an agent's id, or an agent's id itself. Raises: NotFound."""
+        """The target of a conversation id: `conv-…`, or `default` with an agent's id, or an agent's id itself. Raises:
+        NotFound.
+        """
         if conversation_id.startswith("conv-"):
             record = self._records.conversation(conversation_id)
             return ConversationTarget(record.agent_id, record)

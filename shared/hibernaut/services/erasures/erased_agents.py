@@ -1,7 +1,8 @@
-"""Erases the agents of a person: those that have no other identity go whole, with their sleep-time agents; the others lose this identity.
+"""Erases the agents of a person: those that have no other identity go whole, with their sleep-time agents; the others lose this
+identity.
 
-Before an agent goes, the receipt gets its counts, and the blocks, archives and folders that only it may use are noted: whether others use them is decided
-when all agents of the person are gone (`erased_records`).
+Before an agent goes, the receipt gets its counts, and the blocks, archives and folders that only it may use are noted: whether
+others use them is decided when all agents of the person are gone (`erased_records`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class ErasedAgents:
                     self._parts.pause(erasure, agent.id)
 
     def erase(self, erasure: StoredErasure, agent: StoredAgent) -> None:
-        """Erase an agent that bears the identity, or what the identity has of it. Raises: Conflict, OSError; a repeated call continues."""
+        """Erase an agent that bears the identity, or what the identity has of it. Raises: Conflict, OSError; a repeated call
+        continues.
+        """
         if set(agent.identity_ids) - {erasure.identity_id}:
             self._part(erasure, agent.id)
         else:
@@ -96,7 +99,9 @@ class ErasedAgents:
         }
 
     def _plan(self, erasure: StoredErasure, agent: StoredAgent) -> None:
-        """Note what may go with the agent. Of blocks that the agent had before, only deleted ones are noted: their versions remain."""
+        """Note what may go with the agent. Of blocks that the agent had before, only deleted ones are noted: their versions
+        remain.
+        """
         records, copy_ids = self._records, [record for page in self._copies(agent.id) for record in page]
         current = list(dict.fromkeys([*agent.block_ids, *copy_ids]))
         before = [each for each in self._blocks_before(agent.id) if each not in current]

@@ -1,5 +1,6 @@
-"""Erases the messages of a person to agents that stay: the rows of the person's turns, their runs, the passages that these runs stored, and everything derived from
-them: summaries, traces, compiled system messages, and the transcripts that sleep-time agents received.
+"""Erases the messages of a person to agents that stay: the rows of the person's turns, their runs, the passages that these runs
+stored, and everything derived from them: summaries, traces, compiled system messages, and the transcripts that sleep-time agents
+received.
 
 Every agent of the tenant is examined, because a person is also known by the `sender_id` of a message.
 """
@@ -151,8 +152,8 @@ class ErasedLogs:
         return total
 
     def _renew(self, agent: StoredAgent, conversation: str) -> None:
-        """Write a new system message from the memory of now: the old one quotes memory of before, and a new window makes all processes read the rows
-        again. Raises: ErasureWaits while a run owns the conversation.
+        """Write a new system message from the memory of now: the old one quotes memory of before, and a new window makes all
+        processes read the rows again. Raises: ErasureWaits while a run owns the conversation.
         """
         self._records.until_settled(lambda: self._renewed(agent, conversation))
         self._records.conversations.forget(conversation)

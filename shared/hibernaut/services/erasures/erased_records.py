@@ -1,4 +1,5 @@
-"""Erases the records that agents of a person used: blocks with their versions, archives, folders with their files. Others that use a record keep it.
+"""Erases the records that agents of a person used: blocks with their versions, archives, folders with their files. Others that
+use a record keep it.
 
 A block that bears this identity only is deleted even if remaining agents use it.
 """
@@ -28,7 +29,9 @@ class ErasedRecords:
         self._records = parts.records
 
     def erase(self, erasure: StoredErasure, line: ErasureLine) -> None:
-        """Erase the record of a line, unless others use it; the line is done then. Raises: Conflict, OSError; a repeated call continues."""
+        """Erase the record of a line, unless others use it; the line is done then. Raises: Conflict, OSError; a repeated call
+        continues.
+        """
         match line.kind:
             case "agent":
                 self._parts.deletion.conversations.go_on(line.id)

@@ -1,4 +1,6 @@
-"""Erases what other records have of a person's agents: deliveries of webhooks, requests of batches, templates; and the blobs that no record names."""
+"""Erases what other records have of a person's agents: deliveries of webhooks, requests of batches, templates; and the blobs that
+no record names.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ ERASED = "erased: the person whom the request concerned was erased"
 
 
 class ErasedRemains:
-    """What an erasure finds in records of others. Each method takes the next page and returns its progress; None: nothing is left."""
+    """What an erasure finds in records of others. Each method takes the next page and returns its progress; None: nothing is
+    left.
+    """
 
     def __init__(self, parts: ErasureParts) -> None:
         self._parts = parts
@@ -30,7 +34,9 @@ class ErasedRemains:
         return {line.id for line in lines if line.extent == "whole"}
 
     def deliveries(self, erasure: StoredErasure) -> StoredErasure | None:
-        """Delete deliveries of events about erased records: they have labels of blocks and names of tools. The cursor is webhook#event."""
+        """Delete deliveries of events about erased records: they have labels of blocks and names of tools. The cursor is
+        webhook#event.
+        """
         erased_ids, (webhook_id, _, event_id) = self._erased(erasure), erasure.cursor.partition("#")
         webhooks = sorted(webhook.id for webhook in self._parts.webhooks.all())
         for each in webhooks if erased_ids else ():
@@ -93,7 +99,9 @@ class ErasedRemains:
         return erasure.model_copy(update={"cursor": names[-1]}) if len(names) == PAGE else None
 
     def blobs(self, erasure: StoredErasure) -> StoredErasure | None:
-        """Delete the blobs that no record names. The cursor is a place in the listing. Raises: ErasureWaits for blobs that a writer may be about to name."""
+        """Delete the blobs that no record names. The cursor is a place in the listing. Raises: ErasureWaits for blobs that a
+        writer may be about to name.
+        """
         page = self._parts.blobs.purge(self._records.tenant, erasure.cursor, erasure.settled_at or self._parts.host.clock.now())
         if page.young:
             raise ErasureWaits

@@ -1,5 +1,5 @@
-"""Erases the runs of a person at agents that stay: their records, steps, events and traces, the passages that they stored, and schedules that send the
-person's messages.
+"""Erases the runs of a person at agents that stay: their records, steps, events and traces, the passages that they stored, and
+schedules that send the person's messages.
 
 What a run of the person changed in blocks that stay is not taken back: the receipt names these blocks, so that somebody can look.
 """
@@ -30,7 +30,9 @@ class ErasedRuns:
         self._records = parts.records
 
     def erase(self, erasure: StoredErasure, run_id: str) -> None:
-        """End a run and erase it with what it has stored. Its rows stay in the log. Raises: Conflict, OSError; a repeated call continues."""
+        """End a run and erase it with what it has stored. Its rows stay in the log. Raises: Conflict, OSError; a repeated call
+        continues.
+        """
         if self._stores.runs.get(run_id) is None:
             return
         self._parts.termination.end(run_id, StopReason.CANCELLED)

@@ -1,4 +1,5 @@
-"""The check of an erasure: looks for remnants of the records that the receipt names, in the table, in the blobs, and in the index.
+"""The check of an erasure: looks for remnants of the records that the receipt names, in the table, in the blobs, and in the
+index.
 
 It looks by id: a receipt contains no message of the person that it could search for.
 """
@@ -26,7 +27,9 @@ class ErasureChecks:
         self._tenant = parts.records.tenant
 
     def advance(self, erasure: StoredErasure) -> StoredErasure | None:
-        """Take the next page; returns the erasure with its progress, or None if the check is complete. The remains are in its `check`."""
+        """Take the next page; returns the erasure with its progress, or None if the check is complete. The remains are in its
+        `check`.
+        """
         if erasure.cursor.startswith(IN_BLOBS):
             return self._blobs(erasure)
         if erasure.cursor.startswith(IN_INDEX):

@@ -28,7 +28,8 @@ LEASE_MS = 60_000
 
 
 class ErasureWaits(Exception):
-    """The erasure cannot continue now: a run holds a record, a blob is too young, or the index still has a document. The sweep retries.
+    """The erasure cannot continue now: a run holds a record, a blob is too young, or the index still has a document. The sweep
+    retries.
 
     `progress`: the erasure as it is stored until then; None: unchanged.
     """
@@ -40,7 +41,9 @@ class ErasureWaits(Exception):
 
 @immutable
 class ErasureParts:
-    """The collaborators of one tenant's erasures. `index` None: the deployment has no index of memory, or this process does not reach it."""
+    """The collaborators of one tenant's erasures. `index` None: the deployment has no index of memory, or this process does not
+    reach it.
+    """
 
     stores: TenantStores
     records: Records
@@ -74,7 +77,9 @@ class ErasureParts:
         self.write(self.erasures.put_line(erasure_id, line))
 
     def pause(self, erasure: StoredErasure, agent_id: str, *, keep_agent: bool = False) -> None:
-        """Refuse further messages to an agent. `keep_agent`: the agent stays, and so does a pause by the user. Does nothing if the agent is deleted."""
+        """Refuse further messages to an agent. `keep_agent`: the agent stays, and so does a pause by the user. Does nothing if
+        the agent is deleted.
+        """
         if keep_agent and self.stores.pauses.get(agent_id) is not None:
             return
         pause = StoredPause(paused_at=self.host.clock.now(), key_id=erasure.key_id, erasure_id=erasure.id)
@@ -91,13 +96,15 @@ class ErasureParts:
         return [agent_id, *self.records.conversation_records.ids(agent_id)]
 
     def unpack(self, agent_id: str) -> None:
-        """Bring the bodies of an agent's messages and runs back from its packs, and delete these. Raises: OSError, StoreUnavailable; a repeated call
-        continues.
+        """Bring the bodies of an agent's messages and runs back from its packs, and delete these. Raises: OSError,
+        StoreUnavailable; a repeated call continues.
         """
         Resting(self.stores, self.host.clock).unpack(agent_id)
 
     def forget_traces(self, agent_id: str) -> int:
-        """Delete the traces of all runs of an agent: each holds the messages that its model was sent. Returns the number of steps. Raises: OSError."""
+        """Delete the traces of all runs of an agent: each holds the messages that its model was sent. Returns the number of
+        steps. Raises: OSError.
+        """
         steps, after = 0, ""
         while runs := self.erasures.run_ids(agent_id, after):
             for run_id, step_id in self.erasures.steps_of(runs):

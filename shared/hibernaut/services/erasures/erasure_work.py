@@ -1,7 +1,7 @@
 """Carries an erasure out: phase by phase, page by page. Each page stores its progress, so a worker that dies loses one page.
 
-The sweep calls it once a minute for each erasure that is not complete. Two workers at once do no harm: all steps are repeatable, and the progress has a
-condition on the version of the record.
+The sweep calls it once a minute for each erasure that is not complete. Two workers at once do no harm: all steps are repeatable,
+and the progress has a condition on the version of the record.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class ErasureWork:
         self._checks = ErasureChecks(parts)
 
     def go_on(self, erasure_id: str, pages: int = PAGES) -> None:
-        """Continue an erasure, or a check that was requested, by at most so many pages. Raises: OSError, StoreUnavailable, Conflict; the sweep comes again then."""
+        """Continue an erasure, or a check that was requested, by at most so many pages. Raises: OSError, StoreUnavailable,
+        Conflict; the sweep comes again then.
+        """
         erasure = self._parts.erasures.get(erasure_id)
         if erasure is None or erasure.phase == "over":
             return
@@ -59,7 +61,9 @@ class ErasureWork:
             logger.info("erasure taken over", extra={"erasure": erasure_id})
 
     def _work(self, erasure: StoredErasure, pages: int) -> None:
-        """Take pages until there is none left, or the erasure waits. Raises: as `go_on`; ConditionFailed if another worker has taken it."""
+        """Take pages until there is none left, or the erasure waits. Raises: as `go_on`; ConditionFailed if another worker has
+        taken it.
+        """
         erasure = self._store(erasure, erasure, LEASE_MS)
         try:
             for _ in range(pages):
@@ -140,8 +144,8 @@ class ErasureWork:
         return erasure.model_copy(update=changes)
 
     def _over(self, erasure: StoredErasure) -> StoredErasure:
-        """The erasure after a complete check. Raises: ErasureWaits if an erasure that is not completed has left remnants, because the index may
-        still receive deletions.
+        """The erasure after a complete check. Raises: ErasureWaits if an erasure that is not completed has left remnants, because
+        the index may still receive deletions.
         """
         now, check = self._parts.host.clock.now(), erasure.check
         queried, found = self._checks.in_index(erasure)

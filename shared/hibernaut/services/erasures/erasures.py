@@ -1,4 +1,6 @@
-"""Erasures of persons: begin one, list them, read a receipt, request a check (`docs/security.md`). The sweep does the work (`erasure_work`)."""
+"""Erasures of persons: begin one, list them, read a receipt, request a check (`docs/security.md`). The sweep does the work
+(`erasure_work`).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ class Erasures:
         return ErasureWork(self._parts)
 
     def begin(self, identity_id: str, *, key_id: str | None = None) -> Erasure:
-        """Begin the erasure of a person, or find the one that has begun. The identity is deleted and its agents refuse messages when this returns.
+        """Begin the erasure of a person, or find the one that has begun. The identity is deleted and its agents refuse messages
+        when this returns.
 
         Raises: NotFound, Conflict.
         """
@@ -66,8 +69,8 @@ class Erasures:
         return len(ids) <= FEW_AGENTS and sum(self._store.count(pk, "RUN#") for pk in places) <= FEW_RUNS
 
     def _hurry(self, erasure: StoredErasure) -> None:
-        """Take the first pages at once, so that little work is over when the request is answered, unless another worker holds the erasure. What fails
-        is left to the sweep.
+        """Take the first pages at once, so that little work is over when the request is answered, unless another worker holds the
+        erasure. What fails is left to the sweep.
         """
         if erasure.lease is not None and erasure.lease > self._parts.host.clock.now():
             return
@@ -114,7 +117,9 @@ class Erasures:
         return erasure.wire(self._store.lines(erasure.id))
 
     def check(self, erasure_id: str) -> Erasure:
-        """Request a check of a completed erasure; the sweep completes a check that the request does not complete. Raises: NotFound; ErasureRunning; Conflict."""
+        """Request a check of a completed erasure; the sweep completes a check that the request does not complete. Raises:
+        NotFound; ErasureRunning; Conflict.
+        """
 
         def attempt() -> StoredErasure:
             before = self._stored(erasure_id)

@@ -1,11 +1,12 @@
-"""Passes events on: an event in the outbox becomes a delivery for each webhook that subscribes to it, and is sent to the event bus.
+"""Passes events on: an event in the outbox becomes a delivery for each webhook that subscribes to it, and is sent to the event
+bus.
 
-1. A worker reads an outbox item, calls the webhooks once, writes the outcome of each call as a delivery, sends the events to the bus, and removes the item. If it
-   dies in between, the item stays, and the sweep hands it over again: an event is delivered at least once, under the same id. The second worker leaves out
-   the deliveries that exist.
+1. A worker reads an outbox item, calls the webhooks once, writes the outcome of each call as a delivery, sends the events to the
+   bus, and removes the item. If it dies in between, the item stays, and the sweep hands it over again: an event is delivered at
+   least once, under the same id. The second worker leaves out the deliveries that exist.
 2. A failed delivery is due again after a pause. The worker that takes it postpones it first, so that no second one takes it too.
-3. A webhook that fails several times in a row is given a rest. Its deliveries wait meanwhile, and a receiver that hangs costs one call in a while and not one
-   for each event.
+3. A webhook that fails several times in a row is given a rest. Its deliveries wait meanwhile, and a receiver that hangs costs one
+   call in a while and not one for each event.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class EventRelay:
         self._clock, self._ids, self._bus, self._jitter = parts.clock, parts.ids, parts.bus, parts.jitter
 
     def take(self, place: Key) -> None:
-        """Handle an outbox item or a delivery; nothing happens if somebody else has handled it. Raises: BusFailure, StoreUnavailable."""
+        """Handle an outbox item or a delivery; nothing happens if somebody else has handled it. Raises: BusFailure,
+        StoreUnavailable.
+        """
         with suppress(ConditionFailed):  # another worker has taken the item
             if place.sk == event_keys.OUTBOX:
                 self._pass_on(place)

@@ -14,8 +14,9 @@ from hibernaut.store.events.webhooks import WebhookStore
 def want_changes(
     webhooks: WebhookStore, outbox: EventOutbox, changed_webhooks: Mapping[str, StoredWebhook | None]
 ) -> list[Change]:
-    """The change of the wanted types for a transaction that changes webhooks; empty if they stay. `changed_webhooks`: the webhooks as they will be, by
-    id; None: it is deleted. Condition: no other transaction has changed the wanted types since they were read.
+    """The change of the wanted types for a transaction that changes webhooks; empty if they stay. `changed_webhooks`: the
+    webhooks as they will be, by id; None: it is deleted. Condition: no other transaction has changed the wanted types since they
+    were read.
     """
     before = outbox.read()
     after = {webhook.id: webhook for webhook in webhooks.all()} | dict(changed_webhooks)

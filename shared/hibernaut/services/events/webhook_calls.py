@@ -1,6 +1,7 @@
 """One call of a webhook: an event is signed and sent, and the answer judged (Standard Webhooks, standardwebhooks.com).
 
-Whatever the receiver does is an outcome and no error: it hangs, redirects, answers ten megabytes. Only the status of its answer is read.
+Whatever the receiver does is an outcome and no error: it hangs, redirects, answers ten megabytes. Only the status of its answer
+is read.
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ class Webhooks:
         return self._changed(webhook_id, after, recovered=request.enabled is True).wire()
 
     def rotate(self, webhook_id: str, request: RotateSecret) -> CreatedWebhook:
-        """Make a new secret; the current one stays valid for the overlap, and an older one no longer. Raises: NotFound, Conflict, MasterKeyUnavailable."""
+        """Make a new secret; the current one stays valid for the overlap, and an older one no longer. Raises: NotFound, Conflict,
+        MasterKeyUnavailable.
+        """
         secret = secrets.token_bytes(SECRET_BYTES)
         sealed = SealedSecret(sealed=self._vault.seal(webhook_id, secret))
 
@@ -133,7 +135,9 @@ class Webhooks:
         logger.info("webhook deleted", extra={"webhook_id": webhook_id})
 
     def test(self, webhook_id: str) -> TestedWebhook:
-        """Send an event of the type `ping` once, also to a disabled webhook. It is neither repeated nor counted. Raises: NotFound."""
+        """Send an event of the type `ping` once, also to a disabled webhook. It is neither repeated nor counted. Raises:
+        NotFound.
+        """
         webhook = self._stored(webhook_id)
         event = ping(webhook_id, self._ids.new("evt"), tenant=self._tenant, now=self._clock.now())
         outcome = self._calls.send(webhook, event)
@@ -147,7 +151,9 @@ class Webhooks:
         return list(islice(self._store.deliveries(webhook_id, self._clock.now(), after, state), limit))
 
     def replay(self, webhook_id: str, event_id: str) -> Delivery:
-        """Deliver an event again, with the schedule of a new one, whatever its state. Raises: NotFound, Conflict if the webhook is disabled."""
+        """Deliver an event again, with the schedule of a new one, whatever its state. Raises: NotFound, Conflict if the webhook
+        is disabled.
+        """
         self._enabled(webhook_id)
         now = self._clock.now()
         delivery = self._store.delivery(webhook_id, event_id, now)
@@ -158,7 +164,9 @@ class Webhooks:
         return replayed.model_copy(update={"next_try_at": now})
 
     def replay_dead(self, webhook_id: str, request: ReplayDead) -> ReplayedDead:
-        """Deliver the dead events of a range of time again, oldest first. Raises: NotFound, InvalidArgument, Conflict if the webhook is disabled."""
+        """Deliver the dead events of a range of time again, oldest first. Raises: NotFound, InvalidArgument, Conflict if the
+        webhook is disabled.
+        """
         self._enabled(webhook_id)
         if request.since and request.until and request.since >= request.until:
             raise InvalidArgument("INVALID_ARGUMENT: `since` must be before `until`.")

@@ -29,7 +29,9 @@ class Folders:
         self._agents = agents
 
     def create(self, request: CreateFolder, *, user: str | None = None) -> StoredFolder:
-        """Create a folder. Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict (the name is taken)."""
+        """Create a folder. Raises: InvalidArgument (the name), NotFound (the embedding's handle), Conflict (the name is
+        taken).
+        """
         now = self._records.clock.now()
         folder = StoredFolder(
             id=self._records.ids.new("source"),
@@ -117,8 +119,8 @@ class Folders:
         return self._records.until_settled(attempt)
 
     def delete(self, folder_id: str, *, key_id: str | None = None) -> None:
-        """Detach the folder from its agents, delete its files, then the folder. While it is listed, a second call resumes. `key_id`: the
-        caller's API key.
+        """Detach the folder from its agents, delete its files, then the folder. While it is listed, a second call resumes.
+        `key_id`: the caller's API key.
 
         Raises: NotFound, Conflict.
         """
@@ -140,7 +142,9 @@ class Folders:
 
 
 def _refuse_other_embedding(folder: StoredFolder, config: EmbeddingConfig | None) -> None:
-    """Refuse another embedding model: a query vector of one model does not match document vectors of another. Raises: Conflict."""
+    """Refuse another embedding model: a query vector of one model does not match document vectors of another. Raises:
+    Conflict.
+    """
     if config is None:
         return
     before = folder.embedding_config

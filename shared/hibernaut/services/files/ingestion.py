@@ -207,7 +207,9 @@ class Ingestion:
         return chunks(text, min(limit, embedder.max_tokens), _counter(embedder), OVERLAP, after=after)
 
     def _finish(self, job: _Job) -> None:
-        """Complete a file that needs no embedding; else set it to EMBEDDING until the index workers have counted all its pieces."""
+        """Complete a file that needs no embedding; else set it to EMBEDDING until the index workers have counted all its
+        pieces.
+        """
         folder = self._stores.folders.get(job.file.folder_id)
         embeds = self._indexed and folder is not None and self._embedders.of(folder.embedding_config) is not None
         if not embeds or not job.file.total:

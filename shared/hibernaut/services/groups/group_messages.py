@@ -1,8 +1,9 @@
-"""Messages to groups: the recipient of a message to a group, the log of the group, and its reset (run-time digest 9.4, decision 47).
+"""Messages to groups: the recipient of a message to a group, the log of the group, and its reset (run-time digest 9.4, decision
+47).
 
-A group has a conversation of its own, which is made with its first message: an agent's item and head under the id of the group. Ids of agents
-have another form, so no route, list or count of agents reaches it. A message to a group of sleep-time agents is one to the agent that they
-serve. Must not know how the agents of a group take turns.
+A group has a conversation of its own, which is made with its first message: an agent's item and head under the id of the group.
+Ids of agents have another form, so no route, list or count of agents reaches it. A message to a group of sleep-time agents is one
+to the agent that they serve. Must not know how the agents of a group take turns.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class GroupMessages:
     def addressed(self, request: SendRequest) -> SendRequest:
         """A request whose `agent_id` is a group's, as `Sending` accepts it.
 
-        Raises: NotFound for the group, or naming the agents of it that do not exist; InvalidArgument if no agent can speak, or for options that
-        only one agent can have.
+        Raises: NotFound for the group, or naming the agents of it that do not exist; InvalidArgument if no agent can speak, or
+        for options that only one agent can have.
         """
         group = self._groups.retrieve(request.agent_id)
         self._groups.members(group)
@@ -63,14 +64,18 @@ class GroupMessages:
         return replace(request, body=body, links={"group_id": group.id}, model_checked=True)
 
     def page(self, group_id: str, query: MessageQuery) -> Sequence[LettaMessage]:
-        """A page of the group's log, oldest first: the messages to the group, and the replies of its agents, under their names. Raises: NotFound."""
+        """A page of the group's log, oldest first: the messages to the group, and the replies of its agents, under their names.
+        Raises: NotFound.
+        """
         owner = self.owner(group_id)
         if self._records.agents.get(owner) is None:
             return []
         return self._messages.page(owner, replace(query, conversation_id=DEFAULT_CONVERSATION))
 
     def reset(self, group_id: str) -> None:
-        """Discard the messages that the agents have not received yet. The log keeps all messages. Raises: NotFound, Busy, Conflict."""
+        """Discard the messages that the agents have not received yet. The log keeps all messages. Raises: NotFound, Busy,
+        Conflict.
+        """
         owner = self.owner(group_id)
         if self._records.agents.get(owner) is not None:
             self._windows.reset(owner)

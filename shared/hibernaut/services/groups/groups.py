@@ -1,7 +1,8 @@
-"""Groups: create, find, update and delete them, attach and detach their blocks (Letta V1 API, digest 3 and 4.11; run-time digest 9).
+"""Groups: create, find, update and delete them, attach and detach their blocks (Letta V1 API, digest 3 and 4.11; run-time digest
+9).
 
-A deleted agent stays in `agent_ids`, as in Letta V1: what uses the group says which agents are missing (`members`). Must not know how the
-agents of a group talk to each other.
+A deleted agent stays in `agent_ids`, as in Letta V1: what uses the group says which agents are missing (`members`). Must not know
+how the agents of a group talk to each other.
 """
 
 from __future__ import annotations
@@ -66,10 +67,12 @@ class Groups:
         self._groups = records.groups
 
     def create(self, request: GroupCreate, *, key_id: str | None = None) -> StoredGroup:
-        """Create a group, and attach the shared blocks to its agents and its manager. One that has the id of the request is returned as it is.
+        """Create a group, and attach the shared blocks to its agents and its manager. One that has the id of the request is
+        returned as it is.
         `key_id`: the caller's API key.
 
-        Raises: NotFound (an agent or a block), InvalidArgument, Conflict (an agent has another block with the label of a shared one).
+        Raises: NotFound (an agent or a block), InvalidArgument, Conflict (an agent has another block with the label of a shared
+        one).
         """
 
         def attempt() -> StoredGroup:
@@ -108,7 +111,9 @@ class Groups:
         return group
 
     def members(self, group: StoredGroup) -> Sequence[StoredAgent]:
-        """The agents of a group in their order, and its manager, if it has one, as the last. Raises: NotFound that names each deleted agent."""
+        """The agents of a group in their order, and its manager, if it has one, as the last. Raises: NotFound that names each
+        deleted agent.
+        """
         ids = [*group.agent_ids, *([group.manager_agent_id] if group.manager_agent_id else [])]
         found = self._records.agents.get_many([agent_id for agent_id in dict.fromkeys(ids) if not is_group(agent_id)])
         if missing := [agent_id for agent_id in ids if agent_id not in found]:
@@ -171,7 +176,8 @@ class Groups:
         self._changed(group_id, lambda group: _with_blocks(group, [one for one in group.shared_block_ids if one != block_id]))
 
     def delete(self, group_id: str, *, key_id: str | None = None) -> None:
-        """Delete a group with its conversation; its agents stay. What waits to be done for it is dropped. `key_id`: the caller's API key.
+        """Delete a group with its conversation; its agents stay. What waits to be done for it is dropped. `key_id`: the caller's
+        API key.
 
         A second call resumes an interrupted deletion. Raises: NotFound, Conflict.
         """
@@ -256,7 +262,9 @@ class Groups:
     def _managing(
         self, group: StoredGroup, agents: Mapping[str, StoredAgent], changed_agents: Mapping[str, StoredAgent]
     ) -> dict[str, StoredAgent]:
-        """The changed agents, with the manager that shows this group as its own: the newest one, but a sleep-time group before any other."""
+        """The changed agents, with the manager that shows this group as its own: the newest one, but a sleep-time group before
+        any other.
+        """
         if not group.manager_agent_id:
             return dict(changed_agents)
         manager = changed_agents.get(group.manager_agent_id, agents[group.manager_agent_id])

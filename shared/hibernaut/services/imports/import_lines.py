@@ -1,7 +1,8 @@
 """The form in which an import is stored until its agents exist: lines of JSON.
 
-The first line has the records (`StagedImport`). One line for each message of all agents follows, as the table stores it, then one for the text of each
-file, then one for each archival passage. A reader needs one line at a time, so a large import needs little more memory than its bytes.
+The first line has the records (`StagedImport`). One line for each message of all agents follows, as the table stores it, then one
+for the text of each file, then one for each archival passage. A reader needs one line at a time, so a large import needs little
+more memory than its bytes.
 """
 
 from __future__ import annotations

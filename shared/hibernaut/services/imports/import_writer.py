@@ -1,16 +1,18 @@
 """Writes a planned import into the table, so that a crash at any point leaves it to be completed, and nothing half-made.
 
-The plan is stored first: a blob with all records, and an item in the index DUE that names it. From then on the import will be completed, by the
-request or by the sweep. Steps in their order:
+The plan is stored first: a blob with all records, and an item in the index DUE that names it. From then on the import will be
+completed, by the request or by the sweep. Steps in their order:
 
 1. the messages, in transactions that also count them;
 2. the tools, each looked up by its name: another request may have made it meanwhile;
-3. folders, files, blocks, archives with their passages (counted as messages are), identities and groups, as far as they do not exist yet;
-4. of each agent its links, then the agent with its conversation, in one transaction that makes it visible, then its further conversations;
+3. folders, files, blocks, archives with their passages (counted as messages are), identities and groups, as far as they do not
+   exist yet;
+4. of each agent its links, then the agent with its conversation, in one transaction that makes it visible, then its further
+   conversations;
 5. the end: the item is deleted, then its blob.
 
-All ids are in the plan. Each transaction has the condition that this worker's attempt is the newest, so two workers never write one import, and a
-repeated step finds what an earlier one wrote (decision 42).
+All ids are in the plan. Each transaction has the condition that this worker's attempt is the newest, so two workers never write
+one import, and a repeated step finds what an earlier one wrote (decision 42).
 """
 
 from __future__ import annotations
@@ -87,11 +89,11 @@ class ImportWriter:
         self._prompts = SystemMessages(stores, host.clock, host.system_prompt)
 
     def begin(self, data: bytes, agent_ids: Sequence[str], digest: str, reserved: Sequence[str] = ()) -> None:
-        """Store a plan (`import_lines.joined`) and carry it out. `digest`: that of the request; "": it cannot be repeated. `reserved`: the agents
-        whose ids are kept: no other import may write them.
+        """Store a plan (`import_lines.joined`) and carry it out. `digest`: that of the request; "": it cannot be repeated.
+        `reserved`: the agents whose ids are kept: no other import may write them.
 
-        Raises: OSError, StoreUnavailable, Conflict (another import has reserved such an agent). Once the plan is stored, the sweep completes an import
-        that fails. ImportContinues if it has taken it over.
+        Raises: OSError, StoreUnavailable, Conflict (another import has reserved such an agent). Once the plan is stored, the
+        sweep completes an import that fails. ImportContinues if it has taken it over.
         """
         import_id, token = self._host.ids.new("import"), self._host.ids.token()
         state, change = self._imports.create(import_id, data, self._due_ms(), token)
@@ -113,7 +115,9 @@ class ImportWriter:
             ) from None
 
     def repeated(self, digest: str) -> tuple[str, ...]:
-        """The agents of the import that a request with this digest began within the last minutes, and completed now; none if there was none."""
+        """The agents of the import that a request with this digest began within the last minutes, and completed now; none if
+        there was none.
+        """
         mark = self._imports.marked(digest, self._host.clock.now())
         if mark is None:
             return ()
@@ -181,8 +185,8 @@ class ImportWriter:
                 self._write(job, *self._stores.conversations.put_texts(head, page), rows=job.state.rows + len(page))
 
     def _write_tools(self, job: _Progress) -> dict[str, str]:
-        """Write the tools that do not exist as they are; returns the ids of all by those of the plan. Raises: ConditionFailed if one is changed
-        by another request.
+        """Write the tools that do not exist as they are; returns the ids of all by those of the plan. Raises: ConditionFailed if
+        one is changed by another request.
         """
         planned = {str(tool.name): tool for tool in job.lines.staged.tools}
         existing = self._records.tools.by_name(planned) if planned else {}
@@ -284,8 +288,8 @@ class ImportWriter:
             self._write(job, *pending, token=token)
 
     def _write_agent(self, job: _Progress, staged: StagedAgent, ids: dict[str, str]) -> None:
-        """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags. `ids`: those of tools and
-        identities by those of the plan.
+        """Write an agent that does not exist yet: its links, then the agent with its conversation; then further tags. `ids`:
+        those of tools and identities by those of the plan.
         """
         planned = staged.agent
         links = {name: [ids.get(one, one) for one in getattr(planned, name)] for name in ("tool_ids", "identity_ids")}

@@ -105,8 +105,8 @@ class RunLog:
         return []
 
     def _goes_on(self) -> bool:
-        """Whether the caller should wait for further events. False: the run has ended or is deleted; `done` tells whether the log is
-        read.
+        """Whether the caller should wait for further events. False: the run has ended or is deleted; `done` tells whether the log
+        is read.
         """
         self._vain += 1
         if self._vain % SELDOM:

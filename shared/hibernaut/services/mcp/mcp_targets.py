@@ -52,10 +52,11 @@ class McpTargets:
     def of(
         self, server: StoredMcpServer, *, agent_id: str | None = None, variables: Mapping[str, str] | None = None
     ) -> McpTarget:
-        """The target of a server. `variables` replace the `{{ NAME }}` in its secrets: those of the agent that calls; `agent_id` is sent to the server.
+        """The target of a server. `variables` replace the `{{ NAME }}` in its secrets: those of the agent that calls; `agent_id`
+        is sent to the server.
 
-        A server without credentials of its own gets the access token that a user has granted. Raises: McpFailure if the secrets cannot be opened, or
-        name a variable without a value, or the grant has come to its end.
+        A server without credentials of its own gets the access token that a user has granted. Raises: McpFailure if the secrets
+        cannot be opened, or name a variable without a value, or the grant has come to its end.
         """
         try:
             secrets = self.vault.open(server)

@@ -1,6 +1,7 @@
 """Authorizing MCP servers: a user authorizes at the server's authorization server, which answers by the callback.
 
-The state is a secret of the user's browser. It names the tenant, and by its digest the flow of one server; it is answered once, within ten minutes.
+The state is a secret of the user's browser. It names the tenant, and by its digest the flow of one server; it is answered once,
+within ten minutes.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class OAuthFlows:
         self._ids = host.ids
 
     def begin(self, server_url: str, challenge: str, callback: str) -> BegunFlow:
-        """Prepare the authorization of a server that has refused a request with this challenge. Nothing is stored if it cannot be prepared.
+        """Prepare the authorization of a server that has refused a request with this challenge. Nothing is stored if it cannot be
+        prepared.
 
         Raises: OAuthFault, OAuthUnreachable, MasterKeyUnavailable.
         """

@@ -1,4 +1,6 @@
-"""The access tokens of MCP servers that users have authorized. A token that expires is replaced by one process, even if several call at the same time."""
+"""The access tokens of MCP servers that users have authorized. A token that expires is replaced by one process, even if several
+call at the same time.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class OAuthGrants:
         self._ids = host.ids
 
     def keep(self, parties: OAuthParties, tokens: Tokens, client_secret: str | None) -> None:
-        """Store the tokens of an authorization in place of older ones. Raises: MasterKeyUnavailable; ConditionFailed if another one is stored now."""
+        """Store the tokens of an authorization in place of older ones. Raises: MasterKeyUnavailable; ConditionFailed if another
+        one is stored now.
+        """
         before = self._store.grant(digest_of(parties.server_url))
         secrets = OAuthSecrets(client_secret=client_secret, access=tokens.access, refresh=tokens.refresh)
         after = self._granted(parties, secrets, tokens)
@@ -167,7 +171,9 @@ class OAuthGrants:
 
 
 def tokens_of(http: OAuthHttp, parties: OAuthParties, form: dict[str, str], secret: str | None) -> Tokens:
-    """The answer of a token endpoint, with the client's method of authentication (RFC 6749, 2.3.1). Raises: OAuthFault, OAuthUnreachable."""
+    """The answer of a token endpoint, with the client's method of authentication (RFC 6749, 2.3.1). Raises: OAuthFault,
+    OAuthUnreachable.
+    """
     basic = None
     if parties.client_method == "client_secret_basic":
         basic = (parties.client_id, secret or "")

@@ -38,7 +38,8 @@ class Archives:
         self._agents = agents
 
     def create(self, request: CreateArchive, *, user: str | None = None) -> Archive:
-        """Create an archive. Its embedding configuration cannot be changed later. An archive that has the id of the request is returned as it is.
+        """Create an archive. Its embedding configuration cannot be changed later. An archive that has the id of the request is
+        returned as it is.
 
         Raises: NotFound (the embedding's handle), Conflict (an archive with the id was deleted a short time ago).
         """

@@ -1,6 +1,8 @@
-"""The audit of a tenant, page by page: all agents, then all blocks, then the passages of all archives, in the order of their ids. Changes nothing.
+"""The audit of a tenant, page by page: all agents, then all blocks, then the passages of all archives, in the order of their ids.
+Changes nothing.
 
-A page is bounded by its records and by what it reads: a long chain is checked over several pages, and is reported by the one that reaches its end.
+A page is bounded by its records and by what it reads: a long chain is checked over several pages, and is reported by the one that
+reaches its end.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _CURSOR = re.compile(r"(agent|block|passage):([\w-]{1,100})(?:@(\d{1,16}))?(?:/(
 
 
 class _AuditPlace(NamedTuple):
-    """Where a page begins. `number`: the version of this chain that was checked last (0: all). `within`: the cursor in the passages of an archive ("": all)."""
+    """Where a page begins. `number`: the version of this chain that was checked last (0: all). `within`: the cursor in the
+    passages of an archive ("": all).
+    """
 
     kind: str
     subject: str
@@ -49,7 +53,9 @@ class AuditPages:
         self._chains = ChainAudit(stores)
 
     def page(self, after: str | None, limit: int) -> AuditPage:
-        """The reports of at most `limit` records after a cursor (None: from the beginning). Raises: InvalidArgument for an unreadable cursor."""
+        """The reports of at most `limit` records after a cursor (None: from the beginning). Raises: InvalidArgument for an
+        unreadable cursor.
+        """
         records: list[ChainReport] = []
         cost = 0
         for found in self._from(_place(after), limit):

@@ -51,7 +51,9 @@ class BlockHistory:
         return self._of(block_id, self._records.blocks.get(block_id))
 
     def page(self, block_id: str, query: VersionPage) -> Sequence[BlockVersion]:
-        """A page of the versions of a block, without values. A deleted block's versions are listed until they expire. Raises: NotFound."""
+        """A page of the versions of a block, without values. A deleted block's versions are listed until they expire. Raises:
+        NotFound.
+        """
         found = self._history(block_id).page(
             after=query.after, before=query.before, limit=query.limit, descending=query.descending
         )
@@ -66,7 +68,9 @@ class BlockHistory:
         return _shown(block_id, self._history(block_id).at(moment))
 
     def diff(self, block_id: str, number: int, to: int | None = None) -> VersionDiff:
-        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound, VersionExpired."""
+        """The differences between two versions; without `to`, the changes of the version itself. Raises: NotFound,
+        VersionExpired.
+        """
         history = self._history(block_id)
         first, last = (number, to) if to is not None else (number - 1, number)
         last_content = history.state(last).content or {}
@@ -78,8 +82,8 @@ class BlockHistory:
     def rollback(self, block_id: str, request: Rollback, *, user: str | None = None, key_id: str | None = None) -> BlockVersion:
         """Bring back the values of a version, as a new version.
 
-        Raises: NotFound, VersionExpired; VersionConflict if the block's version is not the `current_version` of the request; InvalidArgument for the
-        version of a deletion; Conflict if an agent has another block with the label.
+        Raises: NotFound, VersionExpired; VersionConflict if the block's version is not the `current_version` of the request;
+        InvalidArgument for the version of a deletion; Conflict if an agent has another block with the label.
         """
 
         def decide(block: StoredBlock) -> JsonObject:

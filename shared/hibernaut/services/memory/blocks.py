@@ -30,8 +30,9 @@ from hibernaut.store.versions.version_store import Edit
 class BlockFilter:
     """The filter of a list of blocks (Letta V1 API, digest 2.10). `hidden`: include hidden blocks.
 
-    `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers. `identifier_keys` names
-    identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of which a block must have at least one.
+    `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers.
+    `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of
+    which a block must have at least one.
     """
 
     label: str | None = None
@@ -88,7 +89,9 @@ class Blocks:
         self._records = records
 
     def create(self, request: CreateBlock, *, key_id: str | None = None) -> StoredBlock:
-        """Create a block. Several blocks may have the same label, but an agent may have only one of them. `key_id`: the caller's API key."""
+        """Create a block. Several blocks may have the same label, but an agent may have only one of them. `key_id`: the caller's
+        API key.
+        """
         block = new_block(self._records.ids.new("block"), request, self._records.clock.now())
         token = self._records.ids.token()
         self._records.writer.write(*self._records.blocks.create(block, token, by_key(key_id)), token=token)
@@ -130,7 +133,9 @@ class Blocks:
         return [link for link in batch if links.id_of(link) in selected]
 
     def of_identity(self, identity_id: str, page: Page) -> Sequence[StoredBlock]:
-        """A page of the blocks of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a cursor."""
+        """A page of the blocks of an identity, hidden ones too, by creation time. Raises: NotFound for the identity or a
+        cursor.
+        """
         self._records.identity(identity_id)
         return self.list(BlockFilter(identity_id=identity_id, hidden=True), page)
 
@@ -153,8 +158,8 @@ class Blocks:
     ) -> StoredBlock:
         """Apply the fields that are not null. `agent_id`: the agent whose route was used. `key_id`: the caller's API key.
 
-        Raises: NotFound, Conflict if an agent has another block with the new label; VersionConflict if the block's version is not the
-        `current_version` of the request.
+        Raises: NotFound, Conflict if an agent has another block with the new label; VersionConflict if the block's version is not
+        the `current_version` of the request.
         """
         changes = given(request)
         if not changes:
@@ -175,7 +180,9 @@ class Blocks:
         user: str | None = None,
         agent_id: str | None = None,
     ) -> StoredBlock:
-        """Set the fields that `decide` names for the current block. `edit`: the author. Raises: as `update`, and what `decide` raises."""
+        """Set the fields that `decide` names for the current block. `edit`: the author. Raises: as `update`, and what `decide`
+        raises.
+        """
 
         def attempt() -> StoredBlock:
             events = self._records.events.reading()
@@ -240,7 +247,9 @@ class Blocks:
 
 
 def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject], edit: Edit) -> None:
-    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part; `edit`: the author of the deletion."""
+    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part;
+    `edit`: the author of the deletion.
+    """
     if records.agents.get(agent_id) is not None:
         records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None, edit)
 

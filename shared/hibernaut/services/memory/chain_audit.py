@@ -36,14 +36,18 @@ class AuditedRecord:
 
 
 class ChainPart(NamedTuple):
-    """A part of a chain. `after`: the version at which the part before it ended, which is read again (0: none); `most`: how many versions are read, about."""
+    """A part of a chain. `after`: the version at which the part before it ended, which is read again (0: none); `most`: how many
+    versions are read, about.
+    """
 
     after: int = 0
     most: int | None = None
 
 
 class CheckedChain(NamedTuple):
-    """What was found. `read`: how many versions were read; `ended`: whether the chain was checked to its end, and against its record."""
+    """What was found. `read`: how many versions were read; `ended`: whether the chain was checked to its end, and against its
+    record.
+    """
 
     report: ChainReport
     read: int
@@ -80,7 +84,9 @@ class ChainAudit:
         return AuditedRecord(kind, place, state, record.id)
 
     def settled(self, record: AuditedRecord, noted: NotedHead | None = None, part: ChainPart = WHOLE) -> CheckedChain:
-        """The check of a record. A record that changes while it is checked is checked again. `noted`: a head that must be in the chain."""
+        """The check of a record. A record that changes while it is checked is checked again. `noted`: a head that must be in the
+        chain.
+        """
         checked = self._checked(record, noted, part)
         for _ in range(TRIES):
             current = self.record(record.kind, record.place.subject) if checked.report.fault else record

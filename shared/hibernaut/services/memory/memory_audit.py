@@ -1,7 +1,9 @@
-"""The audit of versions: checks the chain of every block, agent and passage of a tenant, and compares it with heads that were noted before.
+"""The audit of versions: checks the chain of every block, agent and passage of a tenant, and compares it with heads that were
+noted before.
 
-A chain shows that a version was changed, exchanged or taken out. It cannot show that its end was cut off together with the record, or that somebody who may
-write the whole table computed a new one: for that, note the heads elsewhere, and check against them. Changes nothing.
+A chain shows that a version was changed, exchanged or taken out. It cannot show that its end was cut off together with the
+record, or that somebody who may write the whole table computed a new one: for that, note the heads elsewhere, and check against
+them. Changes nothing.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ class MemoryAudit:
         self._chains = ChainAudit(stores)
 
     def check(self, *, agent_id: str | None = None, noted: Iterable[NotedHead] = ()) -> Iterator[ChainReport]:
-        """A report of each record that has versions, read lazily: of all blocks, agents and passages of the tenant, or of one agent with its blocks.
+        """A report of each record that has versions, read lazily: of all blocks, agents and passages of the tenant, or of one
+        agent with its blocks.
 
-        `noted`: heads of an earlier audit. Their versions must still be in the chains; a record that was deleted since is checked too.
+        `noted`: heads of an earlier audit. Their versions must still be in the chains; a record that was deleted since is checked
+        too.
         """
         heads = {head.subject: head for head in noted}
         for record in self._of_agent(agent_id) if agent_id else self._all():
@@ -39,7 +43,9 @@ class MemoryAudit:
                 yield self._erased(head) or self._chains.settled(AuditedRecord(head.kind, self._place(head), None), head).report
 
     def _erased(self, head: NotedHead) -> ChainReport | None:
-        """The report of a record that was erased with a person: its chain ended at the version of the tombstone, and the noted head is a part of it."""
+        """The report of a record that was erased with a person: its chain ended at the version of the tombstone, and the noted
+        head is a part of it.
+        """
         found = self._stores.versions.erased(head.subject)
         if found is None:
             return None

@@ -30,8 +30,8 @@ class PassageHistory:
         self._archives = archives
 
     def versions(self, archive_id: str, passage_id: str, *, at: datetime | None = None) -> Sequence[PassageVersion]:
-        """The retained versions of a passage, newest first; with `at`, the one in force at that time. Raises: NotFound for the archive; NotFound if the
-        passage is not known, VersionExpired if no version of that time is retained.
+        """The retained versions of a passage, newest first; with `at`, the one in force at that time. Raises: NotFound for the
+        archive; NotFound if the passage is not known, VersionExpired if no version of that time is retained.
         """
         self._archives.retrieve(archive_id)
         found = self._all_versions(archive_id, passage_id)
@@ -63,8 +63,8 @@ class PassageHistory:
         return found
 
     def rollback(self, archive_id: str, passage_id: str, request: Rollback, *, key_id: str | None = None) -> PassageVersion:
-        """Restore a deleted passage from a version. Raises: NotFound, VersionExpired; VersionConflict if its version is not the `current_version` of the
-        request; Conflict if the passage is there; InvalidArgument for the version of a deletion.
+        """Restore a deleted passage from a version. Raises: NotFound, VersionExpired; VersionConflict if its version is not the
+        `current_version` of the request; Conflict if the passage is there; InvalidArgument for the version of a deletion.
         """
         found = self.versions(archive_id, passage_id)
         newest = found[0]

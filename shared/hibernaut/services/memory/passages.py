@@ -57,8 +57,9 @@ class Passages:
     ) -> list[Passage]:
         """Insert passages into an archive. Everything is checked before the first write.
 
-        Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order. Passages whose chosen ids
-        the archive has are returned as they are; those with the ids of deleted ones are left out. Raises: NotFound, InvalidArgument, Conflict.
+        Up to 90 passages and distinct tags together, and 2 MB, are one transaction; more are written in several, in order.
+        Passages whose chosen ids the archive has are returned as they are; those with the ids of deleted ones are left out.
+        Raises: NotFound, InvalidArgument, Conflict.
         """
         archive = self._archives.retrieve(archive_id)
         passages = [archives.in_archive(self._new_passage(one, user), archive) for one in requests]

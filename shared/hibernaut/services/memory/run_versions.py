@@ -1,7 +1,7 @@
 """What a run changed: versions of blocks and of its agent's settings, and the passages that it inserted.
 
-The run's record names the versions of blocks and agents that it wrote. Its passages are found by their ids, which begin with the time at which they
-were made, and by their versions, which name the run: so an insert costs a turn nothing more.
+The run's record names the versions of blocks and agents that it wrote. Its passages are found by their ids, which begin with the
+time at which they were made, and by their versions, which name the run: so an insert costs a turn nothing more.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ class RunVersions:
         self._records = records
 
     def of(self, run_id: str, *, after: str | None = None, limit: int = 50) -> Sequence[RunVersion]:
-        """What a run changed, by record and version, with the differences. Expired versions are left out, and passages of archives that its agent does
-        not have any more.
+        """What a run changed, by record and version, with the differences. Expired versions are left out, and passages of
+        archives that its agent does not have any more.
 
-        `after`: the id of a record, a colon, and a version, of the last entry of the page before. Raises: NotFound, InvalidArgument.
+        `after`: the id of a record, a colon, and a version, of the last entry of the page before. Raises: NotFound,
+        InvalidArgument.
         """
         state = self._runs.get(run_id) if is_id(run_id, "run") else None
         if state is None:

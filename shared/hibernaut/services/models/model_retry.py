@@ -28,9 +28,10 @@ logger = logging.getLogger(__name__)
 class CancellationWatch:
     """Checks periodically, and when woken, whether a reply is still needed. `check` raises if it is not.
 
-    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch receives the pieces of the reply.
-    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`: those that this
-    watch has seen.
+    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch receives the pieces of the
+    reply.
+    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`: those
+    that this watch has seen.
     """
 
     tells = False

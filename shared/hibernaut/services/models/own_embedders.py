@@ -1,8 +1,9 @@
 """The embedding models of one tenant: those of the deployment, and those of the tenant's own providers (port `Embedders`).
 
-A configuration whose handle names a provider of the tenant's own has no address. Its embedder reads the provider's record at each call, so that
-a changed, deleted or new key takes effect at the next call in every process. A failure of such a provider is final for this call: the texts
-are found by words and embedded by a later pass, so that a server which a tenant chose holds up nothing that others wait for.
+A configuration whose handle names a provider of the tenant's own has no address. Its embedder reads the provider's record at each
+call, so that a changed, deleted or new key takes effect at the next call in every process. A failure of such a provider is final
+for this call: the texts are found by words and embedded by a later pass, so that a server which a tenant chose holds up nothing
+that others wait for.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ OF_DEPLOYMENT = frozenset({OWN, "letta"})
 
 @immutable
 class OwnEmbedder:
-    """A model at a provider of a tenant's own (port `Embedder`). Equal ones stand for the same model. No call but `embed` and `known` does I/O."""
+    """A model at a provider of a tenant's own (port `Embedder`). Equal ones stand for the same model. No call but `embed` and
+    `known` does I/O.
+    """
 
     tenant: str
     provider: str

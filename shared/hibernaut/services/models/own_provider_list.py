@@ -1,7 +1,8 @@
 """The providers with keys of one tenant's own, connected: what `TenantModels` calls and lists.
 
-The records are read at each call of such a model, so that a changed or deleted key takes effect at the next call in every process: one read beside
-a call that takes seconds. A connection stands for one version of one record. Knows records and the ports; must not know a wire.
+The records are read at each call of such a model, so that a changed or deleted key takes effect at the next call in every
+process: one read beside a call that takes seconds. A connection stands for one version of one record. Knows records and the
+ports; must not know a wire.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from hibernaut.store.table.lru_cache import TenantCache
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
 
 MOST_LISTED = 1_000
-"""The number of models of one provider in the list of models. All others can be used by their handles; a reply of Lambda's is limited."""
+"""The number of models of one provider in the list of models. All others can be used by their handles; a reply of Lambda's is
+limited.
+"""
 MOST_AT_ONCE = 16
 """The number of providers whose lists are requested at the same time."""
 Row = TypeVar("Row", ModelDescription, EmbeddingModelDescription)
@@ -86,7 +89,9 @@ class OwnProviderList:
         self._connected = connected
 
     def get(self, name: str) -> ConnectedProvider | None:
-        """The provider with this name, connected. Raises: ModelAuthentication, ModelConnection, InvalidArgument, StoreUnavailable."""
+        """The provider with this name, connected. Raises: ModelAuthentication, ModelConnection, InvalidArgument,
+        StoreUnavailable.
+        """
         provider = next((each for each in self._store.all() if each.name == name), None)
         return None if provider is None else self._connection(provider)
 
@@ -95,7 +100,9 @@ class OwnProviderList:
         return any(each.name == name for each in self._store.all())
 
     def models(self) -> list[ModelDescription]:
-        """The models of all providers, MOST_LISTED of each. A provider whose key cannot be read has none; its failure is logged."""
+        """The models of all providers, MOST_LISTED of each. A provider whose key cannot be read has none; its failure is
+        logged.
+        """
         return self._of_all(lambda each: each.list())
 
     def embeddings(self) -> list[EmbeddingModelDescription]:

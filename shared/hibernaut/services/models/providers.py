@@ -1,7 +1,7 @@
 """Providers with keys of a tenant's own: create, list, change, delete, check and refresh them (Letta V1 API, digest 3).
 
-A key is encrypted before it is stored and never returned. To set an address, the key must be sent with it, so that a stored key is never sent
-to an address that its owner did not choose.
+A key is encrypted before it is stored and never returned. To set an address, the key must be sent with it, so that a stored key
+is never sent to an address that its owner did not choose.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Providers:
         self._base = base
 
     def create(self, request: CreateProvider) -> StoredProvider:
-        """Add a provider. Opens no connection to it. Raises: InvalidArgument, Conflict (the name is taken), MasterKeyUnavailable."""
+        """Add a provider. Opens no connection to it. Raises: InvalidArgument, Conflict (the name is taken),
+        MasterKeyUnavailable.
+        """
         access = _access(request.name, request.provider_type, request)
         self._check_name(request.name)
         self._own.connections.connect(access)
@@ -99,7 +101,9 @@ class Providers:
         return self._records.until_settled(attempt)
 
     def delete(self, provider_id: str) -> ProviderMessage:
-        """Delete a provider with its key. Agents keep its handle; their next message fails with the reason. Raises: NotFound, Conflict."""
+        """Delete a provider with its key. Agents keep its handle; their next message fails with the reason. Raises: NotFound,
+        Conflict.
+        """
 
         def attempt() -> None:
             self._records.writer.write(*self._store.delete(self.retrieve(provider_id)))
@@ -120,7 +124,9 @@ class Providers:
         return _valid(provider.provider_type)
 
     def refresh(self, provider_id: str) -> StoredProvider:
-        """Try the stored key, and have the models listed anew at their next use. Raises: NotFound, Conflict, and as `check_stored`."""
+        """Try the stored key, and have the models listed anew at their next use. Raises: NotFound, Conflict, and as
+        `check_stored`.
+        """
 
         def attempt() -> StoredProvider:
             before = self.retrieve(provider_id)

@@ -1,6 +1,7 @@
 """Windows of servers that cut a longer prompt without an error: an agent's window must not be larger, and its overview says so.
 
-Ollama is such a server (`adapters/model/openai/ollama_list`). Others refuse a prompt that is too long, which leads to a compaction.
+Ollama is such a server (`adapters/model/openai/ollama_list`). Others refuse a prompt that is too long, which leads to a
+compaction.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _ADVICE = "Set OLLAMA_CONTEXT_LENGTH for Ollama, or num_ctx in the model's Model
 
 
 def served_model(config: LLMConfig, models: Models) -> ModelDescription | None:
-    """The model as its server serves it now, if the server cuts longer prompts; None for other servers, and while it lists nothing."""
+    """The model as its server serves it now, if the server cuts longer prompts; None for other servers, and while it lists
+    nothing.
+    """
     if config.model_endpoint_type not in CUTS:
         return None
     rows = (row for row in models.list() if row.model_endpoint_type in CUTS and row.model == config.model)

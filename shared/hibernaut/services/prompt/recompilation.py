@@ -38,8 +38,8 @@ class Recompilation:
     ) -> str:
         """The system message compiled from the current memory; `see` reads its inputs.
 
-        It is stored, and sent from the next run on, unless `dry_run` or a run owns the conversation: the prompt of a run stays as it
-        is. `update_time` off keeps the time of the last compilation. Raises: NotFound, Conflict.
+        It is stored, and sent from the next run on, unless `dry_run` or a run owns the conversation: the prompt of a run stays as
+        it is. `update_time` off keeps the time of the last compilation. Raises: NotFound, Conflict.
         """
 
         def attempt() -> str:

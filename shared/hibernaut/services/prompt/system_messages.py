@@ -121,8 +121,8 @@ class SystemMessages:
     def succeeding(
         self, before: LoadedConversation, agent: StoredAgent, compiled: CompiledMessage, carrier: Message | None
     ) -> tuple[CompiledFrom, Message]:
-        """The sources and the row of a system message that was compiled because memory changed. Its model is sent the frozen text as
-        before, and the changes in the message `carrier`, unless the text must be frozen anew.
+        """The sources and the row of a system message that was compiled because memory changed. Its model is sent the frozen text
+        as before, and the changes in the message `carrier`, unless the text must be frozen anew.
         """
         old, head = before.messages[0], before.head
         row = system_row(old.id, agent, compiled, compiled.at, old.conversation_id)

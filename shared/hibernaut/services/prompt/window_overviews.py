@@ -1,7 +1,8 @@
 """The overview of a context window: the size of the request that a run would send now (Letta V1 API, digest 4.12).
 
-Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer. Texts
-are the current ones; sizes are those of what is sent, which may be an older system message with updates of memory (decision 23).
+Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer.
+Texts are the current ones; sizes are those of what is sent, which may be an older system message with updates of memory (decision
+23).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from hibernaut.store.conversations.conversations import LoadedConversation
 
 @immutable
 class MeasuredWindow:
-    """A window as clients see it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all messages that
-    are sent, with the updates.
+    """A window as clients see it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all
+    messages that are sent, with the updates.
     """
 
     shown: Sequence[Message]
@@ -103,8 +104,8 @@ def _overview(
     }
     sizes = {
         **parts,
-        # The rest belongs to the system prompt, so that the sizes add up to what is sent: what stands between the parts, and what an
-        # update has replaced.
+        # The rest belongs to the system prompt, so that the sizes add up to what is sent: what stands between the parts, and what
+        # an update has replaced.
         "num_tokens_system": max(0, measured_window.tokens - window.tokens(measured_window.said) - sum(parts.values())),
         "num_tokens_summary_memory": window.tokens(summaries),
         "num_tokens_functions_definitions": sum(model_requests.size_of(tool) for tool in tools),

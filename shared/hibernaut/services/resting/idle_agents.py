@@ -1,10 +1,11 @@
 """The rounds in which the sweep finds the agents that have been idle, and puts them to rest.
 
-The index has the agents of a tenant in the order in which their newest runs ended. A round continues where the last one ended, up to those that ended
-`idle` ago. So each idle time of an agent is met once, however many agents there are.
+The index has the agents of a tenant in the order in which their newest runs ended. A round continues where the last one ended, up
+to those that ended `idle` ago. So each idle time of an agent is met once, however many agents there are.
 
-Agents that have never run, such as imported ones, have a list of their own, by their ids. An import may keep ids of another server, which contain nothing
-of a time, so that list is walked from its beginning once a week, and each agent rests whose messages were written `idle` ago.
+Agents that have never run, such as imported ones, have a list of their own, by their ids. An import may keep ids of another
+server, which contain nothing of a time, so that list is walked from its beginning once a week, and each agent rests whose
+messages were written `idle` ago.
 """
 
 from __future__ import annotations

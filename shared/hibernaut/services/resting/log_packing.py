@@ -32,7 +32,9 @@ class _Part:
 
 
 class LogPacking:
-    """Packs the logs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
+    """Packs the logs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call
+    continues.
+    """
 
     def __init__(self, stores: TenantStores, packs: PackWriter) -> None:
         self._stores = stores
@@ -62,8 +64,8 @@ class LogPacking:
         return False
 
     def bring_back(self, head: Head) -> int:
-        """Bring the bodies of the window's own rows back, and end the rest of the conversation. Returns the number of rows. The packs keep their copies,
-        so the next rest writes no pack for them.
+        """Bring the bodies of the window's own rows back, and end the rest of the conversation. Returns the number of rows. The
+        packs keep their copies, so the next rest writes no pack for them.
         """
         rows = self._resting.rows(head.id, IdRange(head.window.cut), MOST_BACK, descending=True)
         start = head.window.cut or ""

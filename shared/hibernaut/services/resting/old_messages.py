@@ -1,8 +1,8 @@
 """The rounds in which the sweep packs or deletes messages and runs that are older than the configured age.
 
-The lists of a tenant's messages and runs are in the order of their making. A round continues where the last one ended, up to the ids of that age, so each
-message and run is met once. What was in a window when it was met is packed with the next row of its log that is met. Walks that delete begin anew once a
-week: only the retained entries are in the lists then.
+The lists of a tenant's messages and runs are in the order of their making. A round continues where the last one ended, up to the
+ids of that age, so each message and run is met once. What was in a window when it was met is packed with the next row of its log
+that is met. Walks that delete begin anew once a week: only the retained entries are in the lists then.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ class DeletionPass:
         self._changed: set[str] = set()
 
     def message(self, entry: Item, allowance: Allowance) -> bool:
-        """Delete the old rows of the message's log that have left its window and are in no fork. A conversation in use is left to a later round."""
+        """Delete the old rows of the message's log that have left its window and are in no fork. A conversation in use is left to
+        a later round.
+        """
         pk = str(entry["pk"])
         head = None if pk in self._seen else self._stores.conversations.head(keys.last_part(pk))
         end = outside(head, self._edge)

@@ -4,7 +4,8 @@
 2. Each record gives its body away, in a write of its own, if the body is still the packed one.
 3. The pack is marked as finished.
 
-A worker that finds an unfinished pack continues with step 2. Records are read through their packs at any time, so no reader waits for any of this.
+A worker that finds an unfinished pack continues with step 2. Records are read through their packs at any time, so no reader waits
+for any of this.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Allowance:
 
 
 class PackWriter:
-    """The packs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
+    """The packs of one tenant. Its methods raise StoreUnavailable (`store.table.retries`) and OSError; a repeated call
+    continues.
+    """
 
     def __init__(self, stores: TenantStores, clock: Clock) -> None:
         self._stores = stores
@@ -79,8 +82,8 @@ class PackWriter:
                     self.take_apart(pack)
 
     def take_apart(self, pack: Key) -> None:
-        """Bring all bodies of a pack back, in such a way that no worker which was late gives one to it again, and delete it. A pack whose blob is
-        missing stays: another worker is deleting it.
+        """Bring all bodies of a pack back, in such a way that no worker which was late gives one to it again, and delete it. A
+        pack whose blob is missing stays: another worker is deleting it.
         """
         try:
             entries = list(enumerate(self._resting.entries(pack)))
@@ -105,7 +108,9 @@ class PackWriter:
         return None if is_free else self._resting.part(item, pack)
 
     def _empty(self, pack: Key, records: Sequence[PackedRecord], unemptied: Collection[Key] | None, allowance: Allowance) -> bool:
-        """Let the records of a pack give their bodies away. `unemptied`: the items that still have them (None: all). False: the time was up first."""
+        """Let the records of a pack give their bodies away. `unemptied`: the items that still have them (None: all). False: the
+        time was up first.
+        """
         for number, record in enumerate(records):
             if unemptied is not None and record.key not in unemptied:
                 continue

@@ -1,8 +1,8 @@
 """Puts an agent to rest and wakes it.
 
-An agent at rest has the bodies of its messages in packs, one for about a megabyte. Its rows stay, without bodies, so lists, searches, exports, forks
-and deletions find and read them as before, and wake nobody. The next message to a conversation wakes this conversation: the rows of its window
-get their bodies back, all others stay packed (decision 49).
+An agent at rest has the bodies of its messages in packs, one for about a megabyte. Its rows stay, without bodies, so lists,
+searches, exports, forks and deletions find and read them as before, and wake nobody. The next message to a conversation wakes
+this conversation: the rows of its window get their bodies back, all others stay packed (decision 49).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Resting:
         self._logs, self._runs = LogPacking(stores, packs), RunPacking(stores, packs)
 
     def rest(self, agent_id: str, *, idle_since: datetime, allowance: Allowance) -> bool:
-        """Put the agent's conversations to rest that are free and whose newest message is older than `idle_since`. False: the allowance ended first, and a
-        repeated call continues. Raises: StoreUnavailable, OSError.
+        """Put the agent's conversations to rest that are free and whose newest message is older than `idle_since`. False: the
+        allowance ended first, and a repeated call continues. Raises: StoreUnavailable, OSError.
         """
         for heads in self._heads(agent_id):
             for head in heads:
@@ -45,7 +45,9 @@ class Resting:
         return self._runs.pack(agent_id, allowance)
 
     def wake(self, head: Head) -> None:
-        """Wake a conversation that has accepted a message. A failure is logged: its rows are read from their packs until the next message wakes it."""
+        """Wake a conversation that has accepted a message. A failure is logged: its rows are read from their packs until the next
+        message wakes it.
+        """
         if not head.resting:
             return
         try:
@@ -57,7 +59,8 @@ class Resting:
         logger.info("conversation woken", extra={"agent_id": head.agent_id, "rows": rows})
 
     def unpack(self, agent_id: str) -> None:
-        """Bring back all bodies of all conversations of an agent and delete its packs, so that what is changed or deleted afterwards is nowhere else.
+        """Bring back all bodies of all conversations of an agent and delete its packs, so that what is changed or deleted
+        afterwards is nowhere else.
         Raises: StoreUnavailable, OSError; a repeated call continues.
         """
         for heads in self._heads(agent_id):

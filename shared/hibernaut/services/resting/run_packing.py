@@ -1,4 +1,6 @@
-"""Packs an agent's ended runs with their steps. They are read through their packs from then on: nothing brings them back but an unpacking."""
+"""Packs an agent's ended runs with their steps. They are read through their packs from then on: nothing brings them back but an
+unpacking.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _ENDED = {status.value for status in ENDED}
 
 
 class RunPacking:
-    """Packs the runs of one tenant's agents. Raises StoreUnavailable (`store.table.retries`) and OSError; a repeated call continues."""
+    """Packs the runs of one tenant's agents. Raises StoreUnavailable (`store.table.retries`) and OSError; a repeated call
+    continues.
+    """
 
     def __init__(self, stores: TenantStores, packs: PackWriter) -> None:
         self._stores = stores
@@ -23,7 +27,9 @@ class RunPacking:
         self._packs = packs
 
     def pack(self, agent_id: str, allowance: Allowance, *, before: str | None = None) -> bool:
-        """Pack an agent's runs up to the first one that is open, those before an id (None: all). False: the allowance ended first."""
+        """Pack an agent's runs up to the first one that is open, those before an id (None: all). False: the allowance ended
+        first.
+        """
         own = keys.agent(self._stores.tenant, agent_id).pk
         reached = self._resting.runs_packed_to(agent_id)
         if reached is None:

@@ -1,4 +1,6 @@
-"""Which run continues a run that has stopped for an approval: the answer starts a new run, and that one may stop for an approval again."""
+"""Which run continues a run that has stopped for an approval: the answer starts a new run, and that one may stop for an approval
+again.
+"""
 
 from __future__ import annotations
 

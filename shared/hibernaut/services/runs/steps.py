@@ -50,7 +50,9 @@ class StepQuery:
 
 @immutable
 class UsageQuery:
-    """Which steps a report adds up: those of a time, an agent, an API key, a model (its handle or its name), made before a cursor."""
+    """Which steps a report adds up: those of a time, an agent, an API key, a model (its handle or its name), made before a
+    cursor.
+    """
 
     start: datetime | None = None
     end: datetime | None = None
@@ -94,7 +96,8 @@ class Steps:
         return FilteredPage(steps[::-1] if _backwards(query) else steps, found.rest)
 
     def usage(self, query: UsageQuery) -> UsageReport:
-        """The usage of steps by day, agent, key and model. It reads the newest 10,000 steps, and returns the cursor at which it stopped.
+        """The usage of steps by day, agent, key and model. It reads the newest 10,000 steps, and returns the cursor at which it
+        stopped.
 
         Raises: InvalidArgument where the time ends before it begins, NotFound for a cursor.
         """

@@ -1,9 +1,9 @@
 """The sweep: no run stays open for ever (invariant 7). It restarts overdue runs and other due work, and closes runs that do not
 end.
 
-It reads the index of due items page by page, a page of every shard at a time, and handles the items of a page on several threads. The
-shards take turns, each turn begins with the item that has waited longest, and an item that nothing can be done about is postponed. So no
-item waits behind the same item twice.
+It reads the index of due items page by page, a page of every shard at a time, and handles the items of a page on several threads.
+The shards take turns, each turn begins with the item that has waited longest, and an item that nothing can be done about is
+postponed. So no item waits behind the same item twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ PAGE = 100
 POSTPONED_MS = 30_000
 """Milliseconds by which an item is postponed that nothing could be done about: less than the time between two sweeps."""
 SLOW = (keys.GONE, keys.BUILD, BATCH, IMPORT, ERASURE)
-"""The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, imports, and erasures of persons."""
+"""The sort keys of the items that may take long: deletions, the marking of older data, batches of messages, imports, and erasures
+of persons.
+"""
 Act = Callable[[TenantSweep, DueItem], Took]
 TimeLeft = Callable[[], float]
 logger = logging.getLogger(__name__)
@@ -56,8 +58,8 @@ class Sweep:
     def run(self, *, everything: bool = False, time_left: TimeLeft | None = None) -> SweepResult:
         """Take up every overdue item. `everything`: take up every open item, as a host that runs alone does at its start.
 
-        `time_left` returns the seconds that the host has left: with less than `MARGIN`, the sweep stops, and the remaining items stay
-        due for the next one.
+        `time_left` returns the seconds that the host has left: with less than `MARGIN`, the sweep stops, and the remaining items
+        stay due for the next one.
         """
         outcomes: dict[Took, list[DueItem]] = {
             name: [] for name in ("started", "closed", "ended", "events", "schedules", "held", "left")
@@ -86,8 +88,8 @@ class Sweep:
         return SweepResult(started, closed)
 
     def restart_waiting(self, *, time_left: TimeLeft | None = None) -> SweepResult:
-        """Take up every open run that no worker holds and that is due or waits for its next restart, because an operator has repaired the cause of
-        its failed executions. Other due work is left to `run`.
+        """Take up every open run that no worker holds and that is due or waits for its next restart, because an operator has
+        repaired the cause of its failed executions. Other due work is left to `run`.
         """
         now_ms, outcomes = self._now_ms(), list[Took]()
 

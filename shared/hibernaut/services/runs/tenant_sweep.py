@@ -1,5 +1,5 @@
-"""The sweep of one tenant: restarts or closes one overdue run, or handles other due work. `services.runs.sweep` decides which item comes
-next.
+"""The sweep of one tenant: restarts or closes one overdue run, or handles other due work. `services.runs.sweep` decides which
+item comes next.
 """
 
 from __future__ import annotations
@@ -47,12 +47,15 @@ MOST_SWEEPS = 30
 open.
 """
 PROMPT_RESTARTS = 3
-"""A run that no worker takes is restarted this often as soon as its execution fails, and after that by the sweep alone, less and less often.
+"""A run that no worker takes is restarted this often as soon as its execution fails, and after that by the sweep alone, less and
+less often.
 """
 LONGEST_PAUSE_MS = 15 * 60_000
 """The longest time in milliseconds between two restarts of a run that no worker takes."""
 Took = Literal["started", "closed", "ended", "events", "schedules", "held", "left"]
-"""The outcome for an item. "ended": `clear_up` must handle it. "events": it must be passed on. "schedules": it must be fired if it is due. "held": a worker holds the run. "left": nothing was done."""
+"""The outcome for an item. "ended": `clear_up` must handle it. "events": it must be passed on. "schedules": it must be fired if
+it is due. "held": a worker holds the run. "left": nothing was done.
+"""
 
 
 logger = logging.getLogger(__name__)
@@ -73,7 +76,9 @@ class Continued(Protocol):
 
 
 class LongWork(NamedTuple):
-    """The use cases that continue work of several sweeps: batches of messages, migrations of templates, and erasures of persons."""
+    """The use cases that continue work of several sweeps: batches of messages, migrations of templates, and erasures of
+    persons.
+    """
 
     batches: Callable[[], Batches]
     migrations: Callable[[], Continued]
@@ -108,8 +113,8 @@ class TenantSweep:
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:
         """Restart or close one run before it is due, because its execution failed. `after`: the number of restarts before that
-        execution; a run with a newer execution is left to it. A run that no worker has taken in its last `PROMPT_RESTARTS` restarts stays until
-        it is due.
+        execution; a run with a newer execution is left to it. A run that no worker has taken in its last `PROMPT_RESTARTS`
+        restarts stays until it is due.
         """
         state = self._stores.runs.get(run_id)
         place = keys.run(self._tenant, run_id)
@@ -125,8 +130,9 @@ class TenantSweep:
         return state is not None and state.restarts > 0
 
     def clear_up(self, place: Key) -> Took:
-        """Send the callback of an ended run, wake the run that waits for it and cancel those that it waited for, complete an import, continue the deletion of what a deleted
-        conversation or agent has left, continue a batch of messages or the migration of a template, or mark agents of older data.
+        """Send the callback of an ended run, wake the run that waits for it and cancel those that it waited for, complete an
+        import, continue the deletion of what a deleted conversation or agent has left, continue a batch of messages or the
+        migration of a template, or mark agents of older data.
         """
         identifier = keys.last_part(place.pk)
         if place.sk == keys.BUILD:
@@ -148,7 +154,9 @@ class TenantSweep:
         return "left"
 
     def take_up(self, place: Key) -> Took:
-        """Restart or close an overdue run, restart a file's ingestion, deny an overdue approval, or set sleep-time agents to work."""
+        """Restart or close an overdue run, restart a file's ingestion, deny an overdue approval, or set sleep-time agents to
+        work.
+        """
         run_id = keys.last_part(place.pk)
         if is_event_work(place):
             return "events"
@@ -197,8 +205,8 @@ class TenantSweep:
         return self._host.clock.now() - started_at
 
     def _report(self, state: RunState) -> None:
-        """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old. A run that waited for
-        replies had none on purpose.
+        """Log that the sweep took the run up, with its age in milliseconds: no worker held a run that may be old. A run that
+        waited for replies had none on purpose.
         """
         if state.holder == AWAITING:
             return
@@ -222,8 +230,8 @@ class TenantSweep:
 
 
 def pause_ms(restarts: int) -> int:
-    """Milliseconds until the next restart of a run that no worker has taken, at the latest, if it was restarted this often before:
-    exponential backoff that begins with the last restart at once.
+    """Milliseconds until the next restart of a run that no worker has taken, at the latest, if it was restarted this often
+    before: exponential backoff that begins with the last restart at once.
     """
     return min(OPEN_FOR_MS << min(max(restarts + 1 - PROMPT_RESTARTS, 0), 10), LONGEST_PAUSE_MS)
 

@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 def in_parallel(
     threads: int, act: Callable[[Item], Result], items: Sequence[Item], *, until: Callable[[], bool] = lambda: False
 ) -> list[Result]:
-    """The results of `act` for the items, in the order of completion. The items begin in their order, at most `threads` at a time, each
-    thread in a copy of the caller's context. Once `until` holds, no further item begins.
+    """The results of `act` for the items, in the order of completion. The items begin in their order, at most `threads` at a
+    time, each thread in a copy of the caller's context. Once `until` holds, no further item begins.
 
     With one thread, `act` runs in the caller's. Raises: an error of `act`.
     """

@@ -1,10 +1,11 @@
 """Fires a due schedule, for the clock of the process, a scheduler outside it, or the sweep.
 
-A message of a schedule is an ordinary message. Its run, its input, its idempotency marks, and the move of the schedule to its next time are one transaction, so an
-occurrence has exactly one run: of two workers one finds the schedule moved. The occurrence, that is the schedule and its nominal time, is the otid of the message as well.
+A message of a schedule is an ordinary message. Its run, its input, its idempotency marks, and the move of the schedule to its
+next time are one transaction, so an occurrence has exactly one run: of two workers one finds the schedule moved. The occurrence,
+that is the schedule and its nominal time, is the otid of the message as well.
 
-If several times of a schedule have been missed, the newest one is made good, once. A refused request (the queue is full, a budget is used up) is an outcome; what may pass
-(the table is busy) is not: the schedule stays due, and the sweep hands it over again.
+If several times of a schedule have been missed, the newest one is made good, once. A refused request (the queue is full, a budget
+is used up) is an outcome; what may pass (the table is busy) is not: the schedule stays due, and the sweep hands it over again.
 """
 
 from __future__ import annotations
@@ -42,13 +43,17 @@ TRIES = 20
 RUN_TYPE = "schedule"
 KEY_UNUSABLE: PauseReason = "key_unusable"
 Fired = Literal["fired", "failed", "early", "gone"]
-"""The result of an attempt to fire. "early": the schedule is not due, is paused or over, or another worker has fired it. "gone": there is no such schedule."""
+"""The result of an attempt to fire. "early": the schedule is not due, is paused or over, or another worker has fired it. "gone":
+there is no such schedule.
+"""
 logger = logging.getLogger(__name__)
 
 
 @immutable
 class Occurrence:
-    """One firing of a schedule. `at_ms`: the nominal time; None: it was requested. `name`: what its otids and its digest are made of."""
+    """One firing of a schedule. `at_ms`: the nominal time; None: it was requested. `name`: what its otids and its digest are made
+    of.
+    """
 
     name: str
     fired_at: datetime
@@ -100,8 +105,8 @@ class ScheduleFiring:
         return until_settled(attempt, f"CONFLICT: The schedule {schedule_id} keeps being changed.", tries=TRIES)
 
     def request(self, state: ScheduleState, name: str, key_id: str | None, *, retry: int = 0) -> ScheduleOutcome:
-        """Perform a schedule's action now, outside its times. `name` identifies the request if it is sent again. Raises: as the action does; ConditionFailed if the
-        schedule changed meanwhile.
+        """Perform a schedule's action now, outside its times. `name` identifies the request if it is sent again. Raises: as the
+        action does; ConditionFailed if the schedule changed meanwhile.
         """
         occurrence = Occurrence(name, self._host.clock.now())
         return self._act(state, state, occurrence, key_id, retry).outcomes[0]
@@ -192,7 +197,9 @@ class ScheduleFiring:
     def _compact(
         self, before: ScheduleState, next_state: ScheduleState, occurrence: Occurrence, key_id: str | None
     ) -> ScheduleState:
-        """Claim the occurrence, then compact: a worker that dies meanwhile leaves the outcome "started", and no other worker compacts again."""
+        """Claim the occurrence, then compact: a worker that dies meanwhile leaves the outcome "started", and no other worker
+        compacts again.
+        """
         self._write(before, next_state.noted(occurrence.outcome("started")), occurrence.fired_at)
         error: HibernautError | None = None
         try:

@@ -1,4 +1,6 @@
-"""Removes the alarms of schedules that are deleted, paused or over from the scheduler outside. Such an alarm does no harm but its invocations."""
+"""Removes the alarms of schedules that are deleted, paused or over from the scheduler outside. Such an alarm does no harm but its
+invocations.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ class AlarmReconciliation:
         self._scheduler = scheduler
 
     def run(self, *, time_left: Callable[[], float]) -> int:
-        """Remove orphaned alarms, page by page, while there is time; returns how many. A schedule is written before its alarm is set, so that no
-        alarm is ahead of its schedule. Raises: Unavailable.
+        """Remove orphaned alarms, page by page, while there is time; returns how many. A schedule is written before its alarm is
+        set, so that no alarm is ahead of its schedule. Raises: Unavailable.
         """
         removed, after = 0, None
         while time_left() >= MARGIN:

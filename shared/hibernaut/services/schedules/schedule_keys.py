@@ -24,7 +24,9 @@ class ScheduleKeys:
         self._keys = keys
 
     def acting(self, key_id: str | None, agent_id: str, now: datetime) -> tuple[str | None, bool]:
-        """The key that a schedule acts for at this moment, and whether it may. A schedule without a key, or of a token's subject, has nothing to be checked."""
+        """The key that a schedule acts for at this moment, and whether it may. A schedule without a key, or of a token's subject,
+        has nothing to be checked.
+        """
         if key_id is None or not is_id(key_id, "key"):
             return key_id, True
         key = self._keys.get(self._tenant, key_id)

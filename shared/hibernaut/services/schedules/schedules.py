@@ -118,7 +118,9 @@ class Schedules:
         return [shown(state, runs) for state in states]
 
     def update(self, schedule_id: str, agent_id: str, request: UpdateSchedule, key_id: str | None) -> Schedule:
-        """Apply the fields that were sent. A new time also ends an earlier end. From now on the schedule acts for the key. Raises: NotFound, Unprocessable, Conflict."""
+        """Apply the fields that were sent. A new time also ends an earlier end. From now on the schedule acts for the key.
+        Raises: NotFound, Unprocessable, Conflict.
+        """
         message_fields = request.model_dump(include=request.model_fields_set & set(ScheduleMessages.model_fields))
         if request.messages is None:
             message_fields.pop("messages", None)
@@ -150,7 +152,9 @@ class Schedules:
         return one
 
     def resume(self, schedule_id: str, agent_id: str, key_id: str | None) -> Schedule:
-        """Resume a paused schedule, which acts for the key from now on. Raises: NotFound; Unprocessable if its only time has passed; Conflict."""
+        """Resume a paused schedule, which acts for the key from now on. Raises: NotFound; Unprocessable if its only time has
+        passed; Conflict.
+        """
 
         def after(before: ScheduleState, _now: datetime, now_ms: int) -> ScheduleState:
             if before.paused is None:
@@ -222,7 +226,9 @@ class Schedules:
         return of_tenant
 
     def _set_alarm(self, state: ScheduleState, *, before: bool = False) -> None:
-        """Bring the alarm of a schedule up to date. `before`: it may have had one. A schedule whose alarm is refused is left to the sweep."""
+        """Bring the alarm of a schedule up to date. `before`: it may have had one. A schedule whose alarm is refused is left to
+        the sweep.
+        """
         if not state.outside or state.next_ms is None:
             if before:
                 self._scheduler.delete(self._tenant, state.record.id)

@@ -1,9 +1,9 @@
 """The candidates of a search in one embedding space: the hits of the index, and the pending documents that it does not hold yet.
 
 Lexical search scores pending documents by the formula of the index (BM25), and their terms count in the document frequencies.
-Vector search embeds pending documents within a bound: a message of a moment ago is found by its meaning, and an import of hundreds of
-documents does not slow a search down any further. All cached vectors are compared: those of earlier searches, and those that the indexer
-has not written yet.
+Vector search embeds pending documents within a bound: a message of a moment ago is found by its meaning, and an import of
+hundreds of documents does not slow a search down any further. All cached vectors are compared: those of earlier searches, and
+those that the indexer has not written yet.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hibernaut.services.search.search_sources import EmbeddingSpace
 EMBEDDED_TAIL = 16
 """The number of pending documents that a search embeds in one space, however long they are."""
 EMBEDDED_CHARACTERS = 8_000
-"""More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs 0.35 seconds for 68 short texts of so many and 0.65 for 16 long
-ones, once: the vectors are cached, and the next search embeds as many of the others. A hybrid search finds the other documents by words
-only; a vector search reports that it may miss them."""
+"""More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs
+0.35 seconds for 68 short texts of so many and 0.65 for 16 long ones, once: the vectors are cached, and the next search embeds as
+many of the others. A hybrid search finds the other documents by words only; a vector search reports that it may miss them."""
 OF_EACH = 60
 """Characters that a document counts besides its own."""
 Scored = tuple[tuple[str, float], ...]
@@ -101,16 +101,16 @@ def _other_spaces(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery) 
 def _by_words(
     result: IndexFound, pending: Sequence[tuple[str, float]], weights: Mapping[str, float], names: Collection[str]
 ) -> list[tuple[str, float]]:
-    """The lexical hits of the index and of the pending documents in one list. `weights`: the rarities of the query's terms; `names`: ids
-    of all pending documents; the index may hold older versions of them, which are left out.
+    """The lexical hits of the index and of the pending documents in one list. `weights`: the rarities of the query's terms;
+    `names`: ids of all pending documents; the index may hold older versions of them, which are left out.
     """
     hits = [(hit.id, hit.score) for hit in result.lexical if hit.id not in names]
     return shares([*hits, *pending], sum(weights.values()))
 
 
 def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
-    """Which of the pending documents without a cached vector a search embeds. `promising`: ids of those that have words of the query,
-    best first; they come first, because only a vector tells which of them is about it. Then come the newest.
+    """Which of the pending documents without a cached vector a search embeds. `promising`: ids of those that have words of the
+    query, best first; they come first, because only a vector tells which of them is about it. Then come the newest.
     """
     places = {each: place for place, each in enumerate(promising)}
     newest = sorted(pending, key=lambda document: document.created_at, reverse=True)
@@ -122,8 +122,8 @@ def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promi
 def _by_meaning(
     result: IndexFound, space: EmbeddingSpace, query: IndexQuery, pending: Sequence[IndexDocument], promising: Sequence[str]
 ) -> tuple[list[tuple[str, float]], set[str]]:
-    """The vector hits of the index and of the pending documents in one list, as long as the index would make it with all of them, and
-    the ids of the pending documents that were compared.
+    """The vector hits of the index and of the pending documents in one list, as long as the index would make it with all of them,
+    and the ids of the pending documents that were compared.
     """
     if query.vector is None or space.embedder is None:
         return [], set()

@@ -50,8 +50,8 @@ class IndexPollWorker:
         gather: float = GATHER,
         storing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`tenants` returns the tenants whose pointers are indexed; each scan of the table calls it. `storing` returns whether uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and
-        `GATHER`.
+        """`tenants` returns the tenants whose pointers are indexed; each scan of the table calls it. `storing` returns whether
+        uploads are being read and stored now. `look` and `gather`: seconds, as `LOOK` and `GATHER`.
         """
         self._indexing = indexing
         self._tenants = tenants

@@ -66,8 +66,8 @@ class IndexStreamWorker:
         return total
 
     def take_again(self, tenant: str, *, time_left: Callable[[], float]) -> IndexedBatch:
-        """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused. Doubles of
-        documents are collected while the index is awake anyway.
+        """Index the tenant's old pointers that still stand in the table; then retry the texts that an embedder refused. Doubles
+        of documents are collected while the index is awake anyway.
         """
         now = self._clock.now()
         indexing = self._indexing.of(tenant)

@@ -1,8 +1,8 @@
 """Wakes a sleeping index before its first query: a request is sent ahead when a run begins whose agent can search.
 
-The first answer of a sleeping collection takes 10 to 30 seconds, and a model's first answer takes a few, so the tool call that follows finds it
-awake, or nearly. Until then searches go by words in the table. The request has a thread of its own: nothing waits for it, and nothing
-fails by it.
+The first answer of a sleeping collection takes 10 to 30 seconds, and a model's first answer takes a few, so the tool call that
+follows finds it awake, or nearly. Until then searches go by words in the table. The request has a thread of its own: nothing
+waits for it, and nothing fails by it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def in_background(work: Callable[[], None]) -> None:
 
 
 class IndexWakeUp:
-    """The requests of one process, for all tenants: one at a time, and one in `STAYS_AWAKE` seconds. `index` None: there is none."""
+    """The requests of one process, for all tenants: one at a time, and one in `STAYS_AWAKE` seconds. `index` None: there is
+    none.
+    """
 
     def __init__(
         self, index: MemoryIndex | None, clock: Clock, *, start: Callable[[Callable[[], None]], None] = in_background

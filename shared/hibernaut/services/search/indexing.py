@@ -2,9 +2,10 @@
 pointers.
 
 Indexing is idempotent by the names and versions of the documents: a pointer may be processed twice, late, or by two workers at
-once. With an index that shows writes late, the pointers stay until the writes are visible (`late_visibility`). If the index is asleep or the
-embedder is unreachable, the pointers stay: searches find their records in the table, and the next pass indexes them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and
-the pointers change to the state AGAIN: a later pass embeds the records when the embedder works again, and nothing waits for it.
+once. With an index that shows writes late, the pointers stay until the writes are visible (`late_visibility`). If the index is
+asleep or the embedder is unreachable, the pointers stay: searches find their records in the table, and the next pass indexes
+them. If the embedder refuses (wrong key, no credit, unknown model), the records are indexed by words only, and the pointers
+change to the state AGAIN: a later pass embeds the records when the embedder works again, and nothing waits for it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class IndexedBatch:
 
 
 class EmbedderRefusals:
-    """The embedders that refuse, over all tenants. A refusal is logged once per embedder, until it works again: two tenants may embed
-    into one space by keys of their own.
+    """The embedders that refuse, over all tenants. A refusal is logged once per embedder, until it works again: two tenants may
+    embed into one space by keys of their own.
     """
 
     def __init__(self) -> None:
@@ -91,8 +92,8 @@ class Indexing:
         """Index the records that these change-stream items point to.
 
         Skips items that are no pointers, pointers that no longer stand in the table, pointers in the state AGAIN, and those whose
-        records the index does not show yet. If the index is asleep, the remaining pointers are not tried. Index and embedder errors
-        end in the result and are not raised.
+        records the index does not show yet. If the index is asleep, the remaining pointers are not tried. Index and embedder
+        errors end in the result and are not raised.
         """
         pointer_keys = [key for key, new in items if new is not None and keys.is_unindexed(key)]
         pointers = [pointer for pointer in self.search_outbox.standing(pointer_keys) if pointer.state != "AGAIN"]
@@ -184,12 +185,15 @@ class Indexing:
         self._stores.files.complete(pointer.within)
 
     def _counts(self, pointer: Pointer) -> bool:
-        """Whether the outcome of a pointer is that pieces of a file are embedded. An index that shows late is written once: embedded."""
+        """Whether the outcome of a pointer is that pieces of a file are embedded. An index that shows late is written once:
+        embedded.
+        """
         embeds = pointer.state == "EMBED" or (self._visibility.late and pointer.state == "NEW")
         return embeds and pointer.kind == "file" and not pointer.build and not pointer.written
 
     def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
-        """Index a group; returns for each pointer the changes that record its outcome: deleted, marked, or changed to EMBED or AGAIN.
+        """Index a group; returns for each pointer the changes that record its outcome: deleted, marked, or changed to EMBED or
+        AGAIN.
 
         Raises: IndexAsleep, EmbedderFailed (retryable, or for a pointer in the state AGAIN).
         """
@@ -221,7 +225,9 @@ class Indexing:
         return self.search_outbox.refused(pointer) if following == "AGAIN" else [self.search_outbox.forget(pointer)]
 
     def _seen(self, pointer: Pointer) -> list[Change]:
-        """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed now."""
+        """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed
+        now.
+        """
         if pointer.state == "GONE":
             self._remove(pointer, pointer.ids)
         return self._visibility.settle(pointer)
@@ -246,8 +252,8 @@ class Indexing:
             self._index.discard(space.name, [copies[name] for name in names if name in copies])
 
     def _put(self, group: Sequence[Pointer], documents: Sequence[IndexDocument], space: EmbeddingSpace) -> Mapping[str, str]:
-        """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector, and
-        each document names the preceding one. Returns the copy of each document, by name.
+        """Write documents, embedded if the space has an embedder; each vector takes in a share of the preceding text's vector,
+        and each document names the preceding one. Returns the copy of each document, by name.
 
         Raises: IndexAsleep, EmbedderFailed.
         """
@@ -272,8 +278,8 @@ class Indexing:
     def _chained(self, group: Sequence[Pointer], documents: Sequence[IndexDocument]) -> list[IndexDocument]:
         """The documents in the order of their ids, each with the id of the one before it.
 
-        Before a pointer's first document stands the document of the text before that, unless it is one of these documents itself: it
-        is embedded for its context and not indexed. The other records of a pointer follow one another.
+        Before a pointer's first document stands the document of the text before that, unless it is one of these documents itself:
+        it is embedded for its context and not indexed. The other records of a pointer follow one another.
         """
         within = group[0].within
         ordered = sorted(documents, key=lambda document: document.id)

@@ -1,8 +1,8 @@
 """The outbox for an index that shows writes late (`MemoryIndex.visible_after`).
 
-A pointer to such records is not removed when they are written. It is marked with the time, and with the names of the copies of the index.
-Searches read its records from the table until every search of the index finds them; then the pointer goes, or changes to its next
-state. A pointer is written to the index once, however often the change stream delivers it.
+A pointer to such records is not removed when they are written. It is marked with the time, and with the names of the copies of
+the index. Searches read its records from the table until every search of the index finds them; then the pointer goes, or changes
+to its next state. A pointer is written to the index once, however often the change stream delivers it.
 """
 
 from __future__ import annotations

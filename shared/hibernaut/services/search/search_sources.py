@@ -110,8 +110,8 @@ class SearchSources:
         return EmbeddingSpace(embedder.space, embedder) if embedder else EmbeddingSpace(WORDS, None)
 
     def read(self, pointer: Pointer) -> SourceDocuments:
-        """The current documents of the records that a pointer names. A record whose blob is missing has none, delays no other one,
-        and is logged: nobody can read it, and once its blob is restored a reindex finds it.
+        """The current documents of the records that a pointer names. A record whose blob is missing has none, delays no other
+        one, and is logged: nobody can read it, and once its blob is restored a reindex finds it.
         """
         records, unreadable = self._readable(pointer.kind, pointer.within, pointer.ids)
         documents = [self.document(pointer.place, pointer.within, record) for record in records.values()]

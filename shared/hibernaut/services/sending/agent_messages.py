@@ -1,9 +1,9 @@
 """Messages from agent to agent: the tools `send_message_to_agent_async`, `send_message_to_agent_and_wait_for_reply` and
 `send_message_to_agents_matching_tags` (run-time digest 5.6, decision 44), and the calls of groups (decision 47).
 
-A message is an ordinary request, accepted by `Sending`, with an otid that is derived from the calling run, step and call: a repeated call
-attaches to the runs of the first one. The claim of the call names the runs whose replies it waits for. While one of them has not ended,
-the call raises RepliesPending, and its run waits without a worker.
+A message is an ordinary request, accepted by `Sending`, with an otid that is derived from the calling run, step and call: a
+repeated call attaches to the runs of the first one. The claim of the call names the runs whose replies it waits for. While one of
+them has not ended, the call raises RepliesPending, and its run waits without a worker.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ class AgentMessages:
         return [agent_id for agent_id in agent_ids if agent_id in reachable]
 
     def _begun(self, outgoing: _OutgoingCall, targets: Sequence[str]) -> ClaimedCall:
-        """Claim the call; the claim marks the first agents as asked, so that other callers see the wait. Raises: CallRefused, LeaseLost."""
+        """Claim the call; the claim marks the first agents as asked, so that other callers see the wait. Raises: CallRefused,
+        LeaseLost.
+        """
         state, now = outgoing.work.state, self._clock.now()
         awaits = (
             [AwaitedReply(agent_id=one, asked=index < AT_ONCE) for index, one in enumerate(targets)] if outgoing.waits else []
@@ -244,8 +246,8 @@ class AgentMessages:
             claimed = self._recorded(outgoing, claimed, answered)
 
     def _asked_one(self, outgoing: _OutgoingCall, reply: AwaitedReply) -> AwaitedReply:
-        """Send the message, unless the agent waits for this run. The claim has named the agent before, so of two calls that close a circle at
-        the same time at least one sees the other.
+        """Send the message, unless the agent waits for this run. The claim has named the agent before, so of two calls that close
+        a circle at the same time at least one sees the other.
         """
         match agent_calls.walk(outgoing.run.id, self._owner(reply.agent_id), self._waits_for):
             case "circle":

@@ -1,8 +1,9 @@
 """Batches of messages: each request is an ordinary background run that `Sending` accepts (run-time digest 13.6).
 
-The requests are stored before the first of them is accepted. A message without an otid gets one that is derived from the batch, so a worker that
-takes over after a crash attaches to the runs that exist and accepts the others: no request is lost or accepted twice. The status
-of a batch is that of its runs; the sweep notes when all of them have ended, and makes the callback. Must not know how a run is executed.
+The requests are stored before the first of them is accepted. A message without an otid gets one that is derived from the batch,
+so a worker that takes over after a crash attaches to the runs that exist and accepts the others: no request is lost or accepted
+twice. The status of a batch is that of its runs; the sweep notes when all of them have ended, and makes the callback. Must not
+know how a run is executed.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Batches:
         self._termination = termination
 
     def create(self, request: CreateBatch, *, key_id: str | None = None) -> Job:
-        """Store the requests and accept them. A request that is refused later, such as that of a busy agent, does not stop the others.
+        """Store the requests and accept them. A request that is refused later, such as that of a busy agent, does not stop the
+        others.
 
         Raises: NotFound (an agent, a model), Unprocessable, InvalidArgument.
         """
@@ -97,7 +99,9 @@ class Batches:
         return [batches[batch_id].job(batches[batch_id].status) for batch_id in ids if batch_id in batches]
 
     def messages(self, batch_id: str, agent_id: str | None, page_query: Page) -> Sequence[Message]:
-        """A page of the rows that the runs of a batch have written, by time. `agent_id`: only those of this agent. Raises: NotFound."""
+        """A page of the rows that the runs of a batch have written, by time. `agent_id`: only those of this agent. Raises:
+        NotFound.
+        """
         batch = self._stored(batch_id)
         states = self._stores.runs.get_many(batch.run_ids) if batch.run_ids else {}
         low, high = (page_query.before, page_query.after) if page_query.descending else (page_query.after, page_query.before)
@@ -193,7 +197,9 @@ class Batches:
                 self._termination.end(run_id, StopReason.CANCELLED)
 
     def _call_back(self, batch: StoredBatch) -> None:
-        """Send the callback, unless another worker sends it. It is sent again only if its worker dies before the outcome is stored."""
+        """Send the callback, unless another worker sends it. It is sent again only if its worker dies before the outcome is
+        stored.
+        """
         claimed = self._write_if_unchanged(batch, batch)
         if claimed is None:
             return

@@ -29,8 +29,8 @@ class Captures:
         self._host = host
 
     def capture(self, agent_id: str, request: CaptureMessages) -> Captured:
-        """Append the user's messages and the reply to the log, in one transaction. Raises: NotFound; Busy while a run owns the conversation or an
-        approval is pending; Conflict, also for a paused agent.
+        """Append the user's messages and the reply to the log, in one transaction. Raises: NotFound; Busy while a run owns the
+        conversation or an approval is pending; Conflict, also for a paused agent.
         """
 
         def attempt() -> Captured:

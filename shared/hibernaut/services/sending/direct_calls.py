@@ -83,8 +83,8 @@ class DirectCalls:
         return self._model(actor.config).payload(request)
 
     def generate(self, agent_id: str, request_body: GenerateRequest, *, key_id: str | None = None) -> GenerateResponse:
-        """The reply of the agent's model to one prompt; with a response schema, the JSON of its values. Raises: NotFound (agent, handle,
-        provider), BudgetExceeded, ModelError and its subclasses. `key_id`: the caller's API key.
+        """The reply of the agent's model to one prompt; with a response schema, the JSON of its values. Raises: NotFound (agent,
+        handle, provider), BudgetExceeded, ModelError and its subclasses. `key_id`: the caller's API key.
         """
         agent = self._records.agent(agent_id)
         config = self._models.config(request_body.override_model) if request_body.override_model else agent.llm_config

@@ -1,6 +1,8 @@
-"""The calls of a group: `group_turn`, by which the group lets an agent take its turn, and the tool of its supervisor (run-time digest 9.4).
+"""The calls of a group: `group_turn`, by which the group lets an agent take its turn, and the tool of its supervisor (run-time
+digest 9.4).
 
-`AgentMessages` performs them as it does all calls to agents. This module determines the recipients, their messages, and the return.
+`AgentMessages` performs them as it does all calls to agents. This module determines the recipients, their messages, and the
+return.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class GroupCalls:
         return [agent_id for agent_id in group.agent_ids if agent_id != run.agent_id]
 
     def messages(self, work: StepWork, call: Call, otids: Callable[[int], str]) -> list[MessageCreate]:
-        """The messages to an agent in its turn. `otids`: the otid of a message by its place; a request is recognised only if all its messages have one."""
+        """The messages to an agent in its turn. `otids`: the otid of a message by its place; a request is recognised only if all
+        its messages have one.
+        """
         messages = group_turns.turn_messages(work.agent.id, group_turns.turn_of(call.args), work.turn.messages)
         return [one.model_copy(update={"otid": otids(index)}) for index, one in enumerate(messages)]
 
@@ -58,7 +62,9 @@ class GroupCalls:
         return {**found, "group_purpose": group_turns.turn_of(call.args).purpose} if call.name == GROUP_TURN else found
 
     def result(self, call: Call, outcomes: Sequence[Outcome], pending_text: str) -> JsonObject:
-        """The return of a call: the replies, in the order of the agents. `pending_text`: the text for a run that has not ended."""
+        """The return of a call: the replies, in the order of the agents. `pending_text`: the text for a run that has not
+        ended.
+        """
         names = self._names([agent_id for agent_id, _, _ in outcomes])
         supervised = call.name == GROUP_TURN and group_turns.turn_of(call.args).purpose == "supervise"
         sayings: list[Saying] = []

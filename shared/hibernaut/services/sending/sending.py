@@ -65,8 +65,9 @@ class SendRequest:
 
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
-    `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's span, as
-    the header of W3C Trace Context. `beside`: further changes of the transaction that accepts the request, for a request that is never to interrupt.
+    `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's
+    span, as the header of W3C Trace Context. `beside`: further changes of the transaction that accepts the request, for a request
+    that is never to interrupt.
     `links`: further metadata of the run, which names what led to it. `run_id`: the id that the run gets; None: a new one.
     `model_checked`: the caller has found the model of the body before.
     """
@@ -134,7 +135,8 @@ class Sending:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
-        full; AgentPaused; ErasureRunning; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts; BesideFailed.
+        full; AgentPaused; ErasureRunning; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts;
+        BesideFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model and not request.model_checked:

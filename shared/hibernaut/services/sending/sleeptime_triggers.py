@@ -1,8 +1,8 @@
 """Makes sleep-time agents work: accepts the runs of a trigger (run-time digest 9.3).
 
-Triggers are written after a turn (`services.turns.sleeptime_turns`), at the end of an idle time, or for an occurrence of a schedule. Whoever has
-written one starts it at once; what a crash leaves, the sweep starts. Each run is an ordinary background run of the sleep-time agent, whose message is
-the transcript.
+Triggers are written after a turn (`services.turns.sleeptime_turns`), at the end of an idle time, or for an occurrence of a
+schedule. Whoever has written one starts it at once; what a crash leaves, the sweep starts. Each run is an ordinary background run
+of the sleep-time agent, whose message is the transcript.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class SleeptimeTriggers:
     def fire(self, trigger: SleeptimeTrigger) -> Sequence[str]:
         """Accept and start the runs of a trigger; returns their ids. Runs that another worker has already started are skipped.
 
-        A budget that is used up, or an agent that is paused, returns the messages to the group: the next trigger sends them. Raises: HibernautError,
-        TableError, OSError; the trigger then remains for the sweep.
+        A budget that is used up, or an agent that is paused, returns the messages to the group: the next trigger sends them.
+        Raises: HibernautError, TableError, OSError; the trigger then remains for the sweep.
         """
         started: list[str] = []
         part: SleeptimeTrigger | None = trigger
@@ -118,7 +118,8 @@ class SleeptimeTriggers:
     def start(self, group_id: str, occurrence: str, *, key_id: str | None = None) -> Sequence[str]:
         """Make the sleep-time agents of a group work for an occurrence of a schedule; returns the ids of their runs.
 
-        An occurrence starts them once, however often it is reported (within the lifetime of an otid: 24 hours). Empty: there were no new messages.
+        An occurrence starts them once, however often it is reported (within the lifetime of an otid: 24 hours). Empty: there were
+        no new messages.
         Raises: NotFound if the group does not exist, or is no sleep-time group; Conflict; BudgetExceeded is not raised.
         """
         name = f"at-{hashlib.sha256(occurrence.encode()).hexdigest()[:32]}"

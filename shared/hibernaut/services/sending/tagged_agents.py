@@ -21,8 +21,8 @@ class TaggedAgents:
         self._marks = stores.agent_marks
 
     def ids(self, match_all: Sequence[str], match_some: Sequence[str], *, most: int) -> list[str]:
-        """The ids of the first `most` agents, oldest first, that have all tags of `match_all` and one of `match_some`; an empty list is no
-        condition. Hidden agents are left out.
+        """The ids of the first `most` agents, oldest first, that have all tags of `match_all` and one of `match_some`; an empty
+        list is no condition. Hidden agents are left out.
         """
         required, any_of = set(match_all), set(match_some)
 

@@ -1,8 +1,8 @@
 """Charges a run for what its invocations use of AWS, in the transactions that the run writes anyway.
 
-A transaction that charges the run is itself charged for, and contains the figure: its own write units are estimated before it is written.
-After the write the meter knows the true figure, and the difference goes to the run's next transaction. The estimate of the last one
-stays. What happens after it (the reply, a handover, a callback) is not charged to the run.
+A transaction that charges the run is itself charged for, and contains the figure: its own write units are estimated before it is
+written. After the write the meter knows the true figure, and the difference goes to the run's next transaction. The estimate of
+the last one stays. What happens after it (the reply, a handover, a callback) is not charged to the run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class AwsCharges:
     def write(
         self, run: StoredRun, step: StoredStep | None, rows: Sequence[Message], edits: Sequence[Change], *, ends: bool
     ) -> ChargedWrite | None:
-        """The run and its step with their charges; None on a host without a meter. `rows` and `edits` are those of the transaction."""
+        """The run and its step with their charges; None on a host without a meter. `rows` and `edits` are those of the
+        transaction.
+        """
         measured = self._meter.used()
         if measured is None:
             return None

@@ -33,7 +33,8 @@ class LeaseRenewal:
 
     @contextmanager
     def every(self, lease: float, seconds: float) -> Iterator[None]:
-        """Renew the lease on a thread of its own until the block ends, at most for `seconds`. `lease`: its seconds from each renewal on.
+        """Renew the lease on a thread of its own until the block ends, at most for `seconds`. `lease`: its seconds from each
+        renewal on.
 
         A renewal that is under way at the end of the block fails its condition, or precedes the commit.
         """
@@ -74,8 +75,8 @@ class LeaseRenewal:
         return True
 
     def _holds_still(self, before: RunState) -> bool:
-        """Whether only this attempt's own writes have changed the lease, as the append of a long input does: the next renewal then
-        succeeds.
+        """Whether only this attempt's own writes have changed the lease, as the append of a long input does: the next renewal
+        then succeeds.
         """
         state = self._runs.get(before.run.id)
         if state is None or state.run.status is not RunStatus.RUNNING or state.attempt != before.attempt or state.lease == 0:

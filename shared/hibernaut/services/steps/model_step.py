@@ -66,7 +66,9 @@ class StepTiming:
         return cls(int(clock.now().timestamp() * 1e9))
 
     def tools_ran(self, seconds: float, clock: Clock, results: Sequence[CallResult], *, has_waited: bool) -> None:
-        """Note the time of the step's tools, and of each call. `has_waited`: one of them has waited without a worker, which is all the time since the reply."""
+        """Note the time of the step's tools, and of each call. `has_waited`: one of them has waited without a worker, which is
+        all the time since the reply.
+        """
         self.calls = [
             CallTime(tool_call_id=one.call.id, execution_ns=one.spent_ns) for one in results if one.spent_ns is not None
         ]

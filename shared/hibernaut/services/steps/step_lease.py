@@ -69,8 +69,8 @@ class StepLease:
         """Acquire the lease for this many seconds; the context value is the run with the lease. If the block raises, the lease is
         released, so that the next attempt need not wait.
 
-        If the host's leases are shorter, the lease is renewed meanwhile. Raises: LeaseLost if another attempt has acquired the lease, or
-        the run has changed.
+        If the host's leases are shorter, the lease is renewed meanwhile. Raises: LeaseLost if another attempt has acquired the
+        lease, or the run has changed.
         """
         short = self._host.lease if self._host.lease is not None and self._host.lease < seconds else None
         leased = self._take(state, short or seconds)
@@ -97,7 +97,8 @@ class StepLease:
     def await_replies(self, state: RunState, due_ms: int) -> RunState | None:
         """Release the step until a reply of another agent wakes the run, or until `due_ms`, when the sweep looks at it.
 
-        Returns None; or the run as it is now, still with the lease, if a reply has woken it since `state` was read. Raises: LeaseLost.
+        Returns None; or the run as it is now, still with the lease, if a reply has woken it since `state` was read. Raises:
+        LeaseLost.
         """
         waiting = replace(state, lease=0, holder=AWAITING, attempt=state.attempt + 1, token=f"{state.token}.replies")
         try:

@@ -48,7 +48,8 @@ class DeskChange:
 @immutable
 class ToolEffects:
     """The changes that a step's tools make within the step's transaction. `blocks` is the agent's core memory after the tools; a
-    block that a tool created has no id yet. `editors`: pairs of a block's id (of its label, if it has none yet) and a tool that changed it.
+    block that a tool created has no id yet. `editors`: pairs of a block's id (of its label, if it has none yet) and a tool that
+    changed it.
     `used`: what the runs that answered the calls of a group have used.
     """
 
@@ -115,8 +116,8 @@ class StepLoader:
 
     def load(self, state: RunState, head: Head | None = None, *, further: Sequence[Message] = ()) -> StepWork:
         """The input of the step. `head`: the conversation's head after the run's acceptance, if this worker accepted the run; it
-        saves a read. `further`: messages of a run that is only previewed, behind those of the log. Raises: NotFound if the agent or
-        its conversation does not exist.
+        saves a read. `further`: messages of a run that is only previewed, behind those of the log. Raises: NotFound if the agent
+        or its conversation does not exist.
         """
         run = state.run
         read, record = self._reads.agent(run.agent_id), None
@@ -205,8 +206,8 @@ class StepLoader:
         blocks: Sequence[StoredBlock],
         archive_ids: Sequence[str],
     ) -> tuple[Head, Message | None]:
-        """The head and the new row of the system message; None if it is current. Updates of memory are inserted at a run's first step
-        only: within a run, the returns of its tools report them (invariant 10).
+        """The head and the new row of the system message; None if it is current. Updates of memory are inserted at a run's first
+        step only: within a run, the returns of its tools report them (invariant 10).
         """
         head, run = conversation.head, state.run
         if run.steps > 0 or run.resolve or not self._prompts.outdated(agent, conversation, blocks, archive_ids):

@@ -1,5 +1,5 @@
-"""Stores what a step sent to its provider and what it received, its error included, for debugging. One blob per step; a failure to store
-it fails no step.
+"""Stores what a step sent to its provider and what it received, its error included, for debugging. One blob per step; a failure
+to store it fails no step.
 """
 
 from __future__ import annotations

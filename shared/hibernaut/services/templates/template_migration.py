@@ -1,15 +1,15 @@
 """Migrates the agents of a template to a version, some at a time, so that a crash at any point leaves the rest to the sweep.
 
-The transaction that saves the version stores the migration too, in the index DUE. From then on it is carried out, by the request for `AT_ONCE` agents and
-by the sweep for the others. Steps in their order:
+The transaction that saves the version stores the migration too, in the index DUE. From then on it is carried out, by the request
+for `AT_ONCE` agents and by the sweep for the others. Steps in their order:
 
 1. the prototypes of the version are made (`template_prototypes`), and their ids stored;
-2. each agent, in the order of ids, changes after its prototype; before it, the blocks that it has are stored, so that a repeated step deletes the same
-   ones of them;
+2. each agent, in the order of ids, changes after its prototype; before it, the blocks that it has are stored, so that a repeated
+   step deletes the same ones of them;
 3. the prototypes are deleted, and the migration leaves the index DUE. Its record remains for `KEPT`.
 
-Each write of the record has the condition that it is as this worker read it, so an overtaken worker writes no further record. An agent that cannot be changed
-is counted and reported, and does not stop the others. A later migration replaces an earlier one.
+Each write of the record has the condition that it is as this worker read it, so an overtaken worker writes no further record. An
+agent that cannot be changed is counted and reported, and does not stop the others. A later migration replaces an earlier one.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class TemplateMigration:
         return found
 
     def first(self, template: StoredTemplate) -> StoredMigration:
-        """Migrate the first agents, for the request that saved the version. Returns the progress. Raises: InvalidArgument (the file)."""
+        """Migrate the first agents, for the request that saved the version. Returns the progress. Raises: InvalidArgument (the
+        file).
+        """
         with suppress(StoreUnavailable, OSError, Conflict):  # the migration is stored: the sweep continues it
             self.go_on(template.id)
         state = self.status(template)
@@ -94,7 +96,9 @@ class TemplateMigration:
                 self._records.writer.write(self._store.forget_migration(job))
 
     def go_on(self, template_id: str) -> None:
-        """Take the migration and migrate at most `AT_ONCE` agents. Raises: OSError, StoreUnavailable; the sweep comes again then."""
+        """Take the migration and migrate at most `AT_ONCE` agents. Raises: OSError, StoreUnavailable; the sweep comes again
+        then.
+        """
         job = self._store.migration(template_id)
         if job is None or job.over_at is not None:
             return
@@ -162,7 +166,9 @@ class TemplateMigration:
         return job.model_copy(update={**fields, **count})
 
     def _end(self, job: StoredMigration, fault: str | None) -> None:
-        """Delete the prototypes, then take the migration out of the index DUE. From the first write on, no agent is changed any more."""
+        """Delete the prototypes, then take the migration out of the index DUE. From the first write on, no agent is changed any
+        more.
+        """
         job = self._write(job, ending=True, fault=fault, current="", had=[], prototypes={})
         self._prototypes.discard(job.template_id)
         self._write(job, over_at=self._records.clock.now())
@@ -170,7 +176,9 @@ class TemplateMigration:
         logger.info("template migrated" if fault is None else "template migration given up", extra=fields)
 
     def _write(self, job: StoredMigration, *, due_ms: int = 0, **changes: object) -> StoredMigration:
-        """Store the migration; returns it as stored. `due_ms` 0: a lease from now. Raises: ConditionFailed if another worker has it."""
+        """Store the migration; returns it as stored. `due_ms` 0: a lease from now. Raises: ConditionFailed if another worker has
+        it.
+        """
         token, after = self._records.ids.token(), job.model_copy(update=changes)
         is_over = after.over_at is not None
         due = None if is_over else due_ms or self._due_ms()

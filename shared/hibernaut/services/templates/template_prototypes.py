@@ -1,7 +1,9 @@
-"""What an agent of a template takes over from a version: settings, tools, blocks, variables and folders (Letta V1 API, digest 2.17).
+"""What an agent of a template takes over from a version: settings, tools, blocks, variables and folders (Letta V1 API, digest
+2.17).
 
-The version is imported once as hidden prototypes, so that tools, models and folders are resolved as for new agents. Each agent of the template takes over
-what its prototype has. Messages stay. Every step can be repeated. Must not know in which order, or how many times, agents are changed.
+The version is imported once as hidden prototypes, so that tools, models and folders are resolved as for new agents. Each agent of
+the template takes over what its prototype has. Messages stay. Every step can be repeated. Must not know in which order, or how
+many times, agents are changed.
 """
 
 from __future__ import annotations
@@ -65,8 +67,9 @@ class TemplatePrototypes:
         self._blocks = blocks
 
     def make(self, template: StoredTemplate, document: JsonObject, by: MigrationChoice, name: str) -> dict[str, str]:
-        """Import the prototypes of a version; returns their ids by those of the document. `name`: that of the migration. A repeated attempt finds the
-        prototypes of the first one; those of other migrations are deleted. Raises: InvalidArgument (the file), ImportContinues.
+        """Import the prototypes of a version; returns their ids by those of the document. `name`: that of the migration. A
+        repeated attempt finds the prototypes of the first one; those of other migrations are deleted. Raises: InvalidArgument
+        (the file), ImportContinues.
         """
         digest = hashlib.sha256(name.encode()).hexdigest()
         local_ids = [str(each["id"]) for each in document["agents"]]
@@ -86,8 +89,8 @@ class TemplatePrototypes:
         return {local: Prototype(agent, self._records.blocks_of(agent)) for local, agent in found.items()}
 
     def discard(self, template_id: str) -> None:
-        """Delete all prototypes of a template, also those that a dead worker has left. A prototype is deleted after its blocks, so that a repeated call finds
-        the rest.
+        """Delete all prototypes of a template, also those that a dead worker has left. A prototype is deleted after its blocks,
+        so that a repeated call finds the rest.
         """
         for agent_id in self._records.agent_marks.agents_of("TAG", [_mark(template_id)])[_mark(template_id)]:
             with suppress(NotFound):
@@ -97,7 +100,9 @@ class TemplatePrototypes:
                 self._agents.delete(agent_id)
 
     def apply(self, agent_id: str, prototypes: Mapping[str, Prototype], by: MigrationChoice) -> bool:
-        """Change an agent after its prototype. Returns False if this version has no such agent. Raises: NotFound, InvalidArgument, Conflict."""
+        """Change an agent after its prototype. Returns False if this version has no such agent. Raises: NotFound,
+        InvalidArgument, Conflict.
+        """
         agent, options = self._records.agent(agent_id), by.how
         found = prototypes.get(agent.entity_id or "")
         if found is None:

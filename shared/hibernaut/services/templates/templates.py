@@ -1,4 +1,5 @@
-"""Templates: make one from an agent or an agent file, save versions of it, roll back, and make agents from a version (Letta V1 API, digest 2.17).
+"""Templates: make one from an agent or an agent file, save versions of it, roll back, and make agents from a version (Letta V1
+API, digest 2.17).
 
 A template holds agent files without messages (`services.agent_documents`). Must not know how a file becomes agents.
 """
@@ -73,8 +74,8 @@ class Templates:
         )
 
     def create(self, request: TemplateFromAgent | TemplateFromFile, *, project_id: str | None = None) -> Template:
-        """Make a template, whose first version is saved at once. Raises: NotFound (the agent), InvalidArgument (the file), Conflict (the name is
-        taken).
+        """Make a template, whose first version is saved at once. Raises: NotFound (the agent), InvalidArgument (the file),
+        Conflict (the name is taken).
         """
         if isinstance(request, TemplateFromAgent):
             export_request = ExportAgentRequest(scrub_messages=True)
@@ -108,8 +109,9 @@ class Templates:
         self._set_current(name, document, {"changed": True, "update_existing_tools": request.update_existing_tools})
 
     def save(self, name: str, request: SaveTemplate, *, user: str | None = None, key_id: str | None = None) -> Template:
-        """Make the current document the next version, and migrate the agents of the template if the request says so: the first ones at once, the
-        others in the background. `key_id`: the caller's API key. Raises: NotFound, Conflict, InvalidArgument (too many versions; the document).
+        """Make the current document the next version, and migrate the agents of the template if the request says so: the first
+        ones at once, the others in the background. `key_id`: the caller's API key. Raises: NotFound, Conflict, InvalidArgument
+        (too many versions; the document).
         """
 
         def attempt() -> StoredTemplate:
@@ -138,7 +140,9 @@ class Templates:
         return self._migration.status(self._by_name(name)).wire()
 
     def roll_back(self, name: str, request: RollbackTemplate) -> None:
-        """Make the document of a version the current one. Raises: NotFound (the template, the version), InvalidArgument, Conflict."""
+        """Make the document of a version the current one. Raises: NotFound (the template, the version), InvalidArgument,
+        Conflict.
+        """
         if request.version in _WORKING:
             raise InvalidArgument("INVALID_ARGUMENT: A template is rolled back to a saved version: a number, or `latest`.")
         template = self._by_name(name)
@@ -176,8 +180,8 @@ class Templates:
     def create_agents(
         self, version: str, request: CreateTemplateAgents, *, user: str | None = None, key_id: str | None = None
     ) -> TemplateAgents:
-        """Make the agents of a version, `name:version` or `name` for the latest one. `key_id`: the caller's API key. Raises: NotFound (the template, the version, an identity),
-        InvalidArgument.
+        """Make the agents of a version, `name:version` or `name` for the latest one. `key_id`: the caller's API key. Raises:
+        NotFound (the template, the version, an identity), InvalidArgument.
         """
         template, number = self._version(version)
         document = self._document(template, number)

@@ -1,4 +1,6 @@
-"""The seam between a step's tool calls and the use case that sends messages to other agents (`services.sending.agent_messages`)."""
+"""The seam between a step's tool calls and the use case that sends messages to other agents
+(`services.sending.agent_messages`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class AgentCalls(Protocol):
     """Performs calls to other agents."""
 
     def call(self, work: StepWork, call: Call) -> ClaimedResult:
-        """The result of a call. A repeated call continues the first one and sends nothing twice. What the model can mend is an error result.
+        """The result of a call. A repeated call continues the first one and sends nothing twice. What the model can mend is an
+        error result.
 
         Raises: RepliesPending; LeaseLost; StoreUnavailable.
         """

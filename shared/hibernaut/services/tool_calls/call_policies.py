@@ -1,6 +1,7 @@
 """Tool policies around a call: the rate that a policy sets, calls without a model, and the record of each decision.
 
-The decision about a call of a model is made where its reply is read (`domain.turn.policy_decisions`), before anything of the reply runs.
+The decision about a call of a model is made where its reply is read (`domain.turn.policy_decisions`), before anything of the
+reply runs.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class CallPolicies:
         self._ids = host.ids
 
     def limited(self, work: StepWork, call: Call) -> str | None:
-        """Count a call of a step against the rate of its policy. Returns the text for the model if the rate is exceeded, or None if the call may be made. A repeated
-        step counts the call once.
+        """Count a call of a step against the rate of its policy. Returns the text for the model if the rate is exceeded, or None
+        if the call may be made. A repeated step counts the call once.
         """
         if call.decision is None or call.decision.rate is None:
             return None
@@ -56,7 +57,9 @@ class CallPolicies:
         return self._over(call.decision, call.name, run.agent_id, run.key_id, occurrence)
 
     def direct(self, tool: Tool | None, name: str, args: JsonObject, agent: StoredAgent | None, key_id: str | None) -> str | None:
-        """Decide and record a call that a request makes, without a model. Returns the reason for a refusal, or None if the call may be made."""
+        """Decide and record a call that a request makes, without a model. Returns the reason for a refusal, or None if the call
+        may be made.
+        """
         policies = self._policies.now.current()
         if not policies:
             return None

@@ -1,4 +1,6 @@
-"""Runs custom tools: the input of a call (run-time digest 10.3, 10.4), and its limits. Must not know claims: the caller has claimed the call."""
+"""Runs custom tools: the input of a call (run-time digest 10.3, 10.4), and its limits. Must not know claims: the caller has
+claimed the call.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ class CustomTools:
         self._limits = limits
 
     def run(self, work: StepWork, call: Call, tool: Tool, *, output_limit: int) -> ToolOutcome:
-        """Run a tool once, with the agent's secrets and memory, and with a client for the call's agent. Raises: OSError if it cannot be started;
-        SecretUnreadable, MasterKeyUnavailable.
+        """Run a tool once, with the agent's secrets and memory, and with a client for the call's agent. Raises: OSError if it
+        cannot be started; SecretUnreadable, MasterKeyUnavailable.
         """
         if (reason := unrunnable(tool.npm_requirements)) is not None:
             return ToolOutcome("error", error=f"Error executing function {call.name}: ImportError: {reason}")
@@ -45,7 +47,9 @@ class CustomTools:
 
     @contextmanager
     def _access(self, work: StepWork, tool: Tool) -> Iterator[Mapping[str, str] | None]:
-        """A tool's access to this server during one call, as `ToolJob.client`: none if its Python source does not contain `client`."""
+        """A tool's access to this server during one call, as `ToolJob.client`: none if its Python source does not contain
+        `client`.
+        """
         uses_client = tool.source_type == "typescript" or "client" in (tool.source_code or "")
         open_access = self._host.tool_access.open if uses_client else NO_TOOL_ACCESS.open
         access = open_access(self._tenant, work.agent.id, work.state.run.key_id)
@@ -88,7 +92,9 @@ def packages_of(packages: PackageSet | None) -> JsonObject | None:
 
 
 def explained(outcome: ToolOutcome, tool: Tool) -> ToolOutcome:
-    """The outcome. Its error explains a missing module if the packages of the tool were never installed, for example after an import without the index."""
+    """The outcome. Its error explains a missing module if the packages of the tool were never installed, for example after an
+    import without the index.
+    """
     error = outcome.error or ""
     if not tool.pip_requirements or tool.packages is not None or "ModuleNotFoundError: " not in error:
         return outcome
@@ -98,7 +104,9 @@ def explained(outcome: ToolOutcome, tool: Tool) -> ToolOutcome:
 
 
 def longest_output(tool: Tool) -> int:
-    """The characters of a call's output that are retained: more than the model receives, because the return states the full length."""
+    """The characters of a call's output that are retained: more than the model receives, because the return states the full
+    length.
+    """
     return max(tool.return_char_limit * 2, 10_000)
 
 

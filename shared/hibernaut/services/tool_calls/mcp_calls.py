@@ -65,7 +65,9 @@ class McpCalls:
         variables: dict[str, str] | None = None,
         run_id: str | None = None,
     ) -> ClaimedResult:
-        """One call of a stored tool. `agent_id` and `variables`: the agent that calls and its secrets; `run_id`: the run whose end cancels the call."""
+        """One call of a stored tool. `agent_id` and `variables`: the agent that calls and its secrets; `run_id`: the run whose
+        end cancels the call.
+        """
         facts = facts_of(tool)
         server = self._servers.get(facts.server_id) or self._servers.named(facts.server_name)
         if server is None:
@@ -101,7 +103,9 @@ class McpCalls:
         return McpCall(facts.tool_name, args, facts.fingerprint, is_running)
 
     def _note(self, tool: Tool, facts: McpFacts) -> None:
-        """Write the tool's new state to the stored tool. If another request changes the tool meanwhile, a later call writes the state."""
+        """Write the tool's new state to the stored tool. If another request changes the tool meanwhile, a later call writes the
+        state.
+        """
         current = self._tools.get(tool.id)
         if current is None:
             return

@@ -23,7 +23,9 @@ _EDITABLE = ("value", "label", "description")
 
 
 class MemoryEdits(NamedTuple):
-    """The changes of a step beside the log, each with its own condition, what events tell of them, and the versions of blocks and of the agent that they write."""
+    """The changes of a step beside the log, each with its own condition, what events tell of them, and the versions of blocks and
+    of the agent that they write.
+    """
 
     changes: list[Change]
     facts: tuple[MemoryChanged, ...]
@@ -49,8 +51,8 @@ class MemoryChanges:
         self._ids = host.ids
 
     def of(self, work: StepWork, now: datetime, token: str, by: Author) -> MemoryEdits:
-        """The changes that write the blocks and the open files with the edits of the step's tools. Each edit has a condition on the
-        version. `by`: the author; the tools are added.
+        """The changes that write the blocks and the open files with the edits of the step's tools. Each edit has a condition on
+        the version. `by`: the author; the tools are added.
         """
         writing = _Writing(now, token, by)
         before = {block.id: block for block in work.blocks}

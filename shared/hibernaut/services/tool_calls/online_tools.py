@@ -54,7 +54,8 @@ class OnlineTools:
         self._limits = limits
 
     def perform(self, work: StepWork, call: Call, limit: int) -> ClaimedResult:
-        """Perform one call; `limit` is the longest return in characters. Invalid arguments and failures outside are error results.
+        """Perform one call; `limit` is the longest return in characters. Invalid arguments and failures outside are error
+        results.
 
         Raises: OSError if code or a parser cannot be started.
         """

@@ -18,8 +18,9 @@ PendingResult = Future[ClaimedResult]
 def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
     """The indices of the calls from `first` on that are made at once. Empty if these are fewer than two.
 
-    All calls up to the first one whose tool may not run beside others belong to the group. Of these only the outside ones are made at once: the others
-    read this server's stores, and read the effects of the calls before them. No call is made at once with another one of the same id.
+    All calls up to the first one whose tool may not run beside others belong to the group. Of these only the outside ones are
+    made at once: the others read this server's stores, and read the effects of the calls before them. No call is made at once
+    with another one of the same id.
     """
     group: dict[str, int] = {}
     for index in range(first, len(calls)):
@@ -34,7 +35,9 @@ def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable
 
 
 def at_once(calls: Mapping[int, Callable[[], ClaimedResult]]) -> dict[int, PendingResult]:
-    """Make the calls, each on a thread in a copy of the caller's context, and wait for all. Each has its result, or the error that it raised."""
+    """Make the calls, each on a thread in a copy of the caller's context, and wait for all. Each has its result, or the error
+    that it raised.
+    """
     if not calls:
         return {}
     with ThreadPoolExecutor(min(len(calls), MOST_AT_ONCE), thread_name_prefix="tool") as pool:

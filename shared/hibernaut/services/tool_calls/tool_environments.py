@@ -1,5 +1,5 @@
-"""The environment variables of a custom tool: those of the tenant's sandbox configuration, over them the agent's secrets, over them the facts of the call
-(run-time digest 10).
+"""The environment variables of a custom tool: those of the tenant's sandbox configuration, over them the agent's secrets, over
+them the facts of the call (run-time digest 10).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ class ToolEnvironments:
         self._secrets = stores.secrets
 
     def shared(self) -> dict[str, str]:
-        """The variables that all custom tools of the tenant have. Raises: SecretUnreadable, MasterKeyUnavailable, NotImplementedHere."""
+        """The variables that all custom tools of the tenant have. Raises: SecretUnreadable, MasterKeyUnavailable,
+        NotImplementedHere.
+        """
         sandbox = self._sandboxes.now.current()
         return self._secrets.values(sandbox.id, sandbox.variables)
 

@@ -70,8 +70,8 @@ class ClaimHeld(Exception):
 
 @immutable
 class ToolLimits:
-    """The limits of one call: of a custom tool `timeout` in seconds and `memory` in bytes; `reply` are the seconds for which a call to other
-    agents waits for their replies.
+    """The limits of one call: of a custom tool `timeout` in seconds and `memory` in bytes; `reply` are the seconds for which a
+    call to other agents waits for their replies.
     """
 
     timeout: float = 60.0
@@ -80,8 +80,8 @@ class ToolLimits:
 
 
 class LookupTools(Protocol):
-    """The tools beside memory and custom ones: they read this server's stores, the web and MCP servers, or write to other agents. A call reads the property
-    of its kind, so that what no call needs may stay unbuilt.
+    """The tools beside memory and custom ones: they read this server's stores, the web and MCP servers, or write to other agents.
+    A call reads the property of its kind, so that what no call needs may stay unbuilt.
     """
 
     @property
@@ -123,11 +123,11 @@ class ToolExecution:
         self.limits = limits
 
     def run(self, work: StepWork, calls: tuple[Call, ...]) -> tuple[tuple[CallResult, ...], ToolEffects]:
-        """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result. Calls that may be made
-        beside each other are made at once (decision 57).
+        """One result for each call, in order, and the changes for the step's transaction. A failure of a tool is an error result.
+        Calls that may be made beside each other are made at once (decision 57).
 
-        Calls to other agents that follow each other wait together. Raises: LeaseLost; ClaimHeld if another attempt may still be running a call;
-        RepliesPending if a call waits for other agents.
+        Calls to other agents that follow each other wait together. Raises: LeaseLost; ClaimHeld if another attempt may still be
+        running a call; RepliesPending if a call waits for other agents.
         """
         effects, results, futures = work.effects, [], dict[int, PendingResult]()
         for index, call in enumerate(calls):
@@ -144,8 +144,8 @@ class ToolExecution:
         return tuple(results), effects
 
     def _all_pending(self, work: StepWork, later: Sequence[Call], first: RepliesPending) -> RepliesPending:
-        """Begin the calls to other agents that follow a waiting one directly, at most `AT_ONCE` in all. Each has its own claim, so a repeated step
-        begins none of them again. A call of another kind is made when those before it have returned.
+        """Begin the calls to other agents that follow a waiting one directly, at most `AT_ONCE` in all. Each has its own claim,
+        so a repeated step begins none of them again. A call of another kind is made when those before it have returned.
         """
         pending_calls = [first]
         for call in later:
@@ -236,7 +236,9 @@ class ToolExecution:
         return apply_result(call, self._of_claim(claim), effects)
 
     def _outside(self, work: StepWork, call: Call, effects: ToolEffects) -> ClaimedResult:
-        """Claim an outside call, make it, and record its result; or the result of another attempt's claim. Raises: LeaseLost, ClaimHeld."""
+        """Claim an outside call, make it, and record its result; or the result of another attempt's claim. Raises: LeaseLost,
+        ClaimHeld.
+        """
         tool = work.turn.actor.tool(call.name)
         assert tool is not None  # noqa: S101 -- it is an outside call
         deadline = self._clock.now() + timedelta(seconds=max(self.limits.timeout, LONGEST_ONLINE)) + MARGIN
@@ -260,7 +262,9 @@ class ToolExecution:
         return claim.result
 
     def performed(self, work: StepWork, call: Call, tool: Tool) -> ClaimedResult:
-        """Make an outside call of a custom tool, a tool of an MCP server, or a built-in tool that reaches outside, once and without a claim."""
+        """Make an outside call of a custom tool, a tool of an MCP server, or a built-in tool that reaches outside, once and
+        without a claim.
+        """
         started_at = self._clock.monotonic()
         try:
             with self._host.tracer.span(tool_span(call.name)) as span:

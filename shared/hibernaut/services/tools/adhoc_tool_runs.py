@@ -1,4 +1,5 @@
-"""Executes a tool on request of the API, not of a model. Writes nothing to a log, and applies tool policies, but no tool rule or approval.
+"""Executes a tool on request of the API, not of a model. Writes nothing to a log, and applies tool policies, but no tool rule or
+approval.
 
 A built-in tool has the same effects as in a step, in one transaction of its own; a custom tool runs in the sandbox. Sources:
 Letta V1 API, digest 2.6 and 3; run-time digest 10.7.
@@ -31,7 +32,9 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 UNCUT = 1_000_000
-"""The characters of output that are retained of a run that the API requested: V1 does not cut it to the tool's limit (run-time digest 10.6)."""
+"""The characters of output that are retained of a run that the API requested: V1 does not cut it to the tool's limit (run-time
+digest 10.6).
+"""
 NO_CALL = "null"
 """The placeholder of ids: there is no message, call or run to name."""
 
@@ -57,8 +60,8 @@ class AdhocToolRuns:
         return self._runner.refusal(source_type)
 
     def run_attached(self, agent_id: str, name: str, args: JsonObject, *, key_id: str | None = None) -> ToolExecutionResult:
-        """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error". `key_id`: the caller's
-        API key.
+        """Execute a tool of an agent with the agent's secrets and memory. A failure of the tool is a result with status "error".
+        `key_id`: the caller's API key.
 
         Raises: NotFound if the agent or its tool does not exist, Conflict.
         """
@@ -84,7 +87,9 @@ class AdhocToolRuns:
         return ToolExecutionResult(status="success", func_return=result.message, stdout=[], stderr=[])
 
     def _online(self, agent_id: str, tool: StoredTool, args: JsonObject, key_id: str | None) -> ToolExecutionResult:
-        """A built-in tool that reaches outside, or a tool of an MCP server, changes nothing here, so that there is nothing to commit."""
+        """A built-in tool that reaches outside, or a tool of an MCP server, changes nothing here, so that there is nothing to
+        commit.
+        """
         call = Call(id=NO_CALL, name=tool.name or "", args=args)
         result = self._calls.performed(self._work(agent_id, key_id), call, tool)
         if result.status == "error":
@@ -133,8 +138,8 @@ class AdhocToolRuns:
     def run_source(self, request: ToolRunFromSource, *, key_id: str | None = None) -> ToolReturnMessage:
         """Execute a source once, without an agent; stores nothing.
 
-        Raises: InvalidToolSource if the source cannot be parsed; InvalidArgument for a source that cannot be run here; PackagesRefused, Unavailable
-        (packages).
+        Raises: InvalidToolSource if the source cannot be parsed; InvalidArgument for a source that cannot be run here;
+        PackagesRefused, Unavailable (packages).
         """
         reason = unrunnable(request.npm_requirements) or self.refusal(request.source_type)
         if reason is not None:

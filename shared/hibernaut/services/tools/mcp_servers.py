@@ -1,6 +1,7 @@
 """MCP servers: create, list, change, delete and refresh them, and run their tools on request (Letta V1 API, digest 2.14).
 
-Secrets are encrypted before they are stored and never returned. A stored secret is sent only to the address for which its owner set it: a new address requires the secrets again.
+Secrets are encrypted before they are stored and never returned. A stored secret is sent only to the address for which its owner
+set it: a new address requires the secrets again.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class McpServers:
         self._syncs = McpSyncs(records, store)
 
     def create(self, request: CreateMcpServer, *, user: str | None = None) -> StoredMcpServer:
-        """Add a server and read its tools. If they cannot be read, the server is added all the same, and `last_sync` has the reason.
+        """Add a server and read its tools. If they cannot be read, the server is added all the same, and `last_sync` has the
+        reason.
 
         Raises: InvalidArgument, Conflict (the name is taken), MasterKeyUnavailable.
         """
@@ -122,7 +124,9 @@ class McpServers:
         return self._store.all()
 
     def update(self, server_id: str, request: UpdateMcpServer, *, user: str | None = None) -> StoredMcpServer:
-        """Apply the fields that are not null, to the server's tools too. Raises: NotFound, InvalidArgument, Conflict, MasterKeyUnavailable."""
+        """Apply the fields that are not null, to the server's tools too. Raises: NotFound, InvalidArgument, Conflict,
+        MasterKeyUnavailable.
+        """
 
         def attempt() -> StoredMcpServer:
             before = self.retrieve(server_id)
@@ -227,7 +231,8 @@ class McpServers:
         return self._records.tool(tool_id)
 
     def run(self, server_id: str, tool_id: str, args: JsonObject, *, key_id: str | None = None) -> ToolExecutionResult:
-        """Call a tool of a server once, without an agent. A failure is a result with the status error, and so is what a tool policy does not allow.
+        """Call a tool of a server once, without an agent. A failure is a result with the status error, and so is what a tool
+        policy does not allow.
         Raises: NotFound.
         """
         tool = self.tool(server_id, tool_id)
@@ -239,7 +244,9 @@ class McpServers:
         return ToolExecutionResult(status=result.status, func_return=result.value, stdout=[], stderr=stderr)
 
     def _configured(self, server: StoredMcpServer, fields: JsonObject, stored: McpSecrets) -> StoredMcpServer:
-        """The server with the fields of a configuration. `stored`: its stored secrets. Raises: InvalidArgument, MasterKeyUnavailable."""
+        """The server with the fields of a configuration. `stored`: its stored secrets. Raises: InvalidArgument,
+        MasterKeyUnavailable.
+        """
         plain = ("server_url", "auth_header", "command", "args")
         after = server.model_copy(update={name: fields[name] for name in plain if name in fields})
         self._check_target(after)
@@ -271,7 +278,9 @@ class McpServers:
             raise InvalidArgument(f"INVALID_ARGUMENT: server_url {fault}.")
 
     def _secrets(self, server: StoredMcpServer) -> McpSecrets:
-        """The stored secrets; none if they cannot be opened any more, so that they can be set anew. Raises: MasterKeyUnavailable."""
+        """The stored secrets; none if they cannot be opened any more, so that they can be set anew. Raises:
+        MasterKeyUnavailable.
+        """
         try:
             return self._targets.vault.open(server)
         except SealBroken:

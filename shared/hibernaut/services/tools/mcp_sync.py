@@ -1,7 +1,7 @@
 """Stores the tools that an MCP server lists as tools of the type external_mcp (run-time digest 10.8).
 
-A tool keeps its id over all readings, so that agents keep it. The record of its server names its tools; a tool that was written before that record,
-or imported without a server, is taken over by its name.
+A tool keeps its id over all readings, so that agents keep it. The record of its server names its tools; a tool that was written
+before that record, or imported without a server, is taken over by its name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _BYTES = 2_000_000
 
 @dataclass
 class ToolPlan:
-    """What a reading changes. `groups`: changes that belong together; `tools`: the ids of the server's tools by their names there."""
+    """What a reading changes. `groups`: changes that belong together; `tools`: the ids of the server's tools by their names
+    there.
+    """
 
     token: str
     groups: list[list[Change]] = field(default_factory=list)
@@ -157,8 +159,8 @@ class McpSyncs:
         )
 
     def _plan_gone(self, plan: ToolPlan, name: str, tool: StoredTool, *, possibly_unread: bool) -> None:
-        """Plan the outcome for a tool that its server no longer lists: agents keep the tool, and its calls return an error. `possibly_unread`: it may be among those that
-        were not read.
+        """Plan the outcome for a tool that its server no longer lists: agents keep the tool, and its calls return an error.
+        `possibly_unread`: it may be among those that were not read.
         """
         if possibly_unread or self._records.tools.agents_of(tool.id):
             plan.tools[name] = tool.id

@@ -37,7 +37,8 @@ class PackageBuilds:
         self._clock = clock
 
     def answer(self, requirements: Sequence[str]) -> JsonObject:
-        """`packages`: the set, whose zip file exists; or `refused`: the reason why there is none; or `unavailable` and `retry_after`.
+        """`packages`: the set, whose zip file exists; or `refused`: the reason why there is none; or `unavailable` and
+        `retry_after`.
 
         Raises: OSError. Two concurrent builds of the same set write the same bytes.
         """
@@ -63,7 +64,9 @@ class PackageBuilds:
         return found
 
     def _set(self, digest: str) -> PackageSet | None:
-        """The set of this digest, if it is complete. Its record is written again, so that the collector sees that it is in use."""
+        """The set of this digest, if it is complete. Its record is written again, so that the collector sees that it is in
+        use.
+        """
         try:
             found = PackageSet.model_validate_json(self._blobs.get(self._key(f"{digest}.json")))
         except (KeyError, ValidationError):

@@ -1,4 +1,6 @@
-"""The sandbox configuration of a tenant and its environment variables, which all its custom tools get (Letta V1 API, digest 3; run-time digest 10)."""
+"""The sandbox configuration of a tenant and its environment variables, which all its custom tools get (Letta V1 API, digest 3;
+run-time digest 10).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Sandboxes:
         return [found.wire()] if found.id else []
 
     def set(self, config: LocalSandbox | None = None) -> SandboxConfig:
-        """Create the configuration, or change the one that exists, as in V1. None: the default, or the one that exists. Raises: InvalidArgument, Conflict."""
+        """Create the configuration, or change the one that exists, as in V1. None: the default, or the one that exists. Raises:
+        InvalidArgument, Conflict.
+        """
         _check(config)
 
         def after(before: StoredSandbox) -> StoredSandbox:

@@ -1,4 +1,6 @@
-"""Lets a model write a tool (Letta V1 API, digest 3; run-time digest 10.7). The source is parsed and checked; nothing is stored or run."""
+"""Lets a model write a tool (Letta V1 API, digest 3; run-time digest 10.7). The source is parsed and checked; nothing is stored
+or run.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class ToolGeneration:
     def generate(self, request: GenerateTool, *, key_id: str | None = None) -> GeneratedTool:
         """A tool with this name that does what the prompt says. `key_id`: the caller's API key, which the calls are charged to.
 
-        Raises: NotFound (handle), InvalidArgument, BudgetExceeded, ModelError and its subclasses; InvalidModelResponse if the model writes no usable source.
+        Raises: NotFound (handle), InvalidArgument, BudgetExceeded, ModelError and its subclasses; InvalidModelResponse if the
+        model writes no usable source.
         """
         config = self._models.config(request.handle or self._models.default_handle())
         reasons, fault = list(request.validation_errors), ""

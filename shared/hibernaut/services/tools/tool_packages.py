@@ -24,8 +24,8 @@ class ToolPackages:
         source_type: str | None,
         before: Callable[[], Tool | None] = lambda: None,
     ) -> PackageSet | None:
-        """The packages for these requirements; None if there are none, or if the source is not Python. `before` reads the tool that is replaced: the same
-        requirements keep their versions, on the same Python and platform.
+        """The packages for these requirements; None if there are none, or if the source is not Python. `before` reads the tool
+        that is replaced: the same requirements keep their versions, on the same Python and platform.
 
         Raises: PackagesRefused, PackageIndexUnavailable, PackagesPending, and what `before` raises.
         """

@@ -114,7 +114,9 @@ class ToolPolicies:
         self._changed(after, "tool policy deleted")
 
     def order(self, request: OrderToolPolicies) -> list[ToolPolicy]:
-        """Put the policies into this order. Raises: InvalidArgument if the ids are not those of all policies, each once; Conflict."""
+        """Put the policies into this order. Raises: InvalidArgument if the ids are not those of all policies, each once;
+        Conflict.
+        """
 
         def after(policies: list[ToolPolicy]) -> tuple[list[ToolPolicy], list[ToolPolicy]]:
             found = {each.id: each for each in policies}
@@ -128,7 +130,9 @@ class ToolPolicies:
         return self._changed(after, "tool policies ordered")
 
     def test(self, request: TestToolPolicies) -> TestedToolPolicies:
-        """Which policy decides a call, and why. Nothing is called, counted or recorded. Raises: NotFound if there is no such agent."""
+        """Which policy decides a call, and why. Nothing is called, counted or recorded. Raises: NotFound if there is no such
+        agent.
+        """
         agent = self._agents.get(request.agent_id) if request.agent_id else None
         if request.agent_id and agent is None:
             raise NotFound(f"Agent with ID {request.agent_id} not found")

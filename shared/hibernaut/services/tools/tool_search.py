@@ -1,6 +1,7 @@
 """Finds tools by words: names, descriptions, tags and parameters (Letta V1 API, digest 2.9).
 
-V1 embeds tools in a vector store. A tenant has some hundred tools at most, whose words are read at each search: no index has to follow them.
+V1 embeds tools in a vector store. A tenant has some hundred tools at most, whose words are read at each search: no index has to
+follow them.
 """
 
 from __future__ import annotations

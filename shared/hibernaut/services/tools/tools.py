@@ -134,7 +134,8 @@ class Tools:
     def save(self, request: ToolCreate, *, user: str | None = None) -> StoredTool:
         """Create the tool, or change the one that has its name.
 
-        Raises: InvalidArgument (also as InvalidToolSource, NameTaken or PackagesRefused), Unprocessable, Unavailable (packages), Conflict.
+        Raises: InvalidArgument (also as InvalidToolSource, NameTaken or PackagesRefused), Unprocessable, Unavailable (packages),
+        Conflict.
         """
         self._refuse_unrunnable(request.source_type, request.npm_requirements)
         time_limits.check(request.metadata_)
@@ -191,7 +192,9 @@ class Tools:
         return with_hash(tool)
 
     def update(self, tool_id: str, request: ToolUpdate, *, user: str | None = None) -> StoredTool:
-        """Apply the fields that are not null. Raises: NotFound, InvalidArgument, NameTaken, PackagesRefused, Unavailable (packages), Conflict."""
+        """Apply the fields that are not null. Raises: NotFound, InvalidArgument, NameTaken, PackagesRefused, Unavailable
+        (packages), Conflict.
+        """
         changes = {name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None}
         builtin = builtin_by_id(tool_id)
         if builtin is not None:
@@ -228,7 +231,8 @@ class Tools:
             raise NameTaken(f"INVALID_ARGUMENT: Tool name {name} already exists")
 
     def delete(self, tool_id: str, *, key_id: str | None = None) -> None:
-        """Delete the tool first, so that it cannot be attached any more, then detach it from its agents. `key_id`: the caller's API key.
+        """Delete the tool first, so that it cannot be attached any more, then detach it from its agents. `key_id`: the caller's
+        API key.
 
         Raises: NotFound, InvalidArgument (a built-in tool), Conflict.
         """
@@ -280,8 +284,8 @@ def _schema_of(request: ToolCreate) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject) -> JsonObject:
-    """The schema itself. Raises: InvalidArgument if it has no name, or one that is too long or that some providers refuse, with every request of
-    the tool's agents.
+    """The schema itself. Raises: InvalidArgument if it has no name, or one that is too long or that some providers refuse, with
+    every request of the tool's agents.
     """
     name = schema.get("name")
     if not isinstance(name, str) or not name:

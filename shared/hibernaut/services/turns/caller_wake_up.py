@@ -1,7 +1,7 @@
 """Wakes the run that waits for a run that has ended (decision 44).
 
-The transaction that ends a called run leaves it in the index of due items until its caller is awake. If a worker dies in between, the
-sweep wakes the caller. To wake a run twice does no harm: it looks at the replies and waits on.
+The transaction that ends a called run leaves it in the index of due items until its caller is awake. If a worker dies in between,
+the sweep wakes the caller. To wake a run twice does no harm: it looks at the replies and waits on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class CallerWakeUp:
             self._start(caller_id)
 
     def _is_answered(self, caller: RunState) -> bool:
-        """Whether all runs that the caller waits for have ended. A caller that still sends looks at them itself before it waits."""
+        """Whether all runs that the caller waits for have ended. A caller that still sends looks at them itself before it
+        waits.
+        """
         run_ids = [reply.run_id for reply in self._calls.awaited(caller) if reply.run_id is not None]
         return bool(run_ids) and all(state.ended for state in self._runs.get_many(run_ids).values())
 

@@ -181,8 +181,8 @@ class Compaction:
         conversation. `settings` override the agent's. `key_id`: the caller's API key.
 
         The summariser's call is closed when another request changes the conversation. Raises: NotFound; Busy if a run or a
-        pending approval holds the conversation; BudgetExceeded; InvalidArgument if the window would not have fewer messages; the errors
-        of the summariser's model call. On an error nothing has changed.
+        pending approval holds the conversation; BudgetExceeded; InvalidArgument if the window would not have fewer messages; the
+        errors of the summariser's model call. On an error nothing has changed.
         """
         loaded = self._loaded(head_id)
         self._free(loaded.head)

@@ -1,7 +1,7 @@
 """Who owns a conversation next, and how a run's input enters the log.
 
-A transaction that ends a run also makes the next run the owner, with the first page of its input as rows of the log. The remaining
-input of a long request follows in transactions of its own, before the run's first model call.
+A transaction that ends a run also makes the next run the owner, with the first page of its input as rows of the log. The
+remaining input of a long request follows in transactions of its own, before the run's first model call.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Handovers:
     def next_owner(
         self, before: Head, rows: Sequence[Message], now: datetime, interrupting: InterruptingRun | None = None
     ) -> Handover:
-        """The handover to the interrupting run, or else to the first run in the queue. Its messages get ids that sort after `rows`, the last
-        rows of the log.
+        """The handover to the interrupting run, or else to the first run in the queue. Its messages get ids that sort after
+        `rows`, the last rows of the log.
 
         Raises: Conflict if the head counts waiting runs that do not become visible: no run may be left behind in the queue.
         """
@@ -88,8 +88,9 @@ class Handovers:
         return rows
 
     def append_input(self, state: RunState, condition: Callable[[RunState], Condition]) -> RunState:
-        """Append the remaining input of a running run to the log, one page in each transaction. `condition` builds the condition on
-        the run as it was last read or written. Raises: LeaseLost if the run has ended, or another attempt or run has taken over.
+        """Append the remaining input of a running run to the log, one page in each transaction. `condition` builds the condition
+        on the run as it was last read or written. Raises: LeaseLost if the run has ended, or another attempt or run has taken
+        over.
         """
         token, pages = state.token, 0
         while state.run.input:

@@ -1,7 +1,8 @@
-"""The calls of a group's run that have not returned when the run ends from outside: what they have used, and their cancel (decision 47).
+"""The calls of a group's run that have not returned when the run ends from outside: what they have used, and their cancel
+(decision 47).
 
-The transaction that cancels a run of a group, or of its supervisor, leaves it in the index of due items until the runs that answer its calls are
-cancelled too. If a worker dies in between, the sweep does it. To pass a cancel on twice does no harm.
+The transaction that cancels a run of a group, or of its supervisor, leaves it in the index of due items until the runs that
+answer its calls are cancelled too. If a worker dies in between, the sweep does it. To pass a cancel on twice does no harm.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class OpenGroupCalls:
     def pass_on(self, run_id: str, *, last: bool = False) -> None:
         """Cancel the runs that answer the calls of a cancelled run.
 
-        A message that is being sent at this moment has no run yet. Its sender passes the cancel on when the run exists; the sweep retries `last`.
+        A message that is being sent at this moment has no run yet. Its sender passes the cancel on when the run exists; the sweep
+        retries `last`.
         """
         state = self._runs.get(run_id)
         if state is None or state.run.cancelled_step is None:

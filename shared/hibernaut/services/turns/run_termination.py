@@ -54,8 +54,8 @@ from hibernaut.store.stores import TenantStores
 
 TRIES = 20
 AROUND = 16
-"""The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of an interrupting run, its conditions on
-calls, and the counters of budgets.
+"""The number of changes in the transaction that ends a run, its events among them, without its rows, the marks of an interrupting
+run, its conditions on calls, and the counters of budgets.
 """
 OF_A_TURN = 3
 """The number of changes by which the end of a run is counted as a turn of an agent with sleep-time agents."""
@@ -123,13 +123,15 @@ class RunTermination:
         raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
 
     def pass_on(self, run_id: str, *, last: bool = False) -> None:
-        """Cancel what answers the calls of a group's run that was cancelled. If that fails here, the sweep does it, which looks `last`."""
+        """Cancel what answers the calls of a group's run that was cancelled. If that fails here, the sweep does it, which looks
+        `last`.
+        """
         with suppress(HibernautError, TableError, OSError):
             self._group_calls.pass_on(run_id, last=last)
 
     def interrupt(self, head: Head, interrupting: InterruptingRun) -> bool:
-        """In one transaction, end the run that owns the conversation and make the interrupting run its owner. Returns False if the
-        conversation has changed: the caller reads it again. The caller also starts the interrupting run's workflow.
+        """In one transaction, end the run that owns the conversation and make the interrupting run its owner. Returns False if
+        the conversation has changed: the caller reads it again. The caller also starts the interrupting run's workflow.
         """
         owner = self._runs.get(head.owner or "")
         if owner is None or owner.ended:

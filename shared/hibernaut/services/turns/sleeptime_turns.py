@@ -1,7 +1,7 @@
 """Counts the turns of agents that have sleep-time agents, in the transactions that end the turns (run-time digest 9.2).
 
-A turn that makes the sleep-time agents due writes a trigger in the same transaction. An agent without sleep-time agents costs no read and no write. Must not know
-how the sleep-time agents' runs are accepted.
+A turn that makes the sleep-time agents due writes a trigger in the same transaction. An agent without sleep-time agents costs no
+read and no write. Must not know how the sleep-time agents' runs are accepted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Performs one step of a run: take the lease, load, repeat decide, perform and absorb, then commit (architecture 3).
 
-This module defines the order. `domain.turn.turn_machine` decides each action; `store.runs.transactions` defines the conditions of each
-write.
+This module defines the order. `domain.turn.turn_machine` decides each action; `store.runs.transactions` defines the conditions of
+each write.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class TurnEngine:
     ) -> AdvanceResult:
         """Perform the run's next step, or up to `steps` of them while more than half of the worker's time is left.
 
-        `time_left` returns the seconds that this worker has left. `drop`: the first of these steps reduces a full window at once by
-        dropping whole old turns, without a summary. `takes_over`: the worker that holds the lease is known to be dead. Raises: NotFound if the run
-        does not exist; Conflict if concurrent changes keep the step from being committed. Errors of the model and of tools are
-        not raised.
+        `time_left` returns the seconds that this worker has left. `drop`: the first of these steps reduces a full window at once
+        by dropping whole old turns, without a summary. `takes_over`: the worker that holds the lease is known to be dead. Raises:
+        NotFound if the run does not exist; Conflict if concurrent changes keep the step from being committed. Errors of the model
+        and of tools are not raised.
         """
         started_at = self._clock.monotonic()
         seconds_left = time_left or (lambda: LONGEST_STEP - (self._clock.monotonic() - started_at))

@@ -1,15 +1,17 @@
 """How a step is written: one transaction that holds all changes of the step, or none.
 
-1. `StepCommits.commit` collects a `UnitOfWork` from a stepped turn: the head before and after, the run after the step, the rows of the
-   log, the step's record and the events (`services.steps.step_records`), and the edits of memory with their own conditions.
-2. `UnitWriter.write` chooses the next owner of the conversation if the run ends (`Handovers`), lets `store.runs.transactions` add the
-   conditions of the run protocol, and writes.
-3. A failed condition means that an item changed since it was read. If another worker has taken the step or the run has ended, the writer
-   raises LeaseLost. If a block or the agent has changed, it raises MemoryConflict, and the caller runs the tools again. If only the queue
-   has grown, event numbers are in use, or another conversation of the agent has counted a turn, the unit is rebuilt on the current state and written
-   again. If the transaction was written and only its response was lost, the writer goes on.
-4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, sleep-time agents are set to work,
-   the callback is sent, and a calling run is woken. A process that dies before these leaves them to the sweep.
+1. `StepCommits.commit` collects a `UnitOfWork` from a stepped turn: the head before and after, the run after the step, the rows
+   of the log, the step's record and the events (`services.steps.step_records`), and the edits of memory with their own
+   conditions.
+2. `UnitWriter.write` chooses the next owner of the conversation if the run ends (`Handovers`), lets `store.runs.transactions` add
+   the conditions of the run protocol, and writes.
+3. A failed condition means that an item changed since it was read. If another worker has taken the step or the run has ended, the
+   writer raises LeaseLost. If a block or the agent has changed, it raises MemoryConflict, and the caller runs the tools again. If
+   only the queue has grown, event numbers are in use, or another conversation of the agent has counted a turn, the unit is
+   rebuilt on the current state and written again. If the transaction was written and only its response was lost, the writer goes
+   on.
+4. After the write: the cached window follows, followers are notified, the next owner's workflow is started, sleep-time agents are
+   set to work, the callback is sent, and a calling run is woken. A process that dies before these leaves them to the sweep.
 """
 
 from __future__ import annotations
@@ -63,8 +65,8 @@ class MemoryConflict(Exception):
 
 @immutable
 class UnitOfWork:
-    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction and
-    says whether the run ends.
+    """Everything that one transaction of a run writes: a step of the run, or its end. `state` is the run after the transaction
+    and says whether the run ends.
 
     `before` and `after` are the head as it was read and as it is written. `edits` are the changes beside the log (memory,
     passages, the system message), each with its own condition. The other fields concern the end of a run: `outside` is the run as
@@ -193,9 +195,9 @@ class UnitWriter:
         self._charges = AwsCharges(host.meter)
 
     def write(self, unit: UnitOfWork) -> None:
-        """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the interrupting run, else the first run
-        in the queue. A run that ends with an approval request hands it to none. The workflow of a run from the queue is started;
-        that of an interrupting run is not.
+        """Write the unit in one transaction. If its run ends, hand the conversation to the next run: the interrupting run, else
+        the first run in the queue. A run that ends with an approval request hands it to none. The workflow of a run from the
+        queue is started; that of an interrupting run is not.
 
         Raises: LeaseLost if the run has ended or another attempt holds the step; MemoryConflict; Conflict after `TRIES` attempts;
         ConditionFailed if a condition fails although nothing has changed, as for an interrupting run that exists already.
@@ -226,7 +228,9 @@ class UnitWriter:
         raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
     def tell(self, run: StoredRun) -> None:
-        """Notify the receivers of the run's end: its `callback_url`, or the run that called it. If that fails here, the sweep does it."""
+        """Notify the receivers of the run's end: its `callback_url`, or the run that called it. If that fails here, the sweep
+        does it.
+        """
         with suppress(HibernautError, TableError, OSError):
             if run.callback_url:
                 self._callbacks.send(run.id)

@@ -65,7 +65,9 @@ class CompactionResult:
 
 
 def divisions(window_input: CompactionInput) -> Iterator[tuple[CompactionMode, Split, int]]:
-    """The modes of the chain that can divide the window, in order, with the messages that leave it and the token limit of its summary."""
+    """The modes of the chain that can divide the window, in order, with the messages that leave it and the token limit of its
+    summary.
+    """
     for mode in chain(window_input.subject.settings.mode, window_input.again):
         divided = split(mode, window_input.messages, window_input.subject.settings, window_input.measures, window_input.run_id)
         if divided is None:

@@ -1,7 +1,8 @@
-"""API keys in the table: one item for each key under its digest, list rows for each tenant, the pepper of the digests, and the tenants.
+"""API keys in the table: one item for each key under its digest, list rows for each tenant, the pepper of the digests, and the
+tenants.
 
-A key is looked up before its tenant is known, so the items of keys belong to no tenant's partition. The list row of a key lies in its tenant's
-partition and names the digest. Only reads stand here, and the changes that a transaction is made of.
+A key is looked up before its tenant is known, so the items of keys belong to no tenant's partition. The list row of a key lies in
+its tenant's partition and names the digest. Only reads stand here, and the changes that a transaction is made of.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class ApiKeyStore:
         return Put({"pk": place.pk, "sk": place.sk})
 
     def tenants(self) -> Sequence[str]:
-        """The names of all tenants, sorted: the default tenant, and every tenant for which a key was created or a token was accepted."""
+        """The names of all tenants, sorted: the default tenant, and every tenant for which a key was created or a token was
+        accepted.
+        """
         found = self._table.query(deployment_keys.tenant_entry(DEFAULT_TENANT).pk)
         return sorted({DEFAULT_TENANT, *(str(item["sk"]) for item in found)})
 

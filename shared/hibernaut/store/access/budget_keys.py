@@ -1,13 +1,13 @@
 """The keys of budgets and of their counters.
 
-pk                 sk        what                                                   read by
-t#BUDGETS          subject   a budget: its limits                                   list; acceptance and steps, remembered for seconds
-t#USED#subject#n   month     what was used in a month and on each of its days (ttl)  acceptance and steps of subjects with a budget
-t#USED#CALL#token  CALL      a model call without a run has been counted (ttl)      its writer, by the condition of its write
-t#USED#subject     RUNS      the number of runs that hold a slot                    acceptance, where the number of runs is limited
+pk                 sk       what                                                   read by
+t#BUDGETS          subject  a budget: its limits                                   list; acceptance and steps (remembered)
+t#USED#subject#n   month    use in a month and on each of its days (ttl)           acceptance and steps of subjects with a budget
+t#USED#CALL#token  CALL     a model call without a run has been counted (ttl)      its writer, by the condition of its write
+t#USED#subject     RUNS     the number of runs that hold a slot                    acceptance, where the number of runs is limited
 
-A subject is `tenant`, an API key's id or an agent's id; n is a shard. The runs of a subject add to SHARDS items, so that steps which commit at the
-same time seldom meet on one item.
+A subject is `tenant`, an API key's id or an agent's id; n is a shard. The runs of a subject add to SHARDS items, so that steps
+which commit at the same time seldom meet on one item.
 """
 
 from __future__ import annotations

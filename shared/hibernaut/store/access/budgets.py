@@ -1,10 +1,12 @@
 """Budgets in the table: their records, and the counters of their usage.
 
-A counter is part of the transaction that uses something, so only committed usage is counted. The counters of a month hold those of its days:
-`tokens` and `tokens07` are the tokens of the month and of its seventh day. They are integers that transactions add to, and no transaction has a
-condition on them. The number of runs at once has one: a transaction that takes a slot fails where there is none.
+A counter is part of the transaction that uses something, so only committed usage is counted. The counters of a month hold those
+of its days: `tokens` and `tokens07` are the tokens of the month and of its seventh day. They are integers that transactions add
+to, and no transaction has a condition on them. The number of runs at once has one: a transaction that takes a slot fails where
+there is none.
 
-A subject without a budget has no counters. The records of budgets are remembered for `FRESH_SECONDS`, and so is that there is none.
+A subject without a budget has no counters. The records of budgets are remembered for `FRESH_SECONDS`, and so is that there is
+none.
 """
 
 from __future__ import annotations
@@ -152,7 +154,9 @@ class BudgetStore:
         return [self._give_back(slot) for slot in budgets.slots] if budgets else []
 
     def exchanged(self, ending: RunBudgets | None, beginning: RunBudgets | None) -> list[Change]:
-        """The changes of a transaction that ends one run and creates another: a slot that both hold goes from one to the other."""
+        """The changes of a transaction that ends one run and creates another: a slot that both hold goes from one to the
+        other.
+        """
         before = {slot.subject: slot for slot in ending.slots} if ending else {}
         after = {slot.subject: slot for slot in beginning.slots} if beginning else {}
         freed_slots = [self._give_back(slot) for subject, slot in before.items() if subject not in after]
@@ -207,7 +211,8 @@ class BudgetStore:
 class BudgetReading:
     """One read of the budgets of some subjects and of their counters, as part of a batch that the caller sends anyway.
 
-    The caller reads `keys` and passes the result to `take`. A budget that was not remembered costs a read of its counters in `standings`.
+    The caller reads `keys` and passes the result to `take`. A budget that was not remembered costs a read of its counters in
+    `standings`.
     """
 
     def __init__(

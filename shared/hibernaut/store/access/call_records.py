@@ -1,4 +1,6 @@
-"""Records of tool calls in the table: one item for the calls of a step, written in the step's transaction. They expire as versions of memory do."""
+"""Records of tool calls in the table: one item for the calls of a step, written in the step's transaction. They expire as
+versions of memory do.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 
 class CallRecordStore:
-    """The recorded calls of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """The recorded calls of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, retention: timedelta) -> None:
         self._table = table
@@ -32,7 +36,9 @@ class CallRecordStore:
         return Put(self._codec.item(tool_policy_keys.calls(self._tenant, calls.id), calls, ttl=ttl, **list_place))
 
     def walk(self, span: IdRange, now: datetime, *, first: int) -> Iterator[StoredCalls]:
-        """The records with after < id < before that have not expired, newest first, read lazily. Reads the index LISTS, which may lag."""
+        """The records with after < id < before that have not expired, newest first, read lazily. Reads the index LISTS, which may
+        lag.
+        """
         walked = lists.walked(self._table, tool_policy_keys.CALLS, span, first=first, descending=True)
         fresh = (item for item in walked if not expired(item, now))
         yield from readable(lambda item: self._codec.record(StoredCalls, item), fresh)

@@ -1,7 +1,8 @@
 """WebSocket connections that a gateway holds, and the runs that they follow.
 
-A connection is found by its id alone, before its tenant is known, so its item belongs to no tenant's partition; the row in its tenant's partition counts it. All
-items expire: a gateway may fail to report the end of a connection. Only reads stand here, and the changes that a transaction is made of.
+A connection is found by its id alone, before its tenant is known, so its item belongs to no tenant's partition; the row in its
+tenant's partition counts it. All items expire: a gateway may fail to report the end of a connection. Only reads stand here, and
+the changes that a transaction is made of.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class ConnectionStore:
         )
 
     def claim(self, connection_id: str, request_id: str, worker: int, now: datetime, token: str) -> Change:
-        """The change by which a worker takes the follow over. It fails for a second delivery of a job, and where nobody follows any more."""
+        """The change by which a worker takes the follow over. It fails for a second delivery of a job, and where nobody follows
+        any more.
+        """
         place = deployment_keys.socket_follow(connection_id, request_id)
         ttl = int((now + FOLLOW_LIFE).timestamp())
         return Update(place, set={"worker": worker + 1, "ttl": ttl, "wt": token}, when=eq(worker=worker))

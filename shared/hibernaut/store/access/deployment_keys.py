@@ -1,4 +1,5 @@
-"""The keys of the items that belong to the deployment and to no tenant: they are read to list the tenants, and to find the tenant of a request.
+"""The keys of the items that belong to the deployment and to no tenant: they are read to list the tenants, and to find the tenant
+of a request.
 
 pk                 sk                  what                                   read by
 APIKEY#digest      APIKEY              an API key, under its keyed hash       authentication

@@ -1,7 +1,7 @@
 """Providers with a tenant's own keys in the table: the record, and the unique name.
 
-The records are few and lie in one partition, so that one read finds all of them. This module has reads, and changes that a use case combines into a
-transaction. It must not know how a key is encrypted.
+The records are few and lie in one partition, so that one read finds all of them. This module has reads, and changes that a use
+case combines into a transaction. It must not know how a key is encrypted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Limits on requests per second, for all tenants: one item that authentication reads beside a key, and the counters of seconds.
 
-An item of its own is needed because a request must not become slower by a read: it is part of the batch that finds the API key, and is cached as long.
+An item of its own is needed because a request must not become slower by a read: it is part of the batch that finds the API key,
+and is cached as long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sandbox configuration of a tenant in the table: one item with its variables.
 
-pk          sk       what                                                    read by
-t#SANDBOX   LOCAL    the configuration with its sealed variables              calls of custom tools, remembered for seconds; administration
+pk         sk     what                                              read by
+t#SANDBOX  LOCAL  the configuration with its sealed variables        calls of custom tools, remembered for seconds; administration
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hibernaut.store.table.tenants import checked
 
 
 class SandboxStore:
-    """The sandbox configuration of one tenant. `now`: what calls of tools use. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
-    cannot be read.
+    """The sandbox configuration of one tenant. `now`: what calls of tools use. Reads raise StoreUnavailable
+    (`store.table.retries`), and OSError if a blob cannot be read.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class SandboxStore:
         return self.now.stored()
 
     def change(self, before: StoredSandbox, after: StoredSandbox, token: str) -> Put:
-        """The change from `before` to `after`, whose values are sealed in place. Condition: it is still `before`. Raises: MasterKeyUnavailable,
-        NotImplementedHere.
+        """The change from `before` to `after`, whose values are sealed in place. Condition: it is still `before`. Raises:
+        MasterKeyUnavailable, NotImplementedHere.
         """
         self._secrets.seal(after.id, after.variables)
         record = after.model_copy(update={"version": before.version + 1})

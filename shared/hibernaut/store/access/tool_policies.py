@@ -21,8 +21,8 @@ TRIES = 10
 
 
 class ToolPolicyStore:
-    """The tool policies of one tenant. `now`: what steps use of them, in their order. Reads raise StoreUnavailable (`store.table.retries`), and OSError if
-    a blob cannot be read.
+    """The tool policies of one tenant. `now`: what steps use of them, in their order. Reads raise StoreUnavailable
+    (`store.table.retries`), and OSError if a blob cannot be read.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class CallRateStore:
         self._writer = writer
 
     def count(self, counter: tuple[str, ...], call: tuple[str, ...], rate: CallRate, now: datetime, token: str) -> bool:
-        """Count a call. False: the window has had all its calls, and nothing is counted. A call that was counted before stays counted once.
+        """Count a call. False: the window has had all its calls, and nothing is counted. A call that was counted before stays
+        counted once.
 
         `counter`: the policy, the tool and the subject. `call`: the identification of the call.
         """

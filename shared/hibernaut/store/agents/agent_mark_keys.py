@@ -1,4 +1,6 @@
-"""The keys of the partition t#AGENTSBY (`store.agents.agent_marks`). Any text of a caller becomes a part of a key, and keys sort as texts do."""
+"""The keys of the partition t#AGENTSBY (`store.agents.agent_marks`). Any text of a caller becomes a part of a key, and keys sort
+as texts do.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """The marks of agents: rows by which lists find the agents of a name, a tag, a project, a template or an identity.
 
-A mark's key is a facet, a text and the agent's id, so the marks of one text are a list of agents in the order of their creation, and
-the marks of all tags are the tags in alphabetical order. Nothing counts tags: a list of them skips from one tag to the next, so no
-two requests write the same counter.
+A mark's key is a facet, a text and the agent's id, so the marks of one text are a list of agents in the order of their creation,
+and the marks of all tags are the tags in alphabetical order. Nothing counts tags: a list of them skips from one tag to the next,
+so no two requests write the same counter.
 
-The transaction that writes an agent writes its marks. Where more of them change than a transaction takes, the agent changes in several
-steps (`between`), each of which is a transaction with its marks. So the marks are those of the agent at any time, and the engine may count
-them. A reader of rows still compares each mark with the agent's list row, which is authoritative: it reads the two one after the other.
+The transaction that writes an agent writes its marks. Where more of them change than a transaction takes, the agent changes in
+several steps (`between`), each of which is a transaction with its marks. So the marks are those of the agent at any time, and the
+engine may count them. A reader of rows still compares each mark with the agent's list row, which is authoritative: it reads the
+two one after the other.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class AgentMarks:
         return new, [Delete(key) for key in lost_keys]
 
     def between(self, before: StoredAgent, after: StoredAgent) -> StoredAgent | None:
-        """The next agent on the way to `after` whose tags, identities or visibility differ from those of `before` by no more marks than
-        a transaction takes. None: `after` itself.
+        """The next agent on the way to `after` whose tags, identities or visibility differ from those of `before` by no more
+        marks than a transaction takes. None: `after` itself.
         """
         new, former = self.change(before, after)
         if len(new) + len(former) <= MARKS_AT_ONCE:

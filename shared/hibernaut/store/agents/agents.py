@@ -30,7 +30,9 @@ from hibernaut.store.versions.version_store import CHAIN, UNKNOWN, Edit, RecordS
 UPDATED = "AGENTSUPDATED"
 """The list of agents by their last change."""
 GROUP = "group"
-"""The attribute of an agent's item that names the group that it manages. It is no part of the body, which older servers rewrite."""
+"""The attribute of an agent's item that names the group that it manages. It is no part of the body, which older servers
+rewrite.
+"""
 MARKED = "marked"
 """The attribute of the list rows whose agents have marks and places in the orders. Rows of older data lack it."""
 _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
@@ -38,7 +40,9 @@ _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "las
 
 
 class AgentStore:
-    """Agents, and their list rows. Their marks are `store.agents.agent_marks`, their newest runs `last_runs`. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Agents, and their list rows. Their marks are `store.agents.agent_marks`, their newest runs `last_runs`. Reads raise
+    StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, versions: VersionStore, secrets: SecretVault) -> None:
         self._table = table
@@ -68,8 +72,8 @@ class AgentStore:
         return agent
 
     def create(self, agent: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that create an agent, its list row, the item of its runs, and its first version; the chain is set on the agent, and its secrets are
-        sealed in place. Condition: the id is free. Raises: MasterKeyUnavailable, NotImplementedHere.
+        """The changes that create an agent, its list row, the item of its runs, and its first version; the chain is set on the
+        agent, and its secrets are sealed in place. Condition: the id is free. Raises: MasterKeyUnavailable, NotImplementedHere.
         """
         self._secrets.seal(agent.id, agent.secrets)
         key, row = keys.agent(self._tenant, agent.id), keys.agent_row(self._tenant, agent.id)
@@ -99,8 +103,8 @@ class AgentStore:
         ]
 
     def create_unlisted(self, agent: StoredAgent, token: str) -> Put:
-        """The change that creates the conversation of a group in the form of an agent, which no list, count or history shows. Condition: the id is
-        free.
+        """The change that creates the conversation of a group in the form of an agent, which no list, count or history shows.
+        Condition: the id is free.
         """
         key = keys.agent(self._tenant, agent.id)
         return Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT)
@@ -111,8 +115,8 @@ class AgentStore:
         return Delete(key, eq(version=agent.version), freed(key, agent))
 
     def change(self, before: StoredAgent, after: StoredAgent, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the chain is set on `after`, and
-        its secrets are sealed in place. Raises: MasterKeyUnavailable, NotImplementedHere.
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the
+        chain is set on `after`, and its secrets are sealed in place. Raises: MasterKeyUnavailable, NotImplementedHere.
 
         Condition: the version is that of `before`. The values of `last_run_*` and `last_stop_reason` in `after` go to the item of
         the last run.
@@ -170,8 +174,8 @@ class AgentStore:
         return TimeOrder(self._table, parts, "last_run_completion", rows_of=self.last_runs.rows_of, mark="name", stands=stands)
 
     def place(self, agent: StoredAgent, row: Item) -> list[Change]:
-        """The changes that put an agent of older data into the orders. Conditions: its version is as read, and so are its row's attributes of the
-        last run.
+        """The changes that put an agent of older data into the orders. Conditions: its version is as read, and so are its row's
+        attributes of the last run.
         """
         last_run_at = str(row.get("last_run_completion", ""))
         condition = Term("last_run_completion", Op.EQ, last_run_at) if last_run_at else Term("last_run_completion", Op.MISSING)

@@ -1,10 +1,10 @@
 """The attributes of an agent's newest run that lists and states show: time of the end, duration, and stop reason.
 
-Each agent has an item of its own for it, beside its record, so that the runs of a tenant's agents share no partition. The item stands in
-the index LISTS by the time, or, before the first run, in the list of the agents without one.
+Each agent has an item of its own for it, beside its record, so that the runs of a tenant's agents share no partition. The item
+stands in the index LISTS by the time, or, before the first run, in the list of the agents without one.
 
-Older versions kept these attributes, and the place, on the agent's list row. An agent without the item has them there still: readers take
-both, the agent's next run writes the item, and the rounds of `services.agent_marking` write it for all others.
+Older versions kept these attributes, and the place, on the agent's list row. An agent without the item has them there still:
+readers take both, the agent's next run writes the item, and the rounds of `services.agent_marking` write it for all others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ FIELDS = ("last_run_completion", "last_run_duration_ms", "last_stop_reason")
 ORDERED = "ordered"
 """The attribute of the item of an agent whose conversations all have places in their orders."""
 PLACED = "placed"
-"""The attribute with the progress of placing the rows of an agent's conversations in the list of its messages: ALL, or the last log and row."""
+"""The attribute with the progress of placing the rows of an agent's conversations in the list of its messages: ALL, or the last
+log and row.
+"""
 ALL = "all"
 APART = "apart"
 """The attribute of a row that was read together with its agent's item."""
@@ -36,8 +38,8 @@ class LastRuns:
         self._tenant = table.tenant
 
     def create(self, agent_id: str, attributes: Mapping[str, Value] | None = None, *, ordered: bool = False) -> Put:
-        """The change that creates the item. `attributes`: the attributes of an agent of older data. `ordered`: the agent is new, so all its
-        conversations, and their rows, will have their places. Condition: there is no item.
+        """The change that creates the item. `attributes`: the attributes of an agent of older data. `ordered`: the agent is new,
+        so all its conversations, and their rows, will have their places. Condition: there is no item.
         """
         flags: dict[str, Value] = {ORDERED: True, PLACED: ALL} if ordered else {}
         return Put({**self._key(agent_id), **self._placed(agent_id, attributes or {}), **flags}, ABSENT)

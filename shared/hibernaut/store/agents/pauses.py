@@ -1,9 +1,10 @@
-"""Pauses of agents in the table: one item beside the agent while it is paused. The batch that accepts a message reads it, so a pause applies at once.
+"""Pauses of agents in the table: one item beside the agent while it is paused. The batch that accepts a message reads it, so a
+pause applies at once.
 
     t#AGENT#agent  PAUSED  its time and its author  acceptance of messages; schedules
 
-While a person is erased, the messages of the person are refused too: the batch also reads the marks of the senders that a request names
-(`store.identities.erasure_keys`).
+While a person is erased, the messages of the person are refused too: the batch also reads the marks of the senders that a request
+names (`store.identities.erasure_keys`).
 
 The deletion of the agent takes the item along.
 """

@@ -26,8 +26,8 @@ OVERRIDABLE = ("tags", "return_char_limit", "default_requires_approval", "enable
 
 
 class ToolStore:
-    """Custom tools, and the overridden fields of built-in tools. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a
-    blob cannot be read.
+    """Custom tools, and the overridden fields of built-in tools. Reads raise StoreUnavailable (`store.table.retries`), and
+    OSError if a blob cannot be read.
     """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
@@ -162,7 +162,9 @@ def _overridden(tool: Tool, record: StoredTool | None) -> StoredTool:
 
 @functools.cache
 def _original(tool_id: str) -> StoredTool:
-    """A built-in tool without overridden fields, which is copied for each step: a copy takes a tenth of the time. Raises: KeyError."""
+    """A built-in tool without overridden fields, which is copied for each step: a copy takes a tenth of the time. Raises:
+    KeyError.
+    """
     if (tool := builtin_by_id(tool_id)) is None:
         raise KeyError(tool_id)
     return StoredTool.model_construct(**{name: getattr(tool, name) for name in Tool.model_fields}, version=0)

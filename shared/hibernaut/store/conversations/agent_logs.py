@@ -95,8 +95,8 @@ class AgentLogs:
     # data of older versions
 
     def _unplaced(self, agent_id: str, placed: str, limit: int) -> Iterator[list[Change]]:
-        """Transactions that place the rows after `placed`, at most `limit` of them, read lazily. Conditions: the rows exist, and the agent
-        has the item with the progress.
+        """Transactions that place the rows after `placed`, at most `limit` of them, read lazily. Conditions: the rows exist, and
+        the agent has the item with the progress.
         """
         log, _, after = placed.partition("#")
         for conversation in sorted(one for one in self._logs_of(agent_id) if one >= log):

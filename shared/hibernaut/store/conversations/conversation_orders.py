@@ -5,12 +5,12 @@
 | by last message | list row CONV#conv, index DUE     | item LASTMSG#conv, index LISTS       |
 | by last run     | item LASTRUN#conv, index LISTS    | item LASTRUN#conv, index DUE         |
 
-The items are in the agent's partition. An item can stand in one list of each index, and the list row stands in the tenant-wide list by
-creation already. The lists of one agent have a partition each, those of all agents as many shards as turns need.
+The items are in the agent's partition. An item can stand in one list of each index, and the list row stands in the tenant-wide
+list by creation already. The lists of one agent have a partition each, those of all agents as many shards as turns need.
 
-Older versions wrote no places, and the time of the last run to the row. The item LASTRUN of an agent records whether all its conversations have
-their places, and the record `t#CONVSBY BUILD` whether all conversations of a tenant have theirs. Until then a list reads all rows, and gives places
-to some (`services.conversations.conversation_lists`).
+Older versions wrote no places, and the time of the last run to the row. The item LASTRUN of an agent records whether all its
+conversations have their places, and the record `t#CONVSBY BUILD` whether all conversations of a tenant have theirs. Until then a
+list reads all rows, and gives places to some (`services.conversations.conversation_lists`).
 """
 
 from __future__ import annotations

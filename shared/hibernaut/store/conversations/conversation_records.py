@@ -1,5 +1,5 @@
-"""The records of conversations, and their list rows with the attributes that lists filter and order by. `store.conversations.conversations` has
-the heads and logs.
+"""The records of conversations, and their list rows with the attributes that lists filter and order by.
+`store.conversations.conversations` has the heads and logs.
 
 This module has reads, and changes that a use case combines into a transaction. An agent's default conversation has no record.
 """
@@ -27,8 +27,8 @@ NOUN = "CONVS"
 
 
 class ConversationRecordStore:
-    """The records of conversations and their list rows. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
-    cannot be read.
+    """The records of conversations and their list rows. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a
+    blob cannot be read.
     """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
@@ -53,8 +53,8 @@ class ConversationRecordStore:
         return record
 
     def create(self, record: StoredConversation, token: str, sent_at: str = "") -> list[Change]:
-        """The changes that create a record and its list row. `sent_at`: the time of its newest message ("": none). Conditions: the id is free, and the
-        agent exists.
+        """The changes that create a record and its list row. `sent_at`: the time of its newest message ("": none). Conditions:
+        the id is free, and the agent exists.
         """
         key, row = keys.conversation(self._tenant, record.id), keys.conversation_row(self._tenant, record.agent_id, record.id)
         return [
@@ -138,7 +138,9 @@ class ConversationRecordStore:
 
 
 def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
-    """The changes of the list row and the places of a request's conversation. For a deleted conversation they write attributes that no list shows."""
+    """The changes of the list row and the places of a request's conversation. For a deleted conversation they write attributes
+    that no list shows.
+    """
     if run.conversation_id is None:
         return []
     row, sent_at = keys.conversation_row(tenant, run.agent_id, run.conversation_id), wire_time(at)
@@ -149,8 +151,8 @@ def message_sent(tenant: str, run: Run, at: datetime) -> list[Change]:
 
 
 def run_ended(tenant: str, run: Run, at: datetime, *, followed: bool = False) -> list[Change]:
-    """The changes of a conversation's last run, and of its list row, at the end of a run. `followed`: the request that ended the run
-    starts a new one, which counts as a message.
+    """The changes of a conversation's last run, and of its list row, at the end of a run. `followed`: the request that ended the
+    run starts a new one, which counts as a message.
     """
     if run.conversation_id is None:
         return []

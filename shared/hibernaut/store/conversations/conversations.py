@@ -62,8 +62,8 @@ class LoadedConversation:
 
 
 class ConversationStore:
-    """Heads, logs and windows of conversations. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
-    read.
+    """Heads, logs and windows of conversations. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
+    cannot be read.
     """
 
     def __init__(
@@ -205,7 +205,8 @@ class ConversationStore:
         return self.put_texts(head, [RowText.of(row) for row in rows])
 
     def put_texts(self, head: Head, rows: Sequence[RowText]) -> list[Put]:
-        """The changes that write new rows of a log, with the pointer by which searches find them at once. Condition: the ids are free.
+        """The changes that write new rows of a log, with the pointer by which searches find them at once. Condition: the ids are
+        free.
 
         The rows share `ROWS_BYTES`: a larger body goes to a blob, so that the transaction stays below its size limit.
         """

@@ -1,5 +1,5 @@
-"""Rows of all logs of a tenant: one row by its id, and rows across conversations. `store.conversations.conversations` reads one conversation's
-log.
+"""Rows of all logs of a tenant: one row by its id, and rows across conversations. `store.conversations.conversations` reads one
+conversation's log.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class MessageStore:
         return self._codec.record(Message, item) if item else None
 
     def walk(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[Message]:
-        """The rows in the order of their ids, newest first if `descending`, read lazily: `first` of them at once, then more and more."""
+        """The rows in the order of their ids, newest first if `descending`, read lazily: `first` of them at once, then more and
+        more.
+        """
         for item in lists.walked(self._table, NOUN, span, first=first, descending=descending):
             yield read_row(self._codec, item)

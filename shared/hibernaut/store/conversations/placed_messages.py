@@ -1,10 +1,12 @@
-"""The messages of all conversations of an agent by key: a page reads about as many rows as it shows, however many conversations there are.
+"""The messages of all conversations of an agent by key: a page reads about as many rows as it shows, however many conversations
+there are.
 
-The rows of the default conversation are in its log. A row of another conversation has a place in one partition of the index DUE for the
-agent, which is written with the row and never moves. An agent with its default conversation alone has no such places.
+The rows of the default conversation are in its log. A row of another conversation has a place in one partition of the index DUE
+for the agent, which is written with the row and never moves. An agent with its default conversation alone has no such places.
 
-The index may lag behind the table. The logs of the conversations in which the newest runs are, are therefore read as well, from some seconds
-before the newest run on. A row is missing for as long as the index lags only if its run began before the agent's newest RECENT_RUNS runs.
+The index may lag behind the table. The logs of the conversations in which the newest runs are, are therefore read as well, from
+some seconds before the newest run on. A row is missing for as long as the index lags only if its run began before the agent's
+newest RECENT_RUNS runs.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class _Found(NamedTuple):
 
 
 class PlacedMessages:
-    """The lists of agents' messages. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """The lists of agents' messages. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, conversations: ConversationStore) -> None:
         self._table = table
@@ -68,7 +72,9 @@ class PlacedMessages:
         return self._logs.row(found) if found and entries[0]["due_sk"] == message_id else None
 
     def _found(self, agent_id: str, span: IdRange, limit: int | None, descending: bool) -> Iterator[_Found]:
-        """What the log of the default conversation, the index, and the newest runs' logs have in a span: each id once, in order."""
+        """What the log of the default conversation, the index, and the newest runs' logs have in a span: each id once, in
+        order.
+        """
         first = MOST_AT_ONCE if limit is None else min(limit, MOST_AT_ONCE)
         own = self._logs.query(agent_id, span, limit=first, descending=descending)
         bounds = {"after": span.after, "before": span.before, "limit": first, "descending": descending}

@@ -1,7 +1,8 @@
 """Packs of logs, marks of conversations at rest, and the agents that have been idle (decision 49).
 
-This module has reads and single changes; `services.resting` decides their order. An item gives its body away only if the body is still the packed
-one, and takes it back only if it still names the place in the pack, so each change may be repeated, by several workers at once.
+This module has reads and single changes; `services.resting` decides their order. An item gives its body away only if the body is
+still the packed one, and takes it back only if it still names the place in the pack, so each change may be repeated, by several
+workers at once.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ _SHORT = 200
 
 
 class WalkState(NamedTuple):
-    """A walk through a list. `after`: the place of the last entry that was handled, "" at the beginning. `began`: seconds since 1970. `ended`: no entry
-    was left the last time.
+    """A walk through a list. `after`: the place of the last entry that was handled, "" at the beginning. `began`: seconds since
+    1970. `ended`: no entry was left the last time.
     """
 
     after: str = ""
@@ -54,7 +55,9 @@ class WalkState(NamedTuple):
 
 
 class RestingStore:
-    """Packs and marks of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Packs and marks of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, blobs: TenantBlobs, packs: PackReader, logs: LogReader) -> None:
         self._table = table
@@ -66,19 +69,25 @@ class RestingStore:
     # the marks of heads
 
     def rest(self, head: Head) -> Update:
-        """The change that puts a conversation to rest. Conditions: it is as read, free, and has no queue and no pending approval."""
+        """The change that puts a conversation to rest. Conditions: it is as read, free, and has no queue and no pending
+        approval.
+        """
         free = eq(owner="", pending="", waiting=0, version=head.version)
         return Update(keys.head(self._tenant, head.id), set={RESTING: True}, when=free)
 
     def wake(self, head: Head, packed_to: str) -> Update:
-        """The change that ends the rest of a conversation; its rows after `packed_to` may have their bodies. Condition: it rests."""
+        """The change that ends the rest of a conversation; its rows after `packed_to` may have their bodies. Condition: it
+        rests.
+        """
         key, condition = keys.head(self._tenant, head.id), eq(resting=True)
         if packed_to:
             return Update(key, set={PACKED_TO: packed_to}, remove=(RESTING,), when=condition)
         return Update(key, remove=(RESTING, PACKED_TO), when=condition)
 
     def reached(self, head: Head, before: str, packed_to: str) -> Update:
-        """The change that records up to which row a log is packed. Conditions: it was packed up to `before`, and the log is as read."""
+        """The change that records up to which row a log is packed. Conditions: it was packed up to `before`, and the log is as
+        read.
+        """
         last = Term(PACKED_TO, Op.EQ, before) if before else Term(PACKED_TO, Op.MISSING)
         return Update(keys.head(self._tenant, head.id), set={PACKED_TO: packed_to}, when=(last, *eq(version=head.version)))
 
@@ -185,7 +194,9 @@ class RestingStore:
     # lists
 
     def listed(self, noun: str, span: IdRange, most: int) -> list[Item]:
-        """The first entries of a list of the tenant's between two places, at most so many. Reads the index LISTS, which may lag."""
+        """The first entries of a list of the tenant's between two places, at most so many. Reads the index LISTS, which may
+        lag.
+        """
         return list(islice(lists.entries(self._table, lists.tenant_list(self._table, noun), span, first=most), most))
 
     def walked(self, noun: str) -> WalkState:
@@ -215,8 +226,8 @@ def is_copied(item: Item) -> bool:
 
 
 def record_of(item: Item) -> PackedRecord | None:
-    """The record that a pack would hold of an item; None if it keeps its body: a short one, one in a blob, or one that is in a pack. A prompt is
-    rewritten at its place, and keeps it too.
+    """The record that a pack would hold of an item; None if it keeps its body: a short one, one in a blob, or one that is in a
+    pack. A prompt is rewritten at its place, and keeps it too.
     """
     body = str(item["body"])
     if len(body) < _SHORT or item.get("role") == "system":

@@ -1,14 +1,15 @@
 """The keys of events.
 
-pk                 sk          what                                                       read by
-t#EVENTS           WANTED      the types that webhooks subscribe to                       acceptance, changes of blocks; remembered for seconds
-t#OUTBOX#event     OUTBOX      the events of one transaction (index DUE)                  the delivery
-t#WEBHOOKS         webhook     a webhook: its address, filters, secrets; its failures     the delivery; list, retrieve
-t#WEBHOOK#webhook  EVENT#event a delivery (ttl; DUE while it waits, LISTS if it is dead)  the delivery; list, replay
+pk                 sk           what                                                       read by
+t#EVENTS           WANTED       the types that webhooks subscribe to                       acceptance, changes of blocks
+t#OUTBOX#event     OUTBOX       the events of one transaction (index DUE)                  the delivery
+t#WEBHOOKS         webhook      a webhook: its address, filters, secrets; its failures     the delivery; list, retrieve
+t#WEBHOOK#webhook  EVENT#event  a delivery (ttl; DUE while it waits, LISTS if it is dead)  the delivery; list, replay
 
 index LISTS  t#DEAD#webhook  event  the dead deliveries of a webhook
 
-An outbox item has the id of its first event. Items with the attribute `prompt` are handled as soon as they are written; the sweep handles those that are due.
+An outbox item has the id of its first event. Items with the attribute `prompt` are handled as soon as they are written; the sweep
+handles those that are due.
 """
 
 from __future__ import annotations

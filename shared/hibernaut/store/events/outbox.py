@@ -1,7 +1,7 @@
 """The outbox of events: a transaction that makes something true writes the events that tell of it, as one item.
 
-So no event is lost or invented by a crash. Somebody must want the events: a tenant without webhooks writes no item and reads nothing but one key, once in
-`FRESH_SECONDS` per process, in a batch that is sent anyway.
+So no event is lost or invented by a crash. Somebody must want the events: a tenant without webhooks writes no item and reads
+nothing but one key, once in `FRESH_SECONDS` per process, in a batch that is sent anyway.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _NAME = "wanted"
 
 @immutable
 class WantedTypes:
-    """The event types that somebody wants, as they were read at a moment of the process's clock. `version` 0: nothing is stored."""
+    """The event types that somebody wants, as they were read at a moment of the process's clock. `version` 0: nothing is
+    stored.
+    """
 
     types: tuple[str, ...]
     version: int
@@ -55,7 +57,9 @@ class EventSignal:
 
 
 class EventOutbox:
-    """The outbox of one tenant. `everything`: an event bus wants all types. Reads raise StoreUnavailable (`store.table.retries`)."""
+    """The outbox of one tenant. `everything`: an event bus wants all types. Reads raise StoreUnavailable
+    (`store.table.retries`).
+    """
 
     def __init__(self, table: TenantTable, clock: Clock, cache: TenantCache[WantedTypes], *, everything: bool) -> None:
         self._table = table
@@ -106,7 +110,9 @@ class EventOutbox:
         return Put(item, eq(version=before.version) if before.version else ABSENT)
 
     def put(self, facts: Sequence[Fact], types: Sequence[str] | None, token: str, now: datetime) -> list[Change]:
-        """The change that stores the events of the wanted facts; empty if there are none. `token`: the token of the transaction's writer."""
+        """The change that stores the events of the wanted facts; empty if there are none. `token`: the token of the transaction's
+        writer.
+        """
         events = events_of(subscribed(facts, types), tenant=self._tenant, token=token, now=now)
         if not events:
             return []
@@ -116,7 +122,9 @@ class EventOutbox:
         return [Put({"pk": key.pk, "sk": key.sk, "body": body, event_keys.PROMPT: True, **due})]
 
     def get(self, place: Key) -> tuple[list[OutboundEvent], int, str] | None:
-        """The events of an outbox item, when it is due in milliseconds since 1970, and its place in the index; None if it is handled."""
+        """The events of an outbox item, when it is due in milliseconds since 1970, and its place in the index; None if it is
+        handled.
+        """
         item = self._table.get(place)
         if item is None:
             return None

@@ -1,7 +1,7 @@
 """Webhooks and their deliveries in the table.
 
-A delivery is an item under its webhook and its event, so that repeating the work that makes it cannot make two. The figures about failures are attributes of
-their own, so that they change without the record.
+A delivery is an item under its webhook and its event, so that repeating the work that makes it cannot make two. The figures about
+failures are attributes of their own, so that they change without the record.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class WebhookStore:
         return Put(self._codec.item(key, webhook, version=webhook.version, wt=token), ABSENT)
 
     def change(self, before: StoredWebhook, after: StoredWebhook, token: str, *, recovered: bool = False) -> Update:
-        """The change from `before` to `after`. Condition: the version is that of `before`. `recovered`: its failures are reset."""
+        """The change from `before` to `after`. Condition: the version is that of `before`. `recovered`: its failures are
+        reset.
+        """
         key = event_keys.webhook(self._tenant, after.id)
         record = after.model_copy(update={"version": before.version + 1})
         attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
@@ -95,8 +97,8 @@ class WebhookStore:
         return {event_keys.ids_of(place) for place in found}
 
     def due(self, place: Key) -> tuple[Delivery, int, str, bool] | None:
-        """A delivery that waits, when it is due in milliseconds since 1970, its place in the index, and whether it is to be tried at once; None if
-        it does not wait.
+        """A delivery that waits, when it is due in milliseconds since 1970, its place in the index, and whether it is to be tried
+        at once; None if it does not wait.
         """
         item = self._table.get(place)
         if item is None or "due_sk" not in item:
@@ -105,8 +107,8 @@ class WebhookStore:
         return _delivery(item), int(at.partition("#")[0]), at, event_keys.PROMPT in item
 
     def put(self, delivery: Delivery, now: datetime, *, prompt: bool = False) -> Put:
-        """The change that writes a delivery. A pending one is in the index DUE, a dead one in the list of its webhook. `prompt`: it is to be tried at
-        once; the sweep tries it if no worker does.
+        """The change that writes a delivery. A pending one is in the index DUE, a dead one in the list of its webhook. `prompt`:
+        it is to be tried at once; the sweep tries it if no worker does.
         """
         key = event_keys.delivery(self._tenant, delivery.webhook_id, delivery.event_id)
         item: dict[str, Value] = {
@@ -134,7 +136,9 @@ class WebhookStore:
         return Put(item)
 
     def claim(self, place: Key, due_place: str, due: datetime) -> Update:
-        """The change that makes a delivery due at another time: a worker takes it, or postpones it. Condition: no other worker has done so since."""
+        """The change that makes a delivery due at another time: a worker takes it, or postpones it. Condition: no other worker
+        has done so since.
+        """
         return Update(
             place, set=keys.due(keys.last_part(due_place), _ms(due)), remove=(event_keys.PROMPT,), when=eq(due_sk=due_place)
         )
@@ -144,7 +148,9 @@ class WebhookStore:
         return Delete(place)
 
     def deliveries(self, webhook_id: str, now: datetime, after: str | None, state: DeliveryState | None) -> Iterator[Delivery]:
-        """The deliveries of a webhook from the newest event to the oldest, lazily. `after`: the event of the last one of the page before."""
+        """The deliveries of a webhook from the newest event to the oldest, lazily. `after`: the event of the last one of the page
+        before.
+        """
         pk = event_keys.delivery(self._tenant, webhook_id, "").pk
         before = f"{event_keys.EVENT}{after}" if after else None
         while True:

@@ -1,12 +1,12 @@
 """The keys of groups.
 
-pk                 sk              what                                                  read by
-t#GROUP#group      GROUP           the group                                             retrieve, states of its manager, the end of a turn
-t#GROUP#group      TRIGGER#name    a sleep-time run that is due (index DUE)              the worker that ended the turn; the sweep
-t#GROUP#group      IDLE            when its agent has been idle long enough (index DUE)  the sweep
-t#GROUPS           group           list row of a group                                   list, count
-t#AGENT#agent      GROUP#group     link from an agent to a group that it is in           groups of an agent, its deletion
-t#AGENT#agent      MANAGES#group   link from an agent to a group that it manages         deletion of a group
+pk             sk             what                                                  read by
+t#GROUP#group  GROUP          the group                                             retrieve, the manager's states, ends of turns
+t#GROUP#group  TRIGGER#name   a sleep-time run that is due (index DUE)              the worker that ended the turn; the sweep
+t#GROUP#group  IDLE           its agent has been idle long enough (index DUE)       the sweep
+t#GROUPS       group          list row of a group                                   list, count
+t#AGENT#agent  GROUP#group    link from an agent to a group that it is in           groups of an agent, its deletion
+t#AGENT#agent  MANAGES#group  link from an agent to a group that it manages         deletion of a group
 
 The attribute `group` of an agent's item names the group that its states show as managed by it.
 """

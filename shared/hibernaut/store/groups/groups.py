@@ -1,7 +1,7 @@
 """Groups in the table: the record, the list row, and the links from its agents.
 
-This module has reads, and changes that a use case combines into a transaction. A group's record names its agents in order. A link without
-a group does no harm: its reader finds none.
+This module has reads, and changes that a use case combines into a transaction. A group's record names its agents in order. A link
+without a group does no harm: its reader finds none.
 """
 
 from __future__ import annotations

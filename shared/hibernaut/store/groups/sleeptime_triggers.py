@@ -1,7 +1,8 @@
 """The due work of sleep-time agents, in the table: triggers, and the ends of idle times.
 
-A trigger exists until the runs of all its agents are accepted: the transaction that accepts a run takes the agent out of the trigger, or removes
-it. So a trigger starts each run once, whichever worker starts it, and after a crash the sweep finds the trigger in the index DUE.
+A trigger exists until the runs of all its agents are accepted: the transaction that accepts a run takes the agent out of the
+trigger, or removes it. So a trigger starts each run once, whichever worker starts it, and after a crash the sweep finds the
+trigger in the index DUE.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ LEFT_MS = 60_000
 
 
 class SleeptimeTriggerStore:
-    """Triggers and the ends of idle times. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Triggers and the ends of idle times. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -50,9 +53,11 @@ class SleeptimeTriggerStore:
     def accepted(
         self, trigger: SleeptimeTrigger, agent_id: str, remaining: Mapping[str, TranscriptProgress], runs: Mapping[str, str]
     ) -> Change:
-        """The change of a trigger in the transaction that accepts the run of one of its agents. Condition: no run was accepted since it was read.
+        """The change of a trigger in the transaction that accepts the run of one of its agents. Condition: no run was accepted
+        since it was read.
 
-        `remaining`: the parts of the conversations that do not fit into the message; the last agent's acceptance begins the next part with it, in which the agents have `runs`.
+        `remaining`: the parts of the conversations that do not fit into the message; the last agent's acceptance begins the next
+        part with it, in which the agents have `runs`.
         """
         key = group_keys.trigger(self._tenant, trigger.group_id, trigger.name)
         condition = eq(left=_left(trigger.runs), part=trigger.part)
@@ -80,7 +85,9 @@ class SleeptimeTriggerStore:
         return Delete(group_keys.idle(self._tenant, group_id))
 
     def idle(self, group_id: str) -> str | None:
-        """The place of the end of a group's idle time in the index DUE, which begins with its milliseconds since 1970; None: there is none."""
+        """The place of the end of a group's idle time in the index DUE, which begins with its milliseconds since 1970; None:
+        there is none.
+        """
         item = self._table.get(group_keys.idle(self._tenant, group_id))
         return str(item["due_sk"]) if item else None
 

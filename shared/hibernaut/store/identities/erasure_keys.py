@@ -1,10 +1,10 @@
 """The keys of erasures of persons.
 
-pk                 sk                 what                                                    read by
-t#ERASURE#erasure  ERASURE            the erasure (index DUE while there is work)             its worker; the sweep
-t#ERASURE#erasure  LINE#kind#id       a line of its receipt                                   its worker; the receipt
-t#ERASURES         erasure            list row of an erasure                                  list
-t#ERASING          sender             a `sender_id` that means a person in erasure (a hash)   acceptance of messages that name a sender
+pk                 sk            what                                                    read by
+t#ERASURE#erasure  ERASURE       the erasure (index DUE while there is work)             its worker; the sweep
+t#ERASURE#erasure  LINE#kind#id  a line of its receipt                                   its worker; the receipt
+t#ERASURES         erasure       list row of an erasure                                  list
+t#ERASING          sender        a `sender_id` that means a person in erasure (a hash)   acceptance of messages that name a sender
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Erasures of persons in the table: the record, which is in the index DUE while there is work, the lines of its receipt, and the marks of the
-senders whose messages are refused meanwhile.
+"""Erasures of persons in the table: the record, which is in the index DUE while there is work, the lines of its receipt, and the
+marks of the senders whose messages are refused meanwhile.
 
 A line is written once, before the erasure of its record: a worker that begins again finds the counts of the first one.
 """
@@ -64,7 +64,9 @@ class ErasureStore:
         ]
 
     def change(self, before: StoredErasure, after: StoredErasure, due_ms: int | None, token: str) -> Update:
-        """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: there is no more work."""
+        """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: there is no more
+        work.
+        """
         key = erasure_keys.erasure(self._tenant, after.id)
         record = after.model_copy(update={"version": before.version + 1})
         attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}
@@ -83,7 +85,9 @@ class ErasureStore:
     # the receipt
 
     def begin_line(self, erasure_id: str, line: ErasureLine) -> list[Change]:
-        """The changes that write a line, and the tombstone of its history if it has one. Condition: the receipt has no such line."""
+        """The changes that write a line, and the tombstone of its history if it has one. Condition: the receipt has no such
+        line.
+        """
         key = self._line(erasure_id, line)
         changes: list[Change] = [Put(self._codec.item(key, line, done=line.done), ABSENT)]
         if line.extent == "whole" and line.hash is not None:
@@ -131,8 +135,8 @@ class ErasureStore:
         return [keys.last_part(str(row["sk"])) for row in rows]
 
     def agent_after(self, agent_id: str) -> tuple[str, list[str]] | None:
-        """The next agent of the tenant ("": the first one) with its identities; behind the agents the groups, whose logs lie under agents of their
-        ids. None: there is none.
+        """The next agent of the tenant ("": the first one) with its identities; behind the agents the groups, whose logs lie
+        under agents of their ids. None: there is none.
         """
         rows: list[Item] = []
         if not agent_id.startswith(_GROUP):
@@ -152,7 +156,9 @@ class ErasureStore:
         return not self._table.query(partition, prefix=prefix, limit=1, names=("sk",))
 
     def empty(self, partition: str, prefix: str = "") -> int:
-        """Delete all items of a partition whose sort keys have this prefix, with their blobs. Returns their number. Raises: OSError."""
+        """Delete all items of a partition whose sort keys have this prefix, with their blobs. Returns their number. Raises:
+        OSError.
+        """
         count = 0
         while page := self._table.query(partition, prefix=prefix, limit=MAX_CHANGES, names=("blob",)):
             self._table.write(*(Delete(Key(str(item["pk"]), str(item["sk"]))) for item in page))

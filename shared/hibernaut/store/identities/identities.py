@@ -1,8 +1,8 @@
-"""Identities in the table: the record, the list row, the unique key, and the links to blocks. The links to agents are marks of the agents
-(`store.agents.agent_marks`).
+"""Identities in the table: the record, the list row, the unique key, and the links to blocks. The links to agents are marks of
+the agents (`store.agents.agent_marks`).
 
-This module has reads, and changes that a use case combines into a transaction. An agent's and a block's record names its identities. A link
-to a deleted block does no harm: its reader finds no block.
+This module has reads, and changes that a use case combines into a transaction. An agent's and a block's record names its
+identities. A link to a deleted block does no harm: its reader finds no block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 
 class IdentityStore:
-    """Identities and their links to blocks. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Identities and their links to blocks. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -67,8 +69,8 @@ class IdentityStore:
         ]
 
     def change(self, before: StoredIdentity, after: StoredIdentity, token: str) -> list[Change]:
-        """The changes from `before` to `after`. Condition: the version is that of `before`. With a new key, the condition of the last change is
-        that the key is free.
+        """The changes from `before` to `after`. Condition: the version is that of `before`. With a new key, the condition of the
+        last change is that the key is free.
         """
         key = identity_keys.identity(self._tenant, after.id)
         record = after.model_copy(update={"version": before.version + 1})

@@ -26,7 +26,9 @@ def identity_row(tenant: str, identity_id: str) -> Key:
 
 
 def identity_key(tenant: str, identifier_key: str, project_id: str | None) -> Key:
-    """A caller's text may have any length and any character, so the key holds its hash. Without a project the second part is empty."""
+    """A caller's text may have any length and any character, so the key holds its hash. Without a project the second part is
+    empty.
+    """
     return Key(
         f"{checked(tenant)}#IDENTITYKEYS", identity_keys(identifier_key) + ("" if project_id is None else _hash(project_id))
     )

@@ -1,7 +1,7 @@
 """MCP servers in the table: the record, and the unique name.
 
-The records of a tenant are few and lie in one partition, so that one read finds all of them. This module has reads, and changes that a use case
-combines into a transaction. It must not know how secrets are encrypted.
+The records of a tenant are few and lie in one partition, so that one read finds all of them. This module has reads, and changes
+that a use case combines into a transaction. It must not know how secrets are encrypted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from hibernaut.store.table.tenant_table import TenantTable
 
 
 class McpServerStore:
-    """The MCP servers of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """The MCP servers of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table

@@ -18,7 +18,9 @@ KEPT = timedelta(hours=1)
 
 
 class OAuthStore:
-    """The authorizations of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """The authorizations of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:
         self._table = table
@@ -52,7 +54,9 @@ class OAuthStore:
         return self._codec.record(StoredOAuthGrant, item)
 
     def keep(self, before: StoredOAuthGrant | None, after: StoredOAuthGrant, token: str) -> tuple[Change, StoredOAuthGrant]:
-        """The change that stores a grant in place of `before`, and the stored grant. Condition: the version is that of `before`, or there is none."""
+        """The change that stores a grant in place of `before`, and the stored grant. Condition: the version is that of `before`,
+        or there is none.
+        """
         key = oauth_grant(self._tenant, after.id)
         if before is None:
             return Put(self._codec.item(key, after, version=after.version, wt=token), ABSENT), after

@@ -1,5 +1,5 @@
-"""Archives in the table: the record, the list row, and the links to the agents that the archive is attached to. `store.memory.passages`
-has the passages.
+"""Archives in the table: the record, the list row, and the links to the agents that the archive is attached to.
+`store.memory.passages` has the passages.
 
 Each change of an archive's passages writes a new `stamp` and their `count` to the archive's item, with the condition that the
 archive is open. So no passage gets into an archive in deletion, and a reader that compares stamps detects every change. A counter
@@ -43,7 +43,9 @@ class ArchiveTotals:
 
 
 class ArchiveStore:
-    """Archives, their links and totals. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Archives, their links and totals. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, passages: PassageStore) -> None:
         self._table = table
@@ -101,7 +103,9 @@ class ArchiveStore:
         return [touch, *self._passages.restore(archive_id, passage, edit, deletion), *tags]
 
     def take(self, archive_id: str, item: Item, at: datetime, token: str, by: Author = SERVER) -> list[Change]:
-        """The changes that remove a passage from an open archive, with its last version. `item`: the passage's item. Condition: the passage exists."""
+        """The changes that remove a passage from an open archive, with its last version. `item`: the passage's item. Condition:
+        the passage exists.
+        """
         passage_id, tags = keys.last_part(str(item["sk"])), Counter(json.loads(str(item["tags"])))
         touch, last_version = self._touch(archive_id, -1, token), self._passages.ended(archive_id, item, by, at, token)
         return [touch, *self._passages.remove(archive_id, [passage_id]), *self._tagged(archive_id, tags, -1), last_version]

@@ -61,7 +61,9 @@ class BlockStore:
         return block
 
     def create(self, block: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that create a block, its list row and its first version; the chain is set on the block. Condition: the id is free."""
+        """The changes that create a block, its list row and its first version; the chain is set on the block. Condition: the id
+        is free.
+        """
         key, row = keys.block(self._tenant, block.id), keys.block_row(self._tenant, block.id)
         version, chain = self._versions.put(self.history(block.id), None, content_of(block), edit)
         block.chained(chain)
@@ -72,7 +74,8 @@ class BlockStore:
         ]
 
     def change(self, before: StoredBlock, after: StoredBlock, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the chain is set on `after`.
+        """The changes from `before` to `after`: of the record, of the list row if its attributes differ, and the version; the
+        chain is set on `after`.
 
         Condition: the version is that of `before`.
         """
@@ -92,8 +95,8 @@ class BlockStore:
         return {key.sk: row for key, row in found.items()}
 
     def delete(self, block: StoredBlock, at: datetime, token: str, edit: Edit = UNKNOWN) -> list[Change]:
-        """The changes that delete a block and its list row, and its last version. Condition: the version is that of `block`. Its links remain, and its
-        versions until they expire.
+        """The changes that delete a block and its list row, and its last version. Condition: the version is that of `block`. Its
+        links remain, and its versions until they expire.
         """
         version, _ = self._versions.put(self.history(block.id), state_of(block), None, replace(edit, at=at))
         return [*self.erase(block), signed(version, token)]

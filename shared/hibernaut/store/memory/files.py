@@ -67,7 +67,9 @@ class LeasedFile:
 
 
 class FileStore:
-    """Files, their pieces and bytes. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Files, their pieces and bytes. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
+    read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs, search_outbox: SearchOutbox, writer: Writer) -> None:
         self._table = table

@@ -1,7 +1,8 @@
-"""The pieces of all files of a folder, in the order of the files' creation and of their texts. A page opens about as many files as it shows.
+"""The pieces of all files of a folder, in the order of the files' creation and of their texts. A page opens about as many files
+as it shows.
 
-The ids of a file's pieces begin at the file's own time (`domain.files.piece_ids`), so the files are opened in their order, and only as far as
-the next piece may be in the next file.
+The ids of a file's pieces begin at the file's own time (`domain.files.piece_ids`), so the files are opened in their order, and
+only as far as the next piece may be in the next file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class PiecePlace(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A file with the least and the greatest id that its pieces may have. `readable`: its text is stored, else it has no pieces."""
+    """A file with the least and the greatest id that its pieces may have. `readable`: its text is stored, else it has no
+    pieces.
+    """
 
     id: str
     least: str
@@ -54,7 +57,9 @@ class FolderPieces:
         self._tenant = table.tenant
 
     def page(self, folder_id: str, request: Page) -> list[PiecePlace]:
-        """A page of the pieces, ordered by id, as `domain.wire.listing.page`. Raises: NotFound for a cursor, unless it is to be ignored."""
+        """A page of the pieces, ordered by id, as `domain.wire.listing.page`. Raises: NotFound for a cursor, unless it is to be
+        ignored.
+        """
         cursors = [cursor for cursor in (request.after, request.before) if cursor is not None]
         existing = {cursor for cursor in cursors if self._has(folder_id, cursor)}
         if request.lost == "refused":

@@ -1,5 +1,5 @@
-"""Passages in the table: the passages of an archive, and the passages that are the pieces of a file. `store.memory.archives` has the
-other parts of an archive.
+"""Passages in the table: the passages of an archive, and the passages that are the pieces of a file. `store.memory.archives` has
+the other parts of an archive.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FEWEST, MOST_AT_ONCE = 10, 200
 TOGETHER = 16
 """Archives, or files, whose first passages are read together."""
 LIFE = "life"
-"""The attribute of a passage's item that tells how often it was deleted and brought back; absent: never. It follows from the version in
-`MADE`, which reads do not parse."""
+"""The attribute of a passage's item that tells how often it was deleted and brought back; absent: never. It follows from the
+version in `MADE`, which reads do not parse."""
 OPEN = "open"
 """The state of an archive that is not deleted."""
 
@@ -61,8 +61,8 @@ class RunPassage:
 
 
 class PassageStore:
-    """Passages of archives and pieces of files. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be
-    read.
+    """Passages of archives and pieces of files. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
+    cannot be read.
     """
 
     def __init__(self, table: TenantTable, codec: Codec, search_outbox: SearchOutbox, versions: VersionStore) -> None:
@@ -173,7 +173,9 @@ class PassageStore:
         return [*readable(self._passage, (found[key] for key in passage_keys if key in found))]
 
     def add(self, archive_id: str, passages: Sequence[Passage], by: Author = SERVER) -> list[Change]:
-        """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition: the ids are free."""
+        """The changes that add passages to an archive, each with its first version, and the pointer for the indexer. Condition:
+        the ids are free.
+        """
         ids = [passage.id for passage in passages]
         edits = [Edit(by, at=one.updated_at or one.created_at) for one in passages]
         puts = [self._added(archive_id, *each, None) for each in zip(passages, edits, strict=True)]
@@ -238,8 +240,8 @@ class PassageStore:
     def made_by_run(
         self, archive_ids: Sequence[str], run_id: str, span: IdRange, most: int
     ) -> list[tuple[str, Passage, StoredVersion]]:
-        """The passages with after < id < before that a run inserted, also those that were deleted since, with their archive and the version that
-        made each. `most`: the largest number of passages of an archive, and of deleted ones, that are read.
+        """The passages with after < id < before that a run inserted, also those that were deleted since, with their archive and
+        the version that made each. `most`: the largest number of passages of an archive, and of deleted ones, that are read.
         """
         found = dict[str, tuple[str, Passage, StoredVersion]]()
         for archive_id, passage_id, item, version in self._by_run(archive_ids, run_id, span, most):
@@ -251,8 +253,8 @@ class PassageStore:
     def _by_run(
         self, archive_ids: Sequence[str], run_id: str, span: IdRange, most: int | None = None
     ) -> Iterator[tuple[str, str, Item, StoredVersion]]:
-        """Archive, id, item and first version of the passages that a run inserted: of each archive those that were deleted since, then the others.
-        The first items of all archives are read together.
+        """Archive, id, item and first version of the passages that a run inserted: of each archive those that were deleted since,
+        then the others. The first items of all archives are read together.
         """
         parts = [(archive_id, prefix) for archive_id in archive_ids for prefix in (version_keys.VERSION, "PASSAGE#")]
         queries = [self._part(archive_id, prefix, span) for archive_id, prefix in parts]
@@ -269,8 +271,8 @@ class PassageStore:
         return version_keys.of_passage(self._tenant, archive_id, passage_id)
 
     def audited(self, archive_id: str, after: str = "", *, first: int = MOST_AT_ONCE) -> Iterator[tuple[str, ChainReport | None]]:
-        """What an audit finds of each passage of an archive, by id, and then of each that was deleted; with the cursor behind it. Passages of older data
-        have no version, and no report. `after`: a cursor; `first`: how many items are read at once.
+        """What an audit finds of each passage of an archive, by id, and then of each that was deleted; with the cursor behind it.
+        Passages of older data have no version, and no report. `after`: a cursor; `first`: how many items are read at once.
         """
         pk = keys.archive(self._tenant, archive_id).pk
         passage_id, _, number = after.partition("@")

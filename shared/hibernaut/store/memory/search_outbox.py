@@ -45,7 +45,8 @@ class Pointer:
     place   an archive, a folder, or an agent
     ids     the ids of the named records, all in `place`
     within  the log or the file that holds the records
-    build   number of the index build that wrote the pointer; 0: written together with the records. The two kinds have different keys.
+    build   number of the index build that wrote the pointer; 0: written together with the records. The two kinds have different
+            keys.
             A later build may write the same key again for its empty index, so `forget` has a condition on the build.
 
     The other fields concern an index that shows writes late (`services.search.late_visibility`).
@@ -109,8 +110,8 @@ class OutboxSignal:
 
 
 class SearchOutbox:
-    """The outbox of one tenant. Reads raise StoreUnavailable (`store.table.retries`). `enabled` False: the deployment has no index, so
-    no pointers are written.
+    """The outbox of one tenant. Reads raise StoreUnavailable (`store.table.retries`). `enabled` False: the deployment has no
+    index, so no pointers are written.
     """
 
     def __init__(self, table: TenantTable, *, enabled: bool = True) -> None:
@@ -150,8 +151,8 @@ class SearchOutbox:
         return self._later(pointer, "AGAIN")
 
     def written(self, pointer: Pointer, at: int, *, space: str, copies: Sequence[str], following: NextState) -> Update:
-        """The change that marks a pointer whose records were written at `at`. Condition: the pointer exists and belongs to the same
-        build.
+        """The change that marks a pointer whose records were written at `at`. Condition: the pointer exists and belongs to the
+        same build.
         """
         replaced = pointer.copies if pointer.space == space else ()
         marks: dict[str, Value] = {"written": at, "following": following, "space": space}

@@ -73,7 +73,9 @@ class AgentCallStore:
         return [self._codec.record(Claim, item) for item in claims]
 
     def wait(self, state: RunState, due_ms: int) -> Update:
-        """The change by which a worker releases the run until the replies arrive. Condition: no reply has woken the run since it was read."""
+        """The change by which a worker releases the run until the replies arrive. Condition: no reply has woken the run since it
+        was read.
+        """
         change = self._runs.keep(state, due_ms)
         wake_term = Term("woken", Op.EQ, state.woken) if state.woken else Term("woken", Op.MISSING)
         return replace(change, when=(*change.when, wake_term))
@@ -83,7 +85,9 @@ class AgentCallStore:
         return Update(keys.run(self._tenant, run_id), add={"woken": 1}, set=keys.due(run_id, due_ms), when=_RUNNING)
 
     def mark_caller_awake(self, state: RunState) -> Update:
-        """The change that removes an ended called run from the index DUE, because its caller is awake. Condition: it has not changed."""
+        """The change that removes an ended called run from the index DUE, because its caller is awake. Condition: it has not
+        changed.
+        """
         key = keys.run(self._tenant, state.run.id)
         return Update(key, remove=("due_pk", "due_sk"), when=unchanged(state))
 

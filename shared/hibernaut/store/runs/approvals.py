@@ -48,7 +48,8 @@ class ApprovalStore:
         return {record.run_id: record for record in records}
 
     def walk_waiting(self, span: IdRange, *, first: int, descending: bool = False) -> Iterator[PendingApproval]:
-        """The approvals that wait for an answer, in the order of their runs' ids, read lazily through the index LISTS, which may lag.
+        """The approvals that wait for an answer, in the order of their runs' ids, read lazily through the index LISTS, which may
+        lag.
 
         An approval that an older version of the server has written is not listed.
         """

@@ -50,7 +50,9 @@ class BatchStore:
         ]
 
     def change(self, before: StoredBatch, after: StoredBatch, due_ms: int | None, token: str) -> Update:
-        """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: the batch leaves the index DUE."""
+        """The change from `before` to `after`. Condition: the version is that of `before`. `due_ms` None: the batch leaves the
+        index DUE.
+        """
         key = batch_keys.batch(self._tenant, after.id)
         record = after.model_copy(update={"version": before.version + 1})
         attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token}

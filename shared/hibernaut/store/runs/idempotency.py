@@ -47,8 +47,8 @@ class KnownRequest:
 
 
 class IdempotencyStore:
-    """The idempotency marks of a tenant's accepted requests. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a
-    blob cannot be read.
+    """The idempotency marks of a tenant's accepted requests. Reads raise StoreUnavailable (`store.table.retries`), and OSError if
+    a blob cannot be read.
     """
 
     def __init__(self, table: TenantTable, clock: Clock, conversations: ConversationStore) -> None:

@@ -149,8 +149,8 @@ class RunStore:
     def take(self, before: RunState, state: RunState) -> Update:
         """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
 
-        A commit releases the lease, so an unchanged lease means that no commit happened. The run stays where it is in the index DUE,
-        which saves two writes of the index: a sweep that finds it due before its worker is done postpones it.
+        A commit releases the lease, so an unchanged lease means that no commit happened. The run stays where it is in the index
+        DUE, which saves two writes of the index: a sweep that finds it due before its worker is done postpones it.
         """
         unchanged_terms = (Term("journal", Op.EQ, before.journal), Term("lease", Op.EQ, before.lease))
         has_died = state.take_ups != before.take_ups
@@ -158,14 +158,15 @@ class RunStore:
         return self._lease(state, (*running(before.attempt), *unchanged_terms), **extra)
 
     def keep(self, state: RunState, due_ms: int) -> Update:
-        """The change by which the lease's holder extends the lease for a later attempt, as an attempt of its own. A lease of 0 releases
-        the step.
+        """The change by which the lease's holder extends the lease for a later attempt, as an attempt of its own. A lease of 0
+        releases the step.
         """
         return self._lease(state, running(state.attempt - 1), **keys.due(state.run.id, due_ms))
 
     def renew(self, before: RunState, state: RunState) -> Update:
-        """The change by which the lease's holder renews the lease for itself. Condition: no attempt has taken the step since `before`,
-        and the holder has not committed, which releases the lease. The run stays where it is in the index DUE, as when it is taken.
+        """The change by which the lease's holder renews the lease for itself. Condition: no attempt has taken the step since
+        `before`, and the holder has not committed, which releases the lease. The run stays where it is in the index DUE, as when
+        it is taken.
         """
         return self._lease(state, (*running(before.attempt), Term("lease", Op.EQ, before.lease)))
 
@@ -221,7 +222,8 @@ class RunStore:
     def walk(
         self, agent_ids: Sequence[str], span: IdRange = ALL, *, first: int = CHUNK, descending: bool = False
     ) -> Iterator[Item]:
-        """The list rows of these agents' runs in the order of their ids, read lazily: `first` of them at once, then more and more.
+        """The list rows of these agents' runs in the order of their ids, read lazily: `first` of them at once, then more and
+        more.
 
         Without agents: the list rows of all runs, through the index LISTS, which may lag.
         """
@@ -344,7 +346,9 @@ def unchanged(state: RunState) -> Condition:
 
 
 def claim_key(tenant: str, state: RunState, call_id: str) -> Key:
-    """The key of a claim of the run's current step. A provider may repeat a call id in another step, so the step is part of it."""
+    """The key of a claim of the run's current step. A provider may repeat a call id in another step, so the step is part of
+    it.
+    """
     return keys.claim(tenant, state.run.id, claimed_step(state), call_id)
 
 

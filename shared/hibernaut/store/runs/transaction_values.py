@@ -17,15 +17,16 @@ from hibernaut.schemas.runs.step import StoredStep
 from hibernaut.store.runs.runs import RunState
 
 INPUT_PAGE = 40
-"""Messages of a run's input that one transaction appends to the log: as many as fit with its other changes. Further messages of the
-request are stored on the run. The run's first step appends them page by page before it calls the model."""
+"""Messages of a run's input that one transaction appends to the log: as many as fit with its other changes. Further messages of
+the request are stored on the run. The run's first step appends them page by page before it calls the model."""
 
 
 @immutable
 class IdempotencyMark:
     """An idempotency key of an accepted request: a fingerprint or an otid with a time to live of `life` seconds.
 
-    `original`: the mark was written by a first send, not by a retry. `replaces`: the `ttl` of the expired mark that this one overwrites.
+    `original`: the mark was written by a first send, not by a retry. `replaces`: the `ttl` of the expired mark that this one
+    overwrites.
     """
 
     kind: Literal["otid", "fingerprint"]
@@ -39,8 +40,8 @@ class IdempotencyMark:
 class StepWrites:
     """The output of a step: rows of the log, the record of the step, and events for the run's event log.
 
-    `system`: the new system message, if the same transaction rewrites it. `spent`: what the model calls behind it have used. `facts`: what events tell of
-    it.
+    `system`: the new system message, if the same transaction rewrites it. `spent`: what the model calls behind it have used.
+    `facts`: what events tell of it.
     """
 
     rows: Sequence[Message] = ()
@@ -55,7 +56,8 @@ class StepWrites:
 class Handover:
     """The next owner of the conversation: a run and the messages of its input, or no run.
 
-    `fresh` None: the run is the first of the queue. Otherwise the same transaction creates the run, with these marks of its request.
+    `fresh` None: the run is the first of the queue. Otherwise the same transaction creates the run, with these marks of its
+    request.
     """
 
     run: RunState | None = None

@@ -2,10 +2,10 @@
 
 The functions have one side effect: the codec stores a body that is too large for its item in a blob.
 
-A transaction has a condition on everything that its decision was made from. A failed condition therefore means one thing: read again
-(architecture, the turn machine: ownership, attempts, queue, cancel). The condition of a head covers the log (`version`), the owner and
-the pending approval. The condition of a run covers its status and its newest attempt. Where a run is ended from outside, the condition
-covers its status, its journal and its write token.
+A transaction has a condition on everything that its decision was made from. A failed condition therefore means one thing: read
+again (architecture, the turn machine: ownership, attempts, queue, cancel). The condition of a head covers the log (`version`),
+the owner and the pending approval. The condition of a run covers its status and its newest attempt. Where a run is ended from
+outside, the condition covers its status, its journal and its write token.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class Transactions:
         prints: Sequence[IdempotencyMark],
         now: datetime,
     ) -> list[Change]:
-        """Create a run that consumes the pending approval and owns the conversation. The run records the calls that it resolves."""
+        """Create a run that consumes the pending approval and owns the conversation. The run records the calls that it
+        resolves.
+        """
         after = grown(before, consumed.rows, owner=state.run.id)
         after = after.model_copy(update={"pending": None, "answered": consumed.record.run_id})
         return [
@@ -115,7 +117,9 @@ class Transactions:
     def withdraw(
         self, before: Head, consumption: ApprovalConsumption, succession: Handover, token: str, now: datetime
     ) -> list[Change]:
-        """Consume the pending approval without a new run. The rows hold the returns of its calls; the successor owns the conversation."""
+        """Consume the pending approval without a new run. The rows hold the returns of its calls; the successor owns the
+        conversation.
+        """
         rows = [*consumption.rows, *succession.rows]
         after = grown(before, rows, owner=succession.run.run.id if succession.run else None)
         after = after.model_copy(update={"pending": None, "answered": consumption.record.run_id})
@@ -192,8 +196,8 @@ class Transactions:
     ) -> list[Change]:
         """Commit a step that another step follows: its rows, record and events, and the progress of the run.
 
-        `state`: the run after the step, with the number of the committing attempt. `outside`: the run as somebody else than its worker read it;
-        the condition is that it has not changed since.
+        `state`: the run after the step, with the number of the committing attempt. `outside`: the run as somebody else than its
+        worker read it; the condition is that it has not changed since.
         """
         first_seq = state.next_seq
         state = replace(state, next_seq=first_seq + len(writes.events))
@@ -334,8 +338,8 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
-    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`: the runs of
-    sleep-time agents.
+    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`:
+    the runs of sleep-time agents.
     """
     totals = shown_usage(run)
     usage = totals.usage.model_dump()
@@ -347,14 +351,16 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
 
 
 def _told_ms(run: StoredRun, now: datetime) -> int | None:
-    """The due time at which the sweep reports the end of a run; None if no other party waits for it: no callback URL, no run that called it, and no run that
-    is to be cancelled with it.
+    """The due time at which the sweep reports the end of a run; None if no other party waits for it: no callback URL, no run that
+    called it, and no run that is to be cancelled with it.
     """
     return _ms(now) + OPEN_FOR_MS if run.callback_url or awaited_by(run) or run.cancelled_step is not None else None
 
 
 def grown(head: Head, rows: Sequence[Message], *, owner: str | None) -> Head:
-    """The head after a transaction that appends `rows` and sets the owner. The version grows only where one of the two changes."""
+    """The head after a transaction that appends `rows` and sets the owner. The version grows only where one of the two
+    changes.
+    """
     return head.model_copy(
         update={
             "owner": owner,

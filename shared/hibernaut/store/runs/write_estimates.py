@@ -1,7 +1,7 @@
 """Estimates of the write units of a run's transactions, made before they are written. Pure.
 
-Source of the rules: Amazon DynamoDB developer guide, "Read and write operations": an item takes two units per KB in a transaction, an entry of a
-keys-only index takes one. `tests/budgets/test_aws_costs.py` compares the estimates with counted units.
+Source of the rules: Amazon DynamoDB developer guide, "Read and write operations": an item takes two units per KB in a
+transaction, an entry of a keys-only index takes one. `tests/budgets/test_aws_costs.py` compares the estimates with counted units.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ ENTRY = 1
 SMALL = 2
 """Units of an item below a KB in a transaction."""
 RUN_BYTES, ROW_BYTES = 380, 200
-"""Bytes of a run's item, and of a row's or step's, in addition to the body: keys, places in indexes, and the items of conditions."""
+"""Bytes of a run's item, and of a row's or step's, in addition to the body: keys, places in indexes, and the items of
+conditions.
+"""
 BESIDE_ACCEPTANCE = SMALL + (SMALL + ENTRY) + SMALL
 """The head, the run's list row, and the mark of the request."""
 BESIDE_STEP = SMALL + SMALL

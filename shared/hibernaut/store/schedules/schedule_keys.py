@@ -1,9 +1,9 @@
 """The keys of schedules.
 
-pk                     sk                  what                                                          read by
-t#SCHEDULE#schedule    SCHEDULE            a schedule (index DUE while it has a next time)               retrieve; its firing
-t#AGENT#agent          SCHEDULE#schedule   list row of a schedule (ttl when it is over)                  schedules of an agent, count, deletion
-t#SCHEDULES            schedule            list row of a schedule (ttl when it is over)                  schedules of a tenant, count
+pk                   sk                 what                                                read by
+t#SCHEDULE#schedule  SCHEDULE           a schedule (index DUE while it has a next time)     retrieve; its firing
+t#AGENT#agent        SCHEDULE#schedule  list row of a schedule (ttl when it is over)        schedules of an agent, count, deletion
+t#SCHEDULES          schedule           list row of a schedule (ttl when it is over)        schedules of a tenant, count
 
 Rows of schedules that are not over have the attribute `active`, by which they are counted.
 """

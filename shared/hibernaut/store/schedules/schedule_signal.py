@@ -9,7 +9,9 @@ from hibernaut.store.schedules.schedule_keys import is_schedule
 
 
 class ScheduleSignal:
-    """Passes the places and times of the schedules that this process has written, of all tenants, to one `listener`, after each successful write."""
+    """Passes the places and times of the schedules that this process has written, of all tenants, to one `listener`, after each
+    successful write.
+    """
 
     def __init__(self) -> None:
         self.listener: Callable[[Key, int], None] | None = None

@@ -1,7 +1,8 @@
 """Schedules in the table.
 
-The record of a schedule has its action. The next time, the pause, and the outcomes of the last occurrences are separate attributes, so that a firing
-rewrites no body. Every change has the condition that the version is the one that was read: of two workers that fire one occurrence, one fails.
+The record of a schedule has its action. The next time, the pause, and the outcomes of the last occurrences are separate
+attributes, so that a firing rewrites no body. Every change has the condition that the version is the one that was read: of two
+workers that fire one occurrence, one fails.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from hibernaut.store.table.tenant_table import TenantTable
 KEPT = timedelta(days=30)
 """The time for which a schedule that is over is retained, with its outcomes."""
 LOST_MS = 120_000
-"""Milliseconds after its time at which an occurrence that a scheduler outside should have fired counts as lost, and the sweep fires it."""
+"""Milliseconds after its time at which an occurrence that a scheduler outside should have fired counts as lost, and the sweep
+fires it.
+"""
 
 
 @immutable
 class ScheduleState:
-    """A schedule: its record and its other attributes. `next_ms`: its next nominal time; None: it is paused or over. `outside`: a scheduler outside
-    the process fires it. `key_id`: the API key that it acts for. `outcomes`: newest first.
+    """A schedule: its record and its other attributes. `next_ms`: its next nominal time; None: it is paused or over. `outside`: a
+    scheduler outside the process fires it. `key_id`: the API key that it acts for. `outcomes`: newest first.
     """
 
     record: StoredSchedule

@@ -1,8 +1,8 @@
-"""Every key of the table, and the access patterns that the keys serve. No other module builds a key, but `agent_mark_keys` those of
-t#AGENTSBY, `group_keys` those of groups. `blob_keys` has the keys of blobs.
+"""Every key of the table, and the access patterns that the keys serve. No other module builds a key, but `agent_mark_keys` those
+of t#AGENTSBY, `group_keys` those of groups. `blob_keys` has the keys of blobs.
 
-`t` is the tenant; each key function validates its name (`store.table.tenants`). `c` is a conversation (`conv-…`, or an agent's id for
-its default conversation). Shards are two hex digits.
+`t` is the tenant; each key function validates its name (`store.table.tenants`). `c` is a conversation (`conv-…`, or an agent's id
+for its default conversation). Shards are two hex digits.
 
     pk                 sk                  what                                   read by
     t#AGENT#agent      AGENT               the agent (index LISTS)                retrieve, load of a step
@@ -74,7 +74,7 @@ its default conversation). Shards are two hex digits.
     index LISTS  t#TAIL#shard     NEW#id          pointers of a tenant
     index LISTS  t#MSGS#shard     message         messages of a tenant; a message by its id
     index LISTS  t#CONVS#shard    conv            list rows of the conversations of a tenant
-    index LISTS  t#AGENTSUPDATED#shard, t#AGENTSRAN#shard  time#agent  agents by last change, by last run; without: t#AGENTSNEW#shard
+    index LISTS  t#AGENTSUPDATED#shard, t#AGENTSRAN#shard  time#agent  agents by last change, by last run (none: AGENTSNEW)
 """
 
 from __future__ import annotations
@@ -285,7 +285,9 @@ def desk(tenant: str, agent_id: str) -> Key:
 
 
 def unindexed(tenant: str, place: str, state: str, first_id: str, *, anew: bool = False) -> Key:
-    """`place`: an archive, a folder, or the agent of the log. `state`: `search_outbox.State`. `anew`: written by an index build."""
+    """`place`: an archive, a folder, or the agent of the log. `state`: `search_outbox.State`. `anew`: written by an index
+    build.
+    """
     return Key(f"{checked(tenant)}#TAIL#{place}", f"{state}#{first_id}{'#ANEW' if anew else ''}")
 
 
@@ -349,7 +351,9 @@ def timed(at: str, identifier: str) -> str:
 
 
 def conversation_place(tenant: str, noun: str, agent_id: str, conversation_id: str, time: str) -> tuple[str, str]:
-    """The place of a conversation in a list of its agent's in the order of a time. Those without a time ("") have a list of their own."""
+    """The place of a conversation in a list of its agent's in the order of a time. Those without a time ("") have a list of their
+    own.
+    """
     if not time:
         return f"{checked(tenant)}#{noun}NEVER#{agent_id}", conversation_id
     return f"{checked(tenant)}#{noun}#{agent_id}", timed(time, conversation_id)

@@ -1,7 +1,7 @@
 """How lists read records of which some are lost: the others are listed.
 
-A record is lost if its item names a blob that is missing. A reader of one record, or one that needs all of them, raises RecordLost. A list
-tolerates lost records: it leaves them out, and logs them.
+A record is lost if its item names a blob that is missing. A reader of one record, or one that needs all of them, raises
+RecordLost. A list tolerates lost records: it leaves them out, and logs them.
 """
 
 from __future__ import annotations

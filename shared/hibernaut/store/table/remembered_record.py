@@ -1,4 +1,5 @@
-"""One record of a tenant that steps need and that is seldom changed: read in a batch that is sent anyway, and remembered for seconds.
+"""One record of a tenant that steps need and that is seldom changed: read in a batch that is sent anyway, and remembered for
+seconds.
 
 That there is no record is remembered as long, so that a tenant without one pays nothing for it.
 """

@@ -93,8 +93,8 @@ class RetryingTable:
         )
 
     def query_many(self, queries: Sequence[Query]) -> list[list[Item]]:
-        """`Table.query_many` with retries, of the failed queries only: many together hardly ever succeed at once while the table is
-        throttled. Raises: StoreUnavailable, TableError.
+        """`Table.query_many` with retries, of the failed queries only: many together hardly ever succeed at once while the table
+        is throttled. Raises: StoreUnavailable, TableError.
         """
         found: dict[int, list[Item]] = {}
 

@@ -1,4 +1,5 @@
-"""How values of secrets are stored: sealed, each for its tenant, its owner and its name, so that a sealed value opens nowhere else.
+"""How values of secrets are stored: sealed, each for its tenant, its owner and its name, so that a sealed value opens nowhere
+else.
 
 Older records have plain values. They are read as they are, and sealed when their record is written again.
 """

@@ -1,6 +1,7 @@
 """Repeating an optimistic change until no other writer comes between its read and its write.
 
-Knows that a change reads, decides and writes on a condition; must not know the records. The waits of a busy table are in `retries`.
+Knows that a change reads, decides and writes on a condition; must not know the records. The waits of a busy table are in
+`retries`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ T = TypeVar("T")
 
 
 def until_settled(attempt: Callable[[], T], busy: str, *, tries: int = TRIES) -> T:
-    """The result of `attempt` (read, decide, write), which is repeated at once while it raises ConditionFailed, `tries` times in all.
+    """The result of `attempt` (read, decide, write), which is repeated at once while it raises ConditionFailed, `tries` times in
+    all.
 
     `busy`: the text of the error at the end. Raises: Conflict after the last attempt, and whatever else `attempt` raises.
     """

@@ -1,10 +1,12 @@
 """The shards of the lists in the indexes: how many partitions a list has, and the partition of an id.
 
-An engine gives a partition 1,000 write units a second and cannot split one whose entries are in the order of time, so a list has as
-many partitions as its writes need (`tests/budgets/test_write_budgets.py` counts them). A read of the whole list queries all of them.
+An engine gives a partition 1,000 write units a second and cannot split one whose entries are in the order of time, so a list has
+as many partitions as its writes need (`tests/budgets/test_write_budgets.py` counts them). A read of the whole list queries all of
+them.
 
-The numbers are part of the storage format. A number may grow to a multiple of itself: the names of the older partitions are among the new
-ones, so a reader of all partitions finds what an older version wrote, and a reader of one id looks in both of its partitions.
+The numbers are part of the storage format. A number may grow to a multiple of itself: the names of the older partitions are among
+the new ones, so a reader of all partitions finds what an older version wrote, and a reader of one id looks in both of its
+partitions.
 """
 
 from __future__ import annotations

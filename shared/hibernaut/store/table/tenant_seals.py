@@ -1,8 +1,8 @@
 """How a value is sealed for one tenant: encrypted, in base64, and bound to the place where it is stored.
 
-A place is the tenant, a purpose, the id of the record and, where a record has several values of a purpose, a name. A sealed value opens at its place
-alone: copied into another record, another field or another tenant it is a broken seal (decision 26). Knows the form of a sealed value and of its place;
-must not know the plain value, nor the place of the master key.
+A place is the tenant, a purpose, the id of the record and, where a record has several values of a purpose, a name. A sealed value
+opens at its place alone: copied into another record, another field or another tenant it is a broken seal (decision 26). Knows the
+form of a sealed value and of its place; must not know the plain value, nor the place of the master key.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ class TenantSeals:
         self._cipher = cipher
 
     def seal(self, plain: bytes, purpose: SealPurpose, owner: str, name: str | None = None) -> str:
-        """The sealed value in base64. `owner`: the id of its record; `name`: the value among those of the record. Two calls never return the same text.
+        """The sealed value in base64. `owner`: the id of its record; `name`: the value among those of the record. Two calls never
+        return the same text.
 
         Raises: MasterKeyUnavailable; NotImplementedHere in a process without a cipher.
         """
         return base64.b64encode(self._cipher.seal(plain, self._place(purpose, owner, name))).decode()
 
     def open(self, sealed: str, purpose: SealPurpose, owner: str, name: str | None = None) -> bytes:
-        """The plain value. Raises: SealBroken for a value of another place or master key and for a damaged one; MasterKeyUnavailable; NotImplementedHere."""
+        """The plain value. Raises: SealBroken for a value of another place or master key and for a damaged one;
+        MasterKeyUnavailable; NotImplementedHere.
+        """
         try:
             encrypted = base64.b64decode(sealed)
         except ValueError as error:

@@ -1,10 +1,10 @@
 """The table and the blobs as the repositories of one tenant see them: an operation on a key of another tenant raises
 ForeignTenant.
 
-Every partition belongs to one tenant and begins with its name (`store.table.keys`), with these exceptions: the partitions COLLECTION,
-APIKEY#…, APIKEYS and TENANTS, and the partitions DUE#… of the index DUE serve all tenants. Only the parts of `Stores` that belong to no
-tenant read these, without this module. An item of a tenant may be in the index DUE, because its attributes put it there and its key
-does not.
+Every partition belongs to one tenant and begins with its name (`store.table.keys`), with these exceptions: the partitions
+COLLECTION, APIKEY#…, APIKEYS and TENANTS, and the partitions DUE#… of the index DUE serve all tenants. Only the parts of `Stores`
+that belong to no tenant read these, without this module. An item of a tenant may be in the index DUE, because its attributes put
+it there and its key does not.
 
 The check compares a prefix for each key. ForeignTenant means a defect of the program: no request can cause it.
 """

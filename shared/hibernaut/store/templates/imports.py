@@ -1,7 +1,7 @@
 """Imports of agent files that are not complete: an item in the index DUE, and a blob with all that is to be written.
 
-A worker takes an import by raising its attempt. Each of its transactions has the condition that the attempt is still its own, so that an earlier
-worker writes nothing more, and `rows` counts the messages that are written.
+A worker takes an import by raising its attempt. Each of its transactions has the condition that the attempt is still its own, so
+that an earlier worker writes nothing more, and `rows` counts the messages that are written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MARK_LIFE = timedelta(minutes=15)
 
 @immutable
 class ImportState:
-    """An import under way. `attempt`: the newest worker's; `rows`: the number of messages written; `blob`: the key of its data."""
+    """An import under way. `attempt`: the newest worker's; `rows`: the number of messages written; `blob`: the key of its
+    data.
+    """
 
     id: str
     attempt: int
@@ -43,7 +45,9 @@ class ImportMark:
 
 
 class ImportStore:
-    """The imports of one tenant, and the skills of its agents. Reads raise StoreUnavailable (`store.table.retries`) and OSError."""
+    """The imports of one tenant, and the skills of its agents. Reads raise StoreUnavailable (`store.table.retries`) and
+    OSError.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, blobs: TenantBlobs) -> None:
         self._table = table
@@ -52,7 +56,9 @@ class ImportStore:
         self._blobs = blobs
 
     def create(self, import_id: str, data: bytes, due_ms: int, token: str) -> tuple[ImportState, Put]:
-        """Store the data; returns the import and the change that makes it known. From `due_ms` on, the sweep continues it. Raises: OSError."""
+        """Store the data; returns the import and the change that makes it known. From `due_ms` on, the sweep continues it.
+        Raises: OSError.
+        """
         key = import_keys.import_of(self._tenant, import_id)
         blob = blob_keys.body_blob(key, secrets.token_hex(16))
         self._blobs.put(blob, data)
@@ -115,8 +121,8 @@ class ImportStore:
         return Delete(import_keys.import_of(self._tenant, state.id), eq(attempt=state.attempt), frees=state.blob)
 
     def reserve(self, agent_id: str, import_id: str) -> list[Change]:
-        """The changes that reserve the id of an agent for an import. Conditions: there is no such agent, no other import has reserved it, and nothing
-        of a deleted one is left.
+        """The changes that reserve the id of an agent for an import. Conditions: there is no such agent, no other import has
+        reserved it, and nothing of a deleted one is left.
         """
         key = import_keys.reservation(self._tenant, agent_id)
         return [

@@ -51,8 +51,8 @@ class TemplateStore:
         return self._codec.record(TemplateDocument, item) if item else None
 
     def create(self, template: StoredTemplate, document: JsonObject, token: str, source: str = "") -> list[Change]:
-        """The changes that create a template whose current document is its first version. The condition of the first one is that the name is
-        free. `source`: the agent that the document was made from.
+        """The changes that create a template whose current document is its first version. The condition of the first one is that
+        the name is free. `source`: the agent that the document was made from.
         """
         key, name = template_keys.template(self._tenant, template.id), template_keys.template_name(self._tenant, template.name)
         return [
@@ -97,8 +97,8 @@ class TemplateStore:
     def put_migration(
         self, before: StoredMigration | None, after: StoredMigration, due_ms: int | None, token: str, *, ttl: int | None = None
     ) -> Put:
-        """The change from one state of a migration to the next. Condition: it is still `before` (None: there is none). From `due_ms` on, the
-        sweep continues it; None: it is over, and expires at `ttl`, in seconds since 1970.
+        """The change from one state of a migration to the next. Condition: it is still `before` (None: there is none). From
+        `due_ms` on, the sweep continues it; None: it is over, and expires at `ttl`, in seconds since 1970.
         """
         key = template_keys.template_migration(self._tenant, after.template_id)
         record = after.model_copy(update={"version": (before.version if before else 0) + 1})

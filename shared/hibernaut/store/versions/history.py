@@ -35,7 +35,9 @@ class History:
         self._current = current
 
     def state(self, number: int) -> VersionState:
-        """The record in a version. Raises: NotFound if there is no such version yet; VersionExpired if it is no longer retained."""
+        """The record in a version. Raises: NotFound if there is no such version yet; VersionExpired if it is no longer
+        retained.
+        """
         stored, _, content = self._versions.pair(self._place, number)
         current = self._current
         if current is not None and number == current.number:
@@ -61,7 +63,9 @@ class History:
         return newest.version
 
     def at(self, moment: datetime) -> VersionState:
-        """The record as it was at a time. Raises: NotFound if it was not there yet; VersionExpired if its version is no longer retained."""
+        """The record as it was at a time. Raises: NotFound if it was not there yet; VersionExpired if its version is no longer
+        retained.
+        """
         head = read_chain(self._current.chain) if self._current else None
         if self._current and head and head.number == self._current.number and head.at and head.at <= moment:
             return self.state(head.number)

@@ -1,10 +1,10 @@
 """The keys of versions.
 
-pk                 sk                        what                                    read by
-t#BLOCK#block      VERSION#number            a version of the block (ttl)            history, rollback, audit
-t#AGENT#agent      VERSION#number            a version of the agent's settings (ttl) history, forks, audit
-t#ARCH#archive     VERSION#passage#number    a version that ended a passage (ttl)    history of a passage, audit
-t#ERASED           id                        the erasure of a person by which a record went with its versions; its newest version   audit
+pk              sk                      what                                    read by
+t#BLOCK#block   VERSION#number          a version of the block (ttl)            history, rollback, audit
+t#AGENT#agent   VERSION#number          a version of the agent's settings (ttl) history, forks, audit
+t#ARCH#archive  VERSION#passage#number  a version that ended a passage (ttl)    history of a passage, audit
+t#ERASED        id                      the erasure of a person that took a record with its versions; its newest version  audit
 
 A number has ten digits. A deleted agent or archive takes its versions along; those of a deleted block expire.
 """

@@ -1,12 +1,13 @@
 """Versions in the table: one item for each change, written in the transaction that makes it.
 
-A version holds the state before the change; the state after it is in the next version, or in the record itself. So the newest value is stored once, and a
-record that is older than the recording of versions has a first version with its value. A version expires `retention` after its change: a value is
-readable for that long after it was replaced.
+A version holds the state before the change; the state after it is in the next version, or in the record itself. So the newest
+value is stored once, and a record that is older than the recording of versions has a first version with its value. A version
+expires `retention` after its change: a value is readable for that long after it was replaced.
 
-The record's item names its newest version and that version's hash (attribute `chain`). A change has a condition on the record's own version, which
-covers the chain, so no further item is read or contended. A large record before a change is a blob under `records/`, which the collector deletes when the
-version has expired: the lifecycle of ephemeral blobs is shorter than the retention.
+The record's item names its newest version and that version's hash (attribute `chain`). A change has a condition on the record's
+own version, which covers the chain, so no further item is read or contended. A large record before a change is a blob under
+`records/`, which the collector deletes when the version has expired: the lifecycle of ephemeral blobs is shorter than the
+retention.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from hibernaut.store.versions import version_keys
 from hibernaut.store.versions.version_keys import VersionPlace
 
 RETENTION = timedelta(days=90)
-"""The default time for which a version is retained: a quarter, so that last month's and last quarter's questions can be answered."""
+"""The default time for which a version is retained: a quarter, so that last month's and last quarter's questions can be
+answered.
+"""
 PRIVATE = frozenset({"secrets", "last_run_completion", "last_run_duration_ms", "last_stop_reason"})
 """Fields that no version holds: values of secrets, and what another item stores."""
 CHAIN = "chain"
@@ -62,7 +65,9 @@ class RecordState:
 
 @immutable
 class ChainHead:
-    """The newest version that a record names: its number, its hash, its time, and when it expires in seconds since 1970. 0, "" and None: there is none."""
+    """The newest version that a record names: its number, its hash, its time, and when it expires in seconds since 1970. 0, ""
+    and None: there is none.
+    """
 
     number: int = 0
     hash: str = ""
@@ -95,7 +100,9 @@ def signed(version: Put, token: str) -> Put:
 
 
 class VersionStore:
-    """Versions of blocks, agents and passages. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
+    """Versions of blocks, agents and passages. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot
+    be read.
+    """
 
     def __init__(self, table: TenantTable, codec: Codec, clock: Clock, retention: timedelta) -> None:
         self._table = table
@@ -104,8 +111,8 @@ class VersionStore:
         self._retention = retention
 
     def put(self, place: VersionPlace, before: RecordState | None, after: JsonObject | None, edit: Edit) -> tuple[Put, str]:
-        """The change that writes a version, and the record's new chain. `before` None: the record is created; `after` None: it is deleted. A clock that
-        was set back does not bring a version before the one before it.
+        """The change that writes a version, and the record's new chain. `before` None: the record is created; `after` None: it is
+        deleted. A clock that was set back does not bring a version before the one before it.
         """
         stored = self.following(place, before, after, edit)
         ttl = int((stored.at + self._retention).timestamp())
@@ -146,7 +153,9 @@ class VersionStore:
         ]
 
     def erased(self, subject: str) -> tuple[str, int, str] | None:
-        """The erasure of a person by which a record went with its versions, and the number and the hash of its newest one; None: it was not erased."""
+        """The erasure of a person by which a record went with its versions, and the number and the hash of its newest one; None:
+        it was not erased.
+        """
         item = self._table.get(version_keys.erased(self._table.tenant, subject))
         return (str(item["erasure"]), int(item["version"]), str(item["hash"])) if item else None
 
@@ -196,8 +205,8 @@ class VersionStore:
         return versions.ChainLink(json.loads(str(item["meta"])), self._prior(item))
 
     def pair(self, place: VersionPlace, number: int) -> tuple[StoredVersion | None, JsonObject | None, JsonObject | None]:
-        """A version (None: not retained), the record before it, and the record after it, from the next version (each None if unknown, and without the
-        fields that `domain.memory.versions.KNOWN` names).
+        """A version (None: not retained), the record before it, and the record after it, from the next version (each None if
+        unknown, and without the fields that `domain.memory.versions.KNOWN` names).
         """
         one, two = place.key(number), place.key(number + 1)
         now = self._clock.now()

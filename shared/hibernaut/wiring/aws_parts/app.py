@@ -1,4 +1,6 @@
-"""The REST app of the profile `aws`, for the functions `api`, `stream` and `socket`. Other functions do not import it: it needs FastAPI."""
+"""The REST app of the profile `aws`, for the functions `api`, `stream` and `socket`. Other functions do not import it: it needs
+FastAPI.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from hibernaut.wiring.aws_parts.composition import Composition
 from hibernaut.wiring.identity import identity_provider_of
 
 BODY_LIMIT = 6 * 1024 * 1024
-"""Bytes: the limit of Lambda's payload. The gateway answers a larger request with the same message, because its event is larger than
-the body.
+"""Bytes: the limit of Lambda's payload. The gateway answers a larger request with the same message, because its event is larger
+than the body.
 """
 
 

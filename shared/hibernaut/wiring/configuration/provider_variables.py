@@ -21,7 +21,9 @@ PROVIDER_NAMES = (
     ),
     *SEARCH_NAMES,
 )
-"""The variables that configure providers and search engines: the key and the address of each, and the APIs of `openai/…` and `azure/…` models."""
+"""The variables that configure providers and search engines: the key and the address of each, and the APIs of `openai/…` and
+`azure/…` models.
+"""
 BEDROCK_NAMES = ("BEDROCK_REGION", "BEDROCK_MODELS", "BEDROCK_BASE_URL")
 """The variables that configure Bedrock. On AWS the stack decides about them; they are no parameters."""
 

@@ -24,7 +24,9 @@ VARIABLES = RetentionNames()
 
 @immutable
 class RetentionSettings:
-    """`rest_after`: the time after which an idle agent is put to rest. `messages`: what becomes of old messages and runs. None: nothing."""
+    """`rest_after`: the time after which an idle agent is put to rest. `messages`: what becomes of old messages and runs. None:
+    nothing.
+    """
 
     rest_after: timedelta | None = None
     messages: Retention | None = None

@@ -14,8 +14,9 @@ LARGEST = 1_000_000
 
 @immutable
 class ScheduleSettings:
-    """`function`: the ARN of `fire_schedule` (empty: the sweep fires what is due itself). `group` and `role`: the schedule group, and the ARN of the role by which
-    EventBridge invokes that function (empty: EventBridge fires nothing). `most`: the number of alarms of a tenant.
+    """`function`: the ARN of `fire_schedule` (empty: the sweep fires what is due itself). `group` and `role`: the schedule group,
+    and the ARN of the role by which EventBridge invokes that function (empty: EventBridge fires nothing). `most`: the number of
+    alarms of a tenant.
     """
 
     function: str = ""

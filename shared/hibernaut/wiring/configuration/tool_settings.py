@@ -36,7 +36,9 @@ USUAL_PACKAGES = PackageSettings()
 
 @immutable
 class DeployedToolSettings:
-    """What tools need on AWS. `builder`: the name of the function that builds their packages; `api_url`: where their `client` sends its requests. Both may be empty."""
+    """What tools need on AWS. `builder`: the name of the function that builds their packages; `api_url`: where their `client`
+    sends its requests. Both may be empty.
+    """
 
     packages: PackageSettings = USUAL_PACKAGES
     builder: str = ""
@@ -64,7 +66,9 @@ def tool_network_in(variables: Mapping[str, str]) -> bool:
 
 
 def packages_in(variables: Mapping[str, str]) -> PackageSettings:
-    """Where packages come from, and how much they may take. Raises: BadSetting, without the address, which may contain a password."""
+    """Where packages come from, and how much they may take. Raises: BadSetting, without the address, which may contain a
+    password.
+    """
     size = megabytes_in(variables, SIZE, USUAL_SIZE)
     text = variables.get(INDEX) or PYPI
     if text == "none":

@@ -1,4 +1,6 @@
-"""The embedding models on AWS, and those of tenants' own providers. Their modules are imported at the first use, because most steps embed nothing."""
+"""The embedding models on AWS, and those of tenants' own providers. Their modules are imported at the first use, because most
+steps embed nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def own_embedder(settings: ProviderSettings, config: EmbeddingConfig, dial: Dial
 
 
 class LazyEmbedders:
-    """An `EmbedderCatalogue` that is created at its first call. Each method has the contract of `Embedders` or `EmbeddingOffer`."""
+    """An `EmbedderCatalogue` that is created at its first call. Each method has the contract of `Embedders` or
+    `EmbeddingOffer`.
+    """
 
     def __init__(self, settings: AwsSettings, secrets: Secrets) -> None:
         self._settings = settings

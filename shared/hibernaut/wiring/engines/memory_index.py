@@ -74,8 +74,8 @@ def index_of(settings: AwsSettings, *, feeds: bool = False) -> MemoryIndex | Non
 
 
 def domain_index(address: str, replicas: int) -> MemoryIndex:
-    """The index at this address. Requests to an `https` address are signed with the region's AWS credentials. An `http` address is a
-    node on this machine, which needs no signature.
+    """The index at this address. Requests to an `https` address are signed with the region's AWS credentials. An `http` address
+    is a node on this machine, which needs no signature.
     """
     import boto3
 
@@ -89,8 +89,8 @@ def domain_index(address: str, replicas: int) -> MemoryIndex:
 
 
 def collection_index(address: str, seconds: float) -> MemoryIndex:
-    """The index in the vector collection at this address. `seconds`: the time-out of a request. As for a domain, an `http` address needs no
-    signature.
+    """The index in the vector collection at this address. `seconds`: the time-out of a request. As for a domain, an `http`
+    address needs no signature.
     """
     import boto3
 

@@ -1,7 +1,8 @@
 """How Claude's thinking is bound: what a signature stands for, and which blocks of a request fail their checks.
 
-Source: platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks: "A prefix check fails if `system`, `tools`, or an
-earlier message changed after Claude produced a block. It also fails if a thinking block between others was left out or moved."
+Source: platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks: "A prefix check fails if `system`,
+`tools`, or an earlier message changed after Claude produced a block. It also fails if a thinking block between others was left
+out or moved."
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def without_markers(value: Any) -> Any:
 
 
 class Prefix:
-    """What the model has read so far: system and tools, then each block with its role. Thinking blocks are checked on their own."""
+    """What the model has read so far: system and tools, then each block with its role. Thinking blocks are checked on their
+    own.
+    """
 
     def __init__(self, body: Wire) -> None:
         self._digest = hashlib.sha256()

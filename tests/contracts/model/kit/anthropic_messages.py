@@ -1,4 +1,6 @@
-"""Anthropic's Messages API as a server of the kit: blocks in order, thinking sealed with what it is bound to, usage with cached tokens."""
+"""Anthropic's Messages API as a server of the kit: blocks in order, thinking sealed with what it is bound to, usage with cached
+tokens.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What Anthropic's models take, by model: the facts that the rules of the Messages wire read.
 
-Source: platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/build-with-claude/thinking-troubleshooting ("Thinking support,
-defaults, and rejected configurations by model"), …/build-with-claude/preserved-thinking/prefix-checks.
+Source: platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/build-with-claude/thinking-troubleshooting ("Thinking
+support, defaults, and rejected configurations by model"), …/build-with-claude/preserved-thinking/prefix-checks.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tests.support.provider_http import Wire
 
 @dataclass(frozen=True)
 class Claude:
-    """A model: which types of thinking it takes, which one it has if none is asked for, whether a tool may be forced at all, whether it
-    takes sampling parameters, and whether its thinking is bound to what stands before it.
+    """A model: which types of thinking it takes, which one it has if none is asked for, whether a tool may be forced at all,
+    whether it takes sampling parameters, and whether its thinking is bound to what stands before it.
     """
 
     types: tuple[str, ...]

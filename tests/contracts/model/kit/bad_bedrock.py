@@ -1,4 +1,6 @@
-"""For each rule of Bedrock's own a request that breaks it, and the request that is changed for it. What is signed does not change with it."""
+"""For each rule of Bedrock's own a request that breaks it, and the request that is changed for it. What is signed does not change
+with it.
+"""
 
 from __future__ import annotations
 

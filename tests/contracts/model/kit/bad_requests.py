@@ -1,4 +1,6 @@
-"""For each rule a request that breaks it: a conversation with one tool turn that the provider takes, and what is changed in it."""
+"""For each rule a request that breaks it: a conversation with one tool turn that the provider takes, and what is changed in
+it.
+"""
 
 from __future__ import annotations
 

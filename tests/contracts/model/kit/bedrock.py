@@ -74,7 +74,9 @@ class BedrockServer(KitServer):
         return {"inferenceProfileSummaries": rows}
 
     def fault(self, kind: str) -> ErrorResponse:
-        """docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html. A `retry-after` is not promised there."""
+        """docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html. A `retry-after` is not promised
+        there.
+        """
         match kind:
             case "too_long":
                 return refusal("Input is too long for requested model.")

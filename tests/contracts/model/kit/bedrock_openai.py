@@ -1,4 +1,6 @@
-"""OpenAI's APIs at Bedrock's runtime as servers of the kit: signed, with ids of Bedrock, and with the lists of the control plane."""
+"""OpenAI's APIs at Bedrock's runtime as servers of the kit: signed, with ids of Bedrock, and with the lists of the control
+plane.
+"""
 
 from __future__ import annotations
 

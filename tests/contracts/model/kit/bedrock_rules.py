@@ -1,6 +1,8 @@
-"""The documented rules of Bedrock's runtime, each with its source: what all its wires share, and what InvokeModel takes of Claude.
+"""The documented rules of Bedrock's runtime, each with its source: what all its wires share, and what InvokeModel takes of
+Claude.
 
-Claude's own rules hold there too: the request is read as Anthropic's API would see it, and the refusal is put into Bedrock's form.
+Claude's own rules hold there too: the request is read as Anthropic's API would see it, and the refusal is put into Bedrock's
+form.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ MEMBERS = frozenset(
         "tool_choice",
     }
 ) | {"stop_sequences", "thinking", "output_config"}
-"""docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html, …/claude-messages-adaptive-thinking.html"""
+"""docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html,
+…/claude-messages-adaptive-thinking.html
+"""
 _DOCS = "docs.aws.amazon.com/bedrock/latest"
 
 

@@ -23,12 +23,13 @@ BYTES_PER_TOKEN = 4
 class Traits:
     """How a server's replies look where servers differ.
 
-    `thoughts`: the member that holds the model's thoughts, `<think>` in the text, or None where there are none. `index`: the number of
-    the first streamed call (pipecat-ai/pipecat#4987: 1 behind LiteLLM), None where there are no numbers (sgl-project/sglang#5661);
-    `counts` False: all have the same (ollama/ollama#15457). `ids`: whether calls have an id, an empty one or none
-    (continuedev/continue#13225). `calls_whole`: a call comes in one piece. `usage`: where it stands; `tells_usage`: also if it is
-    not asked for. `errors`: the form of an error's
-    body. `no_credit`, `wrong_key_status`: how an empty account and a wrong key are told. `call_id`: makes the id of the nth call. `signs`: each step's first call is signed.
+    `thoughts`: the member that holds the model's thoughts, `<think>` in the text, or None where there are none. `index`: the
+    number of the first streamed call (pipecat-ai/pipecat#4987: 1 behind LiteLLM), None where there are no numbers
+    (sgl-project/sglang#5661); `counts` False: all have the same (ollama/ollama#15457). `ids`: whether calls have an id, an empty
+    one or none (continuedev/continue#13225). `calls_whole`: a call comes in one piece. `usage`: where it stands; `tells_usage`:
+    also if it is not asked for. `errors`: the form of an error's
+    body. `no_credit`, `wrong_key_status`: how an empty account and a wrong key are told. `call_id`: makes the id of the nth call.
+    `signs`: each step's first call is signed.
     """
 
     thoughts: Literal["reasoning_content", "reasoning", "reasoning_details", "<think>", "<reasoning>"] | None = None

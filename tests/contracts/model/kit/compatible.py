@@ -49,7 +49,9 @@ def _provider(
 
 
 class BareListServer(ChatServer):
-    """Together's model list is an array without an object around it (docs.together.ai/reference/models; langchain-ai/langchain#…)."""
+    """Together's model list is an array without an object around it (docs.together.ai/reference/models;
+    langchain-ai/langchain#…).
+    """
 
     traits = Traits(
         thoughts="reasoning",

@@ -166,7 +166,9 @@ DUMMY_SIGNATURES = ("skip_thought_signature_validator", "context_engineering_is_
 
 
 def gemini_signatures_come_back(asked: Recorded, memory: ServerMemory) -> ErrorResponse | None:
-    """The first call of each step of the current turn, that is after the last message of the user, carries the signature as issued."""
+    """The first call of each step of the current turn, that is after the last message of the user, carries the signature as
+    issued.
+    """
     messages = asked.body["messages"]
     begin = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=0)
     for number, message in tool_turns(asked):

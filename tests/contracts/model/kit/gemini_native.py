@@ -1,4 +1,6 @@
-"""Gemini's own wire as a server of the kit. Its rules and its form stand in `tests.support.gemini_server`, each with its source."""
+"""Gemini's own wire as a server of the kit. Its rules and its form stand in `tests.support.gemini_server`, each with its
+source.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ class NativeGeminiServer(KitServer, GeminiServer):
         return counts | {"totalTokenCount": prompt + 20}
 
     def prompt(self, asked: Recorded) -> bytes:
-        """Implicit caching finds common beginnings (ai.google.dev/gemini-api/docs/caching): tools and instruction, then the contents."""
+        """Implicit caching finds common beginnings (ai.google.dev/gemini-api/docs/caching): tools and instruction, then the
+        contents.
+        """
         body = asked.body
         return json.dumps([body.get("tools"), body.get("systemInstruction"), body["contents"]]).encode()
 

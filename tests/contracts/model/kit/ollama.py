@@ -1,8 +1,8 @@
 """Ollama: the compatible route cuts a prompt silently to the window of the loaded model, which only its own routes tell.
 
-Source: docs.ollama.com/api/ps (`context_length`), /api/show (`model_info`, `parameters`), docs.ollama.com/context-length (defaults by memory);
-ralphgrewe/TradingAgents#168 and ollama/ollama#5902 (cut without an error), ollama/ollama#18229 (what the loaded length comes from);
-ollama/ollama#15457 (all streamed calls have the index 0).
+Source: docs.ollama.com/api/ps (`context_length`), /api/show (`model_info`, `parameters`), docs.ollama.com/context-length
+(defaults by memory); ralphgrewe/TradingAgents#168 and ollama/ollama#5902 (cut without an error), ollama/ollama#18229 (what the
+loaded length comes from); ollama/ollama#15457 (all streamed calls have the index 0).
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ LONGEST_ID = 40
 
 @dataclass(frozen=True)
 class Gpt:
-    """A model: its efforts, the one it has if none is asked for, and whether it takes tools on this wire with the effort `none`."""
+    """A model: its efforts, the one it has if none is asked for, and whether it takes tools on this wire with the effort
+    `none`.
+    """
 
     efforts: tuple[str, ...]
     default: str
@@ -202,7 +204,9 @@ def _of_deployment(rule: Rule) -> Rule:
 
 
 class AzureServer(ChatServer):
-    """Azure's v1 route. Its list names base models, so that a deployment is not in it (learn.microsoft.com/azure/ai-foundry/openai/latest)."""
+    """Azure's v1 route. Its list names base models, so that a deployment is not in it
+    (learn.microsoft.com/azure/ai-foundry/openai/latest).
+    """
 
     traits = Traits(most_tools=MOST_TOOLS)
     prefix = "/openai/v1"

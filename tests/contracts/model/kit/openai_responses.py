@@ -70,7 +70,9 @@ class ResponsesServer(KitServer, ScriptedResponses):
         }
 
     def prompt(self, asked: Recorded) -> bytes:
-        """The order of `PromptCacheDiagnosticsCacheMiss` (openai/types/responses/response.py): settings and tools before the input."""
+        """The order of `PromptCacheDiagnosticsCacheMiss` (openai/types/responses/response.py): settings and tools before the
+        input.
+        """
         body = asked.body
         return json.dumps([body["model"], body.get("tools"), body.get("text"), body.get("reasoning"), body["input"]]).encode()
 

@@ -9,14 +9,17 @@ from typing import Literal
 TALE = "I walked through Oslo in the rain, and every bell of the town rang. " * 40
 """A message that is long enough to be summarised."""
 Trouble = Literal["too_long", "rate_limit", "overloaded", "wrong_key", "no_credit", "gone", "html", "image"]
-"""What a provider answers instead of a reply: the prompt is too long, a limit on the rate is reached, the service is down, the key is
-wrong, the account has no credit, the model is gone, a web page where the address is no API's, or it takes no image, or not this one.
+"""What a provider answers instead of a reply: the prompt is too long, a limit on the rate is reached, the service is down, the
+key is wrong, the account has no credit, the model is gone, a web page where the address is no API's, or it takes no image, or not
+this one.
 """
 
 
 @dataclass(frozen=True)
 class Think:
-    """A thought that the model shows; `sealed`: hidden, where the provider hides some. A wire whose model shows none leaves it out."""
+    """A thought that the model shows; `sealed`: hidden, where the provider hides some. A wire whose model shows none leaves it
+    out.
+    """
 
     text: str
     sealed: bool = False

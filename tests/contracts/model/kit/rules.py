@@ -1,4 +1,5 @@
-"""What a rule of a provider is: a check of one request against what the provider's documentation says and against what was said before.
+"""What a rule of a provider is: a check of one request against what the provider's documentation says and against what was said
+before.
 
 A rule's `source` names where the fact stands: a file of the provider's SDK types, a page of its documentation, or an issue thread
 (repository#number). A rule without a source is an opinion and does not belong here. Knows requests as values; no wire, no server.
@@ -35,8 +36,8 @@ class Issued:
 
 @dataclass
 class ServerMemory:
-    """What a server has said and done: its replies in order, what each signature stands for, and how many blocks it dropped. `account`: the
-    access key and its secret that requests are signed with; None: those of the process.
+    """What a server has said and done: its replies in order, what each signature stands for, and how many blocks it dropped.
+    `account`: the access key and its secret that requests are signed with; None: those of the process.
     """
 
     issued: list[Issued] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""A provider's server on loopback: it enforces the provider's rules, then gives the next reply of the scenario in the provider's form.
+"""A provider's server on loopback: it enforces the provider's rules, then gives the next reply of the scenario in the provider's
+form.
 
     with SERVER[provider](provider) as server:
         server.plays(reply(Think("hm"), ToolUse("ring")), reply("Done."))
@@ -29,9 +30,9 @@ HTML: Wire = {"status": 200, "body": b"<!doctype html><title>Welcome</title>", "
 class Provider:
     """A provider with one of its models, as a scenario meets it.
 
-    `name` names the scenario's parameter, `handle` the model for an agent. `variables` configures the provider at an address as a user
-    would, by environment variables. `thinks`: its model shows thoughts. `lists`: the model list's further rows. `learned`: rules of which
-    only a refusal tells that the model has them; a process may break each of them once.
+    `name` names the scenario's parameter, `handle` the model for an agent. `variables` configures the provider at an address as a
+    user would, by environment variables. `thinks`: its model shows thoughts. `lists`: the model list's further rows. `learned`:
+    rules of which only a refusal tells that the model has them; a process may break each of them once.
     """
 
     name: str
@@ -50,10 +51,12 @@ class Provider:
 
 
 class KitServer(ScriptedServer):
-    """What the wires' servers share. `broken` are the rules that requests broke. `taught`: the rules that only a refusal tells and that one has
-    told; they are `learned` once a reply proved that the request without that part is taken. `refused`: the requests that told them.
+    """What the wires' servers share. `broken` are the rules that requests broke. `taught`: the rules that only a refusal tells
+    and that one has told; they are `learned` once a reply proved that the request without that part is taken. `refused`: the
+    requests that told them.
 
-    `shares`: how much of each prompt was cached; `regrown`: the numbers of the prompts that do not begin with the whole prompt before.
+    `shares`: how much of each prompt was cached; `regrown`: the numbers of the prompts that do not begin with the whole prompt
+    before.
     `ignores_streams`: it answers as a whole whatever it is asked for.
     """
 

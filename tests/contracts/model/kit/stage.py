@@ -62,7 +62,9 @@ class Stage:
         self.says("I am still here.", to="Are you there?")
 
     def stays_warm(self) -> None:
-        """Each request began with the whole request before it, and no thinking was dropped because something before it had changed."""
+        """Each request began with the whole request before it, and no thinking was dropped because something before it had
+        changed.
+        """
         assert self.server.regrown == []
         assert self.server.memory.dropped == 0
 

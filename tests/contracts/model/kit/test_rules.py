@@ -1,4 +1,6 @@
-"""Each rule refuses what it is there to refuse, and a good request breaks none: the kit can fail, and does not fail without a reason."""
+"""Each rule refuses what it is there to refuse, and a good request breaks none: the kit can fail, and does not fail without a
+reason.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The kit's servers speak as the providers do: the providers' own SDKs (as locked), told to validate strictly, send a request to them and read
-the answer, whole and streamed. A server whose replies the SDK refuses would prove nothing.
+"""The kit's servers speak as the providers do: the providers' own SDKs (as locked), told to validate strictly, send a request to
+them and read the answer, whole and streamed. A server whose replies the SDK refuses would prove nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A provider that is silent before its answer, behind its head, or between two events: on every wire it is a time-out that names the provider."""
+"""A provider that is silent before its answer, behind its head, or between two events: on every wire it is a time-out that names
+the provider.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from tests.support.provider_http import Recorded, Wire
 from tests.support.rows import Rows
 
 SECONDS = (0.1, 1.0, 10.0)
-"""Of a request. The servers wait until the client hangs up. A busy machine may need more than the first for sending the request; then the test
-says nothing yet, and is repeated with the next.
+"""Of a request. The servers wait until the client hangs up. A busy machine may need more than the first for sending the request;
+then the test says nothing yet, and is repeated with the next.
 """
 SILENCES: dict[str, Wire] = {
     "before its answer": {"hang": True},

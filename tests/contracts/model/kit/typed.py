@@ -1,4 +1,5 @@
-"""Checks a request's body against the typed dictionaries of a provider's SDK: unknown members, missing members, values outside a literal.
+"""Checks a request's body against the typed dictionaries of a provider's SDK: unknown members, missing members, values outside a
+literal.
 
     complaints(body, MessageCreateParamsStreaming)  →  [("messages.0.content.1.foo", "Extra inputs are not permitted"), …]
 
@@ -32,7 +33,9 @@ _PLAIN = {str: str, bool: bool, int: int, float: (int, float), types.NoneType: t
 
 
 def complaints(value: Any, kind: Any, *, more: Collection[str] = ()) -> list[Complaint]:
-    """What the type does not allow, with its place. `more`: members of the outermost object that the server takes beside the type's."""
+    """What the type does not allow, with its place. `more`: members of the outermost object that the server takes beside the
+    type's.
+    """
     if isinstance(value, dict):
         value = {name: each for name, each in value.items() if name not in more}
     return _check(kind)(value, "")

@@ -1,4 +1,6 @@
-"""The address under which a client knows this server: at home, behind a proxy, and behind API Gateway with and without its stage."""
+"""The address under which a client knows this server: at home, behind a proxy, and behind API Gateway with and without its
+stage.
+"""
 
 from __future__ import annotations
 

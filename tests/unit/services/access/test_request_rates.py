@@ -1,4 +1,6 @@
-"""Limits on requests per second: counted in the memory of a server that is alone, and in the table by several that serve together."""
+"""Limits on requests per second: counted in the memory of a server that is alone, and in the table by several that serve
+together.
+"""
 
 from __future__ import annotations
 

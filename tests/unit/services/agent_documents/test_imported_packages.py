@@ -1,4 +1,6 @@
-"""The packages of tools that an agent file brings: installed as for a tool that is saved, and never a reason for an import to fail."""
+"""The packages of tools that an agent file brings: installed as for a tool that is saved, and never a reason for an import to
+fail.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tests.support.world import World
 
 
 class Shelf:
-    """An installer that has `pad` in one version. `away`: what it raises instead. `asked`: the requirements of each installation."""
+    """An installer that has `pad` in one version. `away`: what it raises instead. `asked`: the requirements of each
+    installation.
+    """
 
     target = "here"
 

@@ -30,7 +30,9 @@ def die() -> None:
 
 
 def extension() -> dict[str, Any]:
-    """Two archives, one of both agents, with passages for several transactions; an identity; two conversations of the first agent."""
+    """Two archives, one of both agents, with passages for several transactions; an identity; two conversations of the first
+    agent.
+    """
     shared = [{"text": f"passage {number}", "tags": [f"tag {number % 4}"]} for number in range(7)]
     rows = [message(number, "user" if number % 2 else "assistant", f"beside {number}") for number in range(20, 26)]
     beside = {"summary": "beside", "messages": rows, "in_context_message_ids": [rows[-1]["id"]]}
@@ -51,7 +53,9 @@ def extension() -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """Two agents that share blocks, with an extension, tools, a folder with a file, skills, and messages for several transactions."""
+    """Two agents that share blocks, with an extension, tools, a folder with a file, skills, and messages for several
+    transactions.
+    """
     rows = [message(number, "user" if number % 2 else "assistant", f"row {number}") for number in range(1, 12)]
     calls = [message(12, "assistant", None, tool_calls=[call("c1", door="x")]), returned(13, "c1")]
     first = talked(

@@ -19,7 +19,9 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
 
 def finished(house: House, delete: Callable[[], None], how: str, *, told: bool) -> None:
-    """The deletion, sent again or taken up by the sweep. `told`: what it is of is still shown, and the sweep does not know of it."""
+    """The deletion, sent again or taken up by the sweep. `told`: what it is of is still shown, and the sweep does not know of
+    it.
+    """
     if how == "sweep":
         house.embedded.engines.sweep.run(everything=True)
     if how == "again" or told:

@@ -320,7 +320,9 @@ def test_a_lost_answer_of_the_table_changes_nothing(tmp_path: Path) -> None:
 def test_lists_can_be_read_while_a_transaction_shows_item_by_item(
     tmp_path: Path, order: Callable[[Sequence[Key]], Iterable[Key]]
 ) -> None:
-    """Items may come into sight in any order: a conversation that is only half in sight is left out, or shown without what is not."""
+    """Items may come into sight in any order: a conversation that is only half in sight is left out, or shown without what is
+    not.
+    """
     looks: list[int] = []
     look: list[Callable[[], object]] = []
 

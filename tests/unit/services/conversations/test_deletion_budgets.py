@@ -1,4 +1,6 @@
-"""A deletion ends however few operations each attempt survives: what is deleted is not read again, and every attempt makes progress."""
+"""A deletion ends however few operations each attempt survives: what is deleted is not read again, and every attempt makes
+progress.
+"""
 
 from __future__ import annotations
 

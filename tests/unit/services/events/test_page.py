@@ -1,4 +1,6 @@
-"""The page on events tells the truth: its code verifies real deliveries, its examples have the fields of the facts, its figures are the code's."""
+"""The page on events tells the truth: its code verifies real deliveries, its examples have the fields of the facts, its figures
+are the code's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The usage of a message to a group is that of its agents, which is counted once; its cancel reaches the agent whose turn it is."""
+"""The usage of a message to a group is that of its agents, which is counted once; its cancel reaches the agent whose turn it
+is.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ PARTIES = OAuthParties(
 
 @dataclass
 class TokenEndpoint:
-    """Answers refresh tokens, each once (OAuth 2.1, 4.3.1). `answer`: another answer. `meanwhile` runs while the answer is under way."""
+    """Answers refresh tokens, each once (OAuth 2.1, 4.3.1). `answer`: another answer. `meanwhile` runs while the answer is under
+    way.
+    """
 
     asked: list[dict[str, str]] = field(default_factory=list)
     answer: OAuthAnswer | None = None

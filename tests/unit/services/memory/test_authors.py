@@ -1,4 +1,6 @@
-"""Every change that a request makes to an agent or a block names the request's API key, whichever record the request was about."""
+"""Every change that a request makes to an agent or a block names the request's API key, whichever record the request was
+about.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Archives, passages and groups whose ids the caller chooses: a repeated request adds nothing, and brings back nothing that was deleted."""
+"""Archives, passages and groups whose ids the caller chooses: a repeated request adds nothing, and brings back nothing that was
+deleted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Memory that is embedded by a key of a tenant's own: whose key, which index, and what happens while the provider does not serve."""
+"""Memory that is embedded by a key of a tenant's own: whose key, which index, and what happens while the provider does not
+serve.
+"""
 
 from __future__ import annotations
 

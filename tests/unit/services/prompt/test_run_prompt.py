@@ -1,4 +1,6 @@
-"""What the model reads of memory, run by run: the system message stays as it is for a window, and newer messages tell what has changed."""
+"""What the model reads of memory, run by run: the system message stays as it is for a window, and newer messages tell what has
+changed.
+"""
 
 from __future__ import annotations
 

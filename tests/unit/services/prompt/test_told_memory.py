@@ -1,5 +1,5 @@
-"""Memory that others change: between runs, beside a run, and around workers that die. In the end the model knows the current value, and
-what it was sent stays the beginning of what it is sent.
+"""Memory that others change: between runs, beside a run, and around workers that die. In the end the model knows the current
+value, and what it was sent stays the beginning of what it is sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Wherever a process dies over a rest, a wake or an unpacking, every message can be read, none twice, and the next process goes on."""
+"""Wherever a process dies over a rest, a wake or an unpacking, every message can be read, none twice, and the next process goes
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Nobody notices that an agent rests: what reads, copies or deletes it needs no rule, and what a rest and a wake cost is counted."""
+"""Nobody notices that an agent rests: what reads, copies or deletes it needs no rule, and what a rest and a wake cost is
+counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Conversations that are busy, and conversations that something has left broken: queue, reject, interrupt, repair (API digest 7)."""
+"""Conversations that are busy, and conversations that something has left broken: queue, reject, interrupt, repair (API digest
+7).
+"""
 
 from __future__ import annotations
 

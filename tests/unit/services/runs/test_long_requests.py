@@ -1,4 +1,6 @@
-"""A request with a long history: accepted in one transaction, brought into the log page by page by its run, and never lost on the way."""
+"""A request with a long history: accepted in one transaction, brought into the log page by page by its run, and never lost on the
+way.
+"""
 
 from __future__ import annotations
 

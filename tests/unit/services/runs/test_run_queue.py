@@ -94,7 +94,9 @@ def test_nobody_is_left_in_the_queue_whose_place_in_it_was_not_yet_in_sight(tmp_
 
 
 def test_who_is_queued_and_hears_nothing_of_it_is_not_queued_again_though_his_turn_has_come_meanwhile(tmp_path: Path) -> None:
-    """The answer to the write is lost, and before it is asked for again the run has ended: nothing bears the writer's mark any more."""
+    """The answer to the write is lost, and before it is asked for again the run has ended: nothing bears the writer's mark any
+    more.
+    """
     plain, agent_id = opened(tmp_path)
     first = plain.begin(agent_id, "hello")
     assert first

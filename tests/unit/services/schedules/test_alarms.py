@@ -25,7 +25,9 @@ EVERY_FIVE = {"type": "recurring", "cron_expression": "*/5 * * * *"}
 
 @dataclass
 class Outside:
-    """A scheduler with room for `most` alarms of a tenant, which takes everything but rates; `refuses`: it has no room at all. Pages have two alarms."""
+    """A scheduler with room for `most` alarms of a tenant, which takes everything but rates; `refuses`: it has no room at all.
+    Pages have two alarms.
+    """
 
     most: int = 100
     refuses: bool = False

@@ -1,4 +1,6 @@
-"""A text's vector holds a little of what stands before it: in an archive, in a file, and in a log, across writings and batches."""
+"""A text's vector holds a little of what stands before it: in an archive, in a file, and in a log, across writings and
+batches.
+"""
 
 from __future__ import annotations
 

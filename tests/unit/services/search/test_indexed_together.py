@@ -1,4 +1,6 @@
-"""Pointers to one log or archive are indexed together: one batch of texts, one write of the index, the same vectors as one by one."""
+"""Pointers to one log or archive are indexed together: one batch of texts, one write of the index, the same vectors as one by
+one.
+"""
 
 from __future__ import annotations
 

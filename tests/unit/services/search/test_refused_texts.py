@@ -1,5 +1,5 @@
-"""What an embedder refuses is found by its words: a text of its own fault for ever, which costs no other its vector; all texts while the
-account is refused, and then they are embedded."""
+"""What an embedder refuses is found by its words: a text of its own fault for ever, which costs no other its vector; all texts
+while the account is refused, and then they are embedded."""
 
 from __future__ import annotations
 

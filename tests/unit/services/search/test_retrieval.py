@@ -1,4 +1,6 @@
-"""The benchmark's own corpora, searched on SQLite with the embedder of this machine: what `benchmarks/retrieval` measures may not get worse."""
+"""The benchmark's own corpora, searched on SQLite with the embedder of this machine: what `benchmarks/retrieval` measures may not
+get worse.
+"""
 
 from __future__ import annotations
 

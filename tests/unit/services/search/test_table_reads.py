@@ -1,4 +1,6 @@
-"""What a search asks the table: it waits as often for a hundred archives as for ten, and without an index once for sixteen places."""
+"""What a search asks the table: it waits as often for a hundred archives as for ten, and without an index once for sixteen
+places.
+"""
 
 from __future__ import annotations
 

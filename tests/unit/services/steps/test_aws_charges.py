@@ -24,7 +24,9 @@ RING = calls(("ring", {"x": "twice"}))
 
 
 class Charged(PassesOn):
-    """A table each of whose writes is charged UNITS. The first write with `refused` in a key fails its condition, and is not charged."""
+    """A table each of whose writes is charged UNITS. The first write with `refused` in a key fails its condition, and is not
+    charged.
+    """
 
     refused = ""
 

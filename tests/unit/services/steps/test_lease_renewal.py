@@ -1,4 +1,6 @@
-"""Short leases: a worker keeps its step by renewing the lease, and by nothing that happens after it has lost or committed the step."""
+"""Short leases: a worker keeps its step by renewing the lease, and by nothing that happens after it has lost or committed the
+step.
+"""
 
 from __future__ import annotations
 

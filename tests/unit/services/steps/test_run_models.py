@@ -1,4 +1,6 @@
-"""What a run does when its model cannot answer: it is asked again while nobody has heard a word, and then another model may be asked."""
+"""What a run does when its model cannot answer: it is asked again while nobody has heard a word, and then another model may be
+asked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A reply in the run's event log while the model writes it: what is written when, by whom, and that it ends well whatever happens."""
+"""A reply in the run's event log while the model writes it: what is written when, by whom, and that it ends well whatever
+happens.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +235,9 @@ def test_a_worker_whose_step_was_taken_over_hangs_up_and_leaves_the_log_to_the_o
 
 
 def ended_at(folder: Path, at: int) -> bool:
-    """End a run before the worker's `at`-th call to its table; whether it made so many. A stray event makes it read where the log ends."""
+    """End a run before the worker's `at`-th call to its table; whether it made so many. A stray event makes it read where the log
+    ends.
+    """
     data = data_in(folder, in_turn(says(SPEECH)))
     plain = World(data, holder="host:2")
     agent_id = plain.make_agent()

@@ -1,4 +1,6 @@
-"""Tool policies around the calls of a run: what is not called, what a repeated step decides, how often a tool may be called, and what is recorded."""
+"""Tool policies around the calls of a run: what is not called, what a repeated step decides, how often a tool may be called, and
+what is recorded.
+"""
 
 from __future__ import annotations
 

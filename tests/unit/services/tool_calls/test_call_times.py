@@ -14,7 +14,9 @@ SECOND = 10**9
 
 
 def opened(folder: Path) -> tuple[World, str]:
-    """An agent whose model calls `ring` twice and a memory tool once, in one reply. A ring takes as many seconds as its argument says."""
+    """An agent whose model calls `ring` twice and a memory tool once, in one reply. A ring takes as many seconds as its argument
+    says.
+    """
     script = calls(("ring", {"x": "3"}), ("ring", {"x": "5"}), ("memory_insert", {"label": "human", "new_string": "Rang."}))
     world = World(data_in(folder, in_turn(script, says("done"))))
     world.runner.does = lambda job: rings(world, job)

@@ -1,4 +1,6 @@
-"""A tool that is taken away from its agent while one of its calls is under way: what happened outside is told all the same (invariant 5)."""
+"""A tool that is taken away from its agent while one of its calls is under way: what happened outside is told all the same
+(invariant 5).
+"""
 
 from __future__ import annotations
 

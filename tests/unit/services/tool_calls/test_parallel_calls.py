@@ -1,4 +1,6 @@
-"""Calls of tools that may run beside others are made at once; each keeps its claim, and the order of the reply is that of the returns (decision 57)."""
+"""Calls of tools that may run beside others are made at once; each keeps its claim, and the order of the reply is that of the
+returns (decision 57).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Read-only blocks and limits hold for custom tools as for the agent's own: in a step, when its run is ended, and when the API runs one."""
+"""Read-only blocks and limits hold for custom tools as for the agent's own: in a step, when its run is ended, and when the API
+runs one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""MCP servers and their tools over the stores: what is stored of a listing, what agents keep, and that a call is made at most once."""
+"""MCP servers and their tools over the stores: what is stored of a listing, what agents keep, and that a call is made at most
+once.
+"""
 
 from __future__ import annotations
 

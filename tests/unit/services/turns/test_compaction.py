@@ -1,4 +1,6 @@
-"""A window that is too full: compacted between two steps, by a summary or without one, and the turn goes on whatever the summariser does."""
+"""A window that is too full: compacted between two steps, by a summary or without one, and the turn goes on whatever the
+summariser does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run can be ended however much there is to be written with its end: no transaction passes the table's limits (100 changes, 4 MB)."""
+"""A run can be ended however much there is to be written with its end: no transaction passes the table's limits (100 changes, 4
+MB).
+"""
 
 from __future__ import annotations
 

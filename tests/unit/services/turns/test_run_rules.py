@@ -159,7 +159,9 @@ def test_no_call_is_begun_once_the_run_was_cancelled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("held_before", [2, 3], ids=["journal", "claim"])
 def test_an_end_does_not_deny_a_call_that_was_begun_after_it_had_looked(held_before: int, tmp_path: Path) -> None:
-    """The ending has read that nothing is journaled, or claimed; the call is claimed and made; only then the ending is written."""
+    """The ending has read that nothing is journaled, or claimed; the call is claimed and made; only then the ending is
+    written.
+    """
     plain, agent_id = opened(tmp_path, in_turn(RING, says("done")))
     run_id = plain.begin(agent_id, "hello")
     worker = Worker(plain.data, "host:1", lambda place: place in ("before write", "after tool"), held_before, 4)

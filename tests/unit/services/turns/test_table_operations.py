@@ -16,8 +16,8 @@ from tests.support.world import World, data_in
 MOST_OPERATIONS = 12
 MOST_BEFORE_THE_MODEL = 5
 MOST_OF_ANOTHER_WORKER = 7
-"""Operations that a worker waits for, one after the other, before it asks the model about a run that another process accepted, as on AWS:
-the run, its lease, the agent, the head, the log after the cut, the pinned rows, the blocks and tools.
+"""Operations that a worker waits for, one after the other, before it asks the model about a run that another process accepted, as
+on AWS: the run, its lease, the agent, the head, the log after the cut, the pinned rows, the blocks and tools.
 """
 
 

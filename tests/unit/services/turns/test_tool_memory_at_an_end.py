@@ -1,4 +1,6 @@
-"""What a custom tool changed in memory where its step could not be written as it was, or its run was ended in it: return and memory agree."""
+"""What a custom tool changed in memory where its step could not be written as it was, or its run was ended in it: return and
+memory agree.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,9 @@ class BedrockEmbedder(UncachedEmbedder):
 
 
 class AccountInvoke:
-    """Calls models by boto3 with the credentials of the process. `region`, `url`: overrides of the process's values, for the local server."""
+    """Calls models by boto3 with the credentials of the process. `region`, `url`: overrides of the process's values, for the
+    local server.
+    """
 
     def __init__(self, client: Runtime | None = None, *, region: str | None = None, url: str | None = None) -> None:
         self._client = client

@@ -1,4 +1,6 @@
-"""Bedrock's embedding models by a provider of a tenant's own: signed with its credentials, at an address that the dial may reach."""
+"""Bedrock's embedding models by a provider of a tenant's own: signed with its credentials, at an address that the dial may
+reach.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from hibernaut.schemas.immutable import immutable
 
 TASKS = ("RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY")
 PREFIXES = ("title: none | text: ", "task: search result | query: ")
-"""What tells a document from a query to the models without a task type (ai.google.dev/gemini-api/docs/embeddings, "Task types")."""
+"""What tells a document from a query to the models without a task type (ai.google.dev/gemini-api/docs/embeddings, "Task
+types").
+"""
 
 
 def takes_task(model: str) -> bool:

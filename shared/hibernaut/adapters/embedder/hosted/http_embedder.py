@@ -1,6 +1,7 @@
 """An embedding model behind plain HTTP. What differs between providers is an `EmbeddingFormat`.
 
-Each request is tried once and never redirected. The environment provides no key, address or header, and no error quotes the request.
+Each request is tried once and never redirected. The environment provides no key, address or header, and no error quotes the
+request.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class EmbeddingFormat(Protocol):
 
 @immutable
 class EmbeddingModel:
-    """What is embedded by: a model's name and the dimension of its vectors. `space`: its name if `model` alone does not identify it."""
+    """What is embedded by: a model's name and the dimension of its vectors. `space`: its name if `model` alone does not identify
+    it.
+    """
 
     model: str
     dimension: int
@@ -71,8 +74,8 @@ def direct() -> Client:
 
 @immutable
 class EmbeddingServer:
-    """The base address of a provider. `headers` authenticate each request. `key_advice`: what to do if the provider refuses them. `dial` makes
-    the HTTP client at the first request.
+    """The base address of a provider. `headers` authenticate each request. `key_advice`: what to do if the provider refuses them.
+    `dial` makes the HTTP client at the first request.
     """
 
     url: str

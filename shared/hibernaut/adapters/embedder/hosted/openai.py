@@ -33,8 +33,8 @@ ROUTES: Mapping[str, EmbeddingRoute] = {
     # ai.google.dev/gemini-api/docs/openai, for an address that ends with /openai; 100 texts: StarTrail-org/LEANN#214
     "google_ai": EmbeddingRoute(most_texts=100, most_tokens=15_000, encoding=False),
     "together": EmbeddingRoute(size=None, encoding=False),  # docs.together.ai/reference/embeddings: `model` and `input`
-    # docs.mistral.ai/api/endpoint/embeddings; 256 texts: docs.rs/rig-core, providers/mistral/embedding.rs; 16,000 tokens: the batches of
-    # langchain-mistralai
+    # docs.mistral.ai/api/endpoint/embeddings; 256 texts: docs.rs/rig-core, providers/mistral/embedding.rs; 16,000 tokens: the
+    # batches of langchain-mistralai
     "mistral": EmbeddingRoute(most_texts=256, most_tokens=12_000, size="output_dimension"),
     "openrouter": OPENAI_ROUTE,  # openrouter.ai/docs/client-sdks/python/api-reference/embeddings
     "ollama": OPENAI_ROUTE,  # docs.ollama.com/api/openai-compatibility: `input`, `encoding_format`, `dimensions`
@@ -44,7 +44,8 @@ ROUTES: Mapping[str, EmbeddingRoute] = {
     "llamacpp": EmbeddingRoute(size=None),  # github.com/ggml-org/llama.cpp, tools/server/README.md
     # huggingface/text-embeddings-inference: 32 texts unless the server is told otherwise (#50); `/v1/embeddings` of TEI
     "hugging-face": EmbeddingRoute(most_texts=32, most_tokens=12_000, size=None),
-    # docs.voyageai.com/reference/embeddings-api: 1,000 texts, 120,000 tokens for the large models; `encoding_format` is null or base64
+    # docs.voyageai.com/reference/embeddings-api: 1,000 texts, 120,000 tokens for the large models; `encoding_format` is null or
+    # base64
     "voyage": EmbeddingRoute(1000, 75_000, "output_dimension", encoding=False, kinds=("document", "query")),
 }
 """By the name of the provider, or V1's endpoint type."""

@@ -1,4 +1,6 @@
-"""Shared code for remote embedding models: the division of texts into requests, and the validation of vectors. Knows no wire format."""
+"""Shared code for remote embedding models: the division of texts into requests, and the validation of vectors. Knows no wire
+format.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Text embeddings on Vertex AI: `:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api), and
-`:embedContent` for the second generation, which `:predict` refuses (vercel/ai#16238).
+"""Text embeddings on Vertex AI: `:predict` (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api),
+and `:embedContent` for the second generation, which `:predict` refuses (vercel/ai#16238).
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class VertexContentFormat:
 def vertex_embedder(
     model: EmbeddingModel, server: EmbeddingServer, *, credentials: str | None, advice: str | None = None, batch: int = 32
 ) -> HttpEmbedder:
-    """A model in the project and location that the server's address names. Its tokens are fetched through `server.dial` too. `advice`: what to
-    do without one; None: as for the credentials of a deployment.
+    """A model in the project and location that the server's address names. Its tokens are fetched through `server.dial` too.
+    `advice`: what to do without one; None: as for the credentials of a deployment.
     """
     tokens = GoogleTokens(credentials, client=server.dial, advice=advice or ADVICE)
 

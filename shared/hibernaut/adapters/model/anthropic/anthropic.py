@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 VERSION = "2023-06-01"
 """The API version that these bodies are written for (header `anthropic-version`).
 
-2026-10-21 has the same Messages API without `temperature`, `top_p` and `top_k` (page "Versions"). The older version serves all models, keeps
-the temperature of agents on Claude 4.6 and earlier, and is the one that compatible servers and all of Bedrock know.
+2026-10-21 has the same Messages API without `temperature`, `top_p` and `top_k` (page "Versions"). The older version serves all
+models, keeps the temperature of agents on Claude 4.6 and earlier, and is the one that compatible servers and all of Bedrock know.
 """
 
 

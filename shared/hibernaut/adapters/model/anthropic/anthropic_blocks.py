@@ -28,7 +28,9 @@ def whole_block(block: JsonObject) -> JsonObject:
 
 
 def is_complete(block: JsonObject, *, cut: bool) -> bool:
-    """Whether a block can be sent back. In a reply that was `cut` off, thinking may lack its signature, and a call some of its input."""
+    """Whether a block can be sent back. In a reply that was `cut` off, thinking may lack its signature, and a call some of its
+    input.
+    """
     match block.get("type"):
         case "thinking":
             return bool(text_of(block, "signature")) or not cut

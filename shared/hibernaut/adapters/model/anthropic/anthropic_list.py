@@ -1,6 +1,7 @@
 """What a server's list of models tells: limits, and what each model takes. Keeps the newest list.
 
-Fields of `ModelInfo` and `ModelCapabilities` (anthropic 2.12.0). Servers that only speak the wire format list names alone, or nothing.
+Fields of `ModelInfo` and `ModelCapabilities` (anthropic 2.12.0). Servers that only speak the wire format list names alone, or
+nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class AnthropicModelList:
         return self._traits.get(model) or traits_of(model)
 
     def takes_betas(self, model: str) -> bool:
-        """Whether beta headers reach Anthropic's API: at its own address, and where the list tells of capabilities, as only its own does."""
+        """Whether beta headers reach Anthropic's API: at its own address, and where the list tells of capabilities, as only its
+        own does.
+        """
         return self._official or model in self._capable
 
     def _knows(self, model: str) -> bool:

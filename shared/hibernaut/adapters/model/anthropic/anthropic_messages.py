@@ -1,8 +1,8 @@
 """Builds the request of Anthropic's Messages API (run-time digest 11.3). Pure; knows no connection.
 
-Three of the four markers that a request may have enable prompt caching: on the last tool, on the system message, and, by the body's own
-`cache_control`, on the last block of the last message. The last marker is not part of the messages, because it would move with every
-request.
+Three of the four markers that a request may have enable prompt caching: on the last tool, on the system message, and, by the
+body's own `cache_control`, on the last block of the last message. The last marker is not part of the messages, because it would
+move with every request.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
 BETAS = frozenset({BINDING_BETA, INTERLEAVED_BETA})
 """All betas that a request may need."""
 _USER = re.compile(r"[A-Za-z0-9_-]{1,256}")
-"""`metadata.user_id`: at most 256 characters (vercel/ai#12419); other servers take no others (claude-code-best/claude-code#420)."""
+"""`metadata.user_id`: at most 256 characters (vercel/ai#12419); other servers take no others
+(claude-code-best/claude-code#420).
+"""
 
 
 @immutable
 class MessagesServer:
-    """The server, as far as the builder needs it. `name` is the provider's name, `betas` are the supported ones of `BETAS`, `cache_life` is the time
-    to live of all markers (`CacheControlEphemeralParam.ttl`).
+    """The server, as far as the builder needs it. `name` is the provider's name, `betas` are the supported ones of `BETAS`,
+    `cache_life` is the time to live of all markers (`CacheControlEphemeralParam.ttl`).
     """
 
     name: str
@@ -53,7 +55,9 @@ class MessagesRequest:
 
 
 def request_of(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer) -> MessagesRequest:
-    """The request for a model with these traits. Raises: ModelBadRequest for log probabilities, and for a response format that it does not have."""
+    """The request for a model with these traits. Raises: ModelBadRequest for log probabilities, and for a response format that it
+    does not have.
+    """
     config = request.config
     refuse_logprobs(request, f"{server.name}: Claude gives no log probabilities")
     turns = history(request.messages)
@@ -101,8 +105,8 @@ def _max_tokens(request: ModelRequest, traits: AnthropicTraits, thinking: Thinki
 
 
 def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer, *, can_force: bool) -> JsonObject:
-    """The member `format` of `output_config`: the response format of the agent, or the schema of a single answer if no call can be
-    forced. Raises: ModelBadRequest for a response format that the model does not have.
+    """The member `format` of `output_config`: the response format of the agent, or the schema of a single answer if no call can
+    be forced. Raises: ModelBadRequest for a response format that the model does not have.
     """
     if request.reply_schema is not None:
         schema = output_schema(request.reply_schema) if traits.structured and not can_force else None
@@ -124,8 +128,8 @@ def _form(request: ModelRequest, traits: AnthropicTraits, server: MessagesServer
 def _choice(request: ModelRequest, *, can_force: bool) -> JsonObject:
     """The tool choice. Where it cannot be forced, the rules of the agent refuse what does not fit.
 
-    `any` and `tool` are refused while a model thinks ("Extended thinking", with tool use), and altogether by the newest ("What's new in
-    Claude Opus 5.5"). The API has no way to name several tools that may be called.
+    `any` and `tool` are refused while a model thinks ("Extended thinking", with tool use), and altogether by the newest ("What's
+    new in Claude Opus 5.5"). The API has no way to name several tools that may be called.
     """
     alone: JsonObject = {} if request.parallel_tool_calls else {"disable_parallel_tool_use": True}
     if request.allowed is not None and not request.allowed:

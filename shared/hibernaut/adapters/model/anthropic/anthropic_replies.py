@@ -176,8 +176,8 @@ def whole(origin: Origin, body: JsonObject, request_id: str | None, *, sent: Jso
 def streamed(
     origin: Origin, events: Iterable[JsonObject], say: Callable[[Delta], None], request_id: str | None, *, sent: JsonObject
 ) -> ModelReply:
-    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
-    before its reply does."""
+    """The reply that the events make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that
+    ends before its reply does."""
     gathered = _AnthropicReply(origin, say)
     for event in events:
         match event.get("type"):

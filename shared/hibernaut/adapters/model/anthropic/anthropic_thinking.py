@@ -11,13 +11,15 @@ from hibernaut.schemas.models.llm_config import LLMConfig
 ROOM = 4096
 """Tokens that a reply has beside its thinking, at least."""
 DROP: JsonObject = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
-"""The API drops thinking after a changed prefix instead of refusing it (`BetaThinkingBlockBindingParam`, "Preserved thinking")."""
+"""The API drops thinking after a changed prefix instead of refusing it (`BetaThinkingBlockBindingParam`, "Preserved
+thinking").
+"""
 
 
 @immutable
 class Thinking:
-    """`parameter`: the value of `thinking`, None: omitted. `thinks`: the model thinks before its reply. `replays`: its earlier thinking
-    is sent back. `effort`: the value of `output_config.effort`.
+    """`parameter`: the value of `thinking`, None: omitted. `thinks`: the model thinks before its reply. `replays`: its earlier
+    thinking is sent back. `effort`: the value of `output_config.effort`.
     """
 
     parameter: JsonObject | None

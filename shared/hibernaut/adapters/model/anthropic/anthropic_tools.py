@@ -1,7 +1,7 @@
 """The definitions of tools for Anthropic's Messages API, and which of them are strict. Pure.
 
-The API compiles the schemas of all strict tools of a request into one grammar, and refuses the whole request where that fails. Any
-number of other tools may stand beside them. Sources: "Structured outputs", limitations of JSON schemas and complexity limits;
+The API compiles the schemas of all strict tools of a request into one grammar, and refuses the whole request where that fails.
+Any number of other tools may stand beside them. Sources: "Structured outputs", limitations of JSON schemas and complexity limits;
 camel-ai/camel#4171, elie222/inbox-zero#2323.
 """
 

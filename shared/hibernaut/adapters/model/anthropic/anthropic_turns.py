@@ -1,8 +1,8 @@
 """Converts a log to the messages of Anthropic's Messages API (run-time digest 11.3). Pure.
 
-A reply of the same model goes back as the provider sent it, block by block (`AssistantTurn.native`); any other reply in our form, which
-never holds thinking. If two requests share their first rows, they share the beginning of their messages, byte for byte (invariant 10).
-For the same reason adjacent messages of one role are not joined: the API treats them as one turn.
+A reply of the same model goes back as the provider sent it, block by block (`AssistantTurn.native`); any other reply in our form,
+which never holds thinking. If two requests share their first rows, they share the beginning of their messages, byte for byte
+(invariant 10). For the same reason adjacent messages of one role are not joined: the API treats them as one turn.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Native = Callable[[AssistantTurn], list[JsonObject] | None]
 def messages(turns: History, native: Native, *, replays_thinking: bool, ends_with_user: bool) -> list[JsonObject]:
     """The messages of the turns. The first one must be the user's, so an initial assistant message gets a user message before it.
 
-    `replays_thinking`: blocks of thinking are part of what goes back. `ends_with_user`: the model refuses to continue a message of its
-    own ("Prefill not supported", errors page of the API; Claude 4.6 and later, and all while they think).
+    `replays_thinking`: blocks of thinking are part of what goes back. `ends_with_user`: the model refuses to continue a message
+    of its own ("Prefill not supported", errors page of the API; Claude 4.6 and later, and all while they think).
     """
     sent: list[JsonObject] = []
     for each in turns:
@@ -50,8 +50,8 @@ def messages(turns: History, native: Native, *, replays_thinking: bool, ends_wit
 def loop_is_own(turns: History, native: Native) -> bool:
     """Whether all turns since the last message to the model are sent back in its own form, beginning with thinking.
 
-    With a budget (`thinking.type: enabled`) the API refuses a tool loop whose replies lack it: "a final `assistant` message must start
-    with a thinking block" (opencode#3077). Adaptive thinking has no such rule.
+    With a budget (`thinking.type: enabled`) the API refuses a tool loop whose replies lack it: "a final `assistant` message must
+    start with a thinking block" (opencode#3077). Adaptive thinking has no such rule.
     """
     loop = [
         each

@@ -1,4 +1,6 @@
-"""Amazon Bedrock: Claude by the Messages API, OpenAI's models by their own API, all others by Converse. Decision 24 has the endpoints."""
+"""Amazon Bedrock: Claude by the Messages API, OpenAI's models by their own API, all others by Converse. Decision 24 has the
+endpoints.
+"""
 
 import re
 from urllib.parse import quote

@@ -45,8 +45,8 @@ class BedrockWire(Protocol):
 def wire_of(model: str) -> Kind:
     """The wire of a model, by its id or by that of an inference profile.
 
-    gpt-oss has Chat Completions at the runtime, and Responses only at the other endpoint (user guide, "Responses API"). OpenAI's other models
-    take tools with reasoning by Responses alone (aws-samples/sample-apj-sup-sa#230).
+    gpt-oss has Chat Completions at the runtime, and Responses only at the other endpoint (user guide, "Responses API"). OpenAI's
+    other models take tools with reasoning by Responses alone (aws-samples/sample-apj-sup-sa#230).
     """
     if "anthropic.claude" in model:
         return "claude"

@@ -1,7 +1,7 @@
 """What an account may invoke on Bedrock in a region: models on demand, and the inference profiles that AWS defines.
 
-Sources: ListFoundationModels and ListInferenceProfiles (botocore, `bedrock`, 2023-04-20). Whether the account was granted a model is not part
-of these lists: a model that it was not granted answers AccessDeniedException when it is called.
+Sources: ListFoundationModels and ListInferenceProfiles (botocore, `bedrock`, 2023-04-20). Whether the account was granted a model
+is not part of these lists: a model that it was not granted answers AccessDeniedException when it is called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Claude on Bedrock: the Messages API by InvokeModel and InvokeModelWithResponseStream.
 
 The body is that of Anthropic's API with these differences (docs.aws.amazon.com/bedrock/latest/userguide/
-model-parameters-anthropic-claude-messages-request-response.html): the path names the model and whether the reply streams, the body names the
-version and the betas, and it has no `metadata`.
+model-parameters-anthropic-claude-messages-request-response.html): the path names the model and whether the reply streams, the
+body names the version and the betas, and it has no `metadata`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ BETAS = frozenset({INTERLEAVED_BETA})
 """Any other beta is "invalid beta flag" on some models (anthropics/claude-code#49370); this one is sent with a budget only."""
 _EXTRA = re.compile(r"(?:output_config\.(format|effort)|(output_config)|\b(strict)): Extra inputs are not permitted")
 _OMITTED = frozenset({"model", "metadata", "cache_control"})
-"""`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320, UKGovernmentBEIS/inspect_ai#3851)."""
+"""`cache_control` of the whole body: "Extra inputs are not permitted" (BerriAI/litellm#26320,
+UKGovernmentBEIS/inspect_ai#3851).
+"""
 
 
 class ClaudeOnBedrock:
-    """The wire for all Claude models of one account and region. After a model refuses a parameter, later requests to it omit the parameter."""
+    """The wire for all Claude models of one account and region. After a model refuses a parameter, later requests to it omit the
+    parameter.
+    """
 
     def __init__(self, client: ProviderClient, cache_life: CacheLife) -> None:
         self._client = client
@@ -66,14 +70,15 @@ class ClaudeOnBedrock:
         return self._body(request, self._traits.of(request.config.model))
 
     def _body(self, request: ModelRequest, traits: AnthropicTraits) -> JsonObject:
-        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html), nor schemas anywhere.
+        # Models before 4.5 take no time to live (docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html), nor schemas
+        # anywhere.
         life: CacheLife = self._cache_life if traits_of(request.config.model).structured else "5m"
         return invoke_body(request_of(request, traits, MessagesServer(self._client.name, BETAS, life)))
 
 
 def bedrock_traits(model: str) -> AnthropicTraits:
-    """What the model takes on Bedrock. Opus 4.5 has its efforts only by a beta there (anthropics/claude-code-action#1005), and Opus 4.7 no
-    structured outputs (anomalyco/models.dev#1765).
+    """What the model takes on Bedrock. Opus 4.5 has its efforts only by a beta there (anthropics/claude-code-action#1005), and
+    Opus 4.7 no structured outputs (anomalyco/models.dev#1765).
     """
     traits = traits_of(model)
     if "opus-4-5" in model:
@@ -82,8 +87,9 @@ def bedrock_traits(model: str) -> AnthropicTraits:
 
 
 def _without(traits: AnthropicTraits, refusal: ModelError, *, streams: bool) -> AnthropicTraits:
-    """The traits without what a refusal names: "output_config.format: Extra inputs are not permitted" (anomalyco/models.dev#1765),
-    "output_config.effort: …" (anthropics/claude-code-action#1005), "output_config: …" (vercel/ai#17737), "tools.0.custom.strict: …".
+    """The traits without what a refusal names: "output_config.format: Extra inputs are not permitted"
+    (anomalyco/models.dev#1765), "output_config.effort: …" (anthropics/claude-code-action#1005), "output_config: …"
+    (vercel/ai#17737), "tools.0.custom.strict: …".
     """
     del streams
     if not isinstance(refusal, ModelBadRequest):

@@ -30,7 +30,9 @@ _NO_FORM = re.compile(r"outputConfig", re.IGNORECASE)
 
 
 class ConverseModel:
-    """The wire for all models of one account and region. After a model refuses a parameter, later requests to it omit the parameter."""
+    """The wire for all models of one account and region. After a model refuses a parameter, later requests to it omit the
+    parameter.
+    """
 
     def __init__(self, client: ProviderClient) -> None:
         self._client = client

@@ -1,8 +1,8 @@
 """Builds the request body of Bedrock's Converse API. Pure; knows no connection.
 
-Roles alternate, and a conversation begins and ends with the user (ValidationException of Converse; langchain-ai/langchain-aws#101). Reasoning is never sent
-back: the models of this API refuse their own reasoning ("User messages cannot contain reasoning content", can1357/oh-my-pi#9086,
-langchain-ai/langchain-aws#401).
+Roles alternate, and a conversation begins and ends with the user (ValidationException of Converse;
+langchain-ai/langchain-aws#101). Reasoning is never sent back: the models of this API refuse their own reasoning ("User messages
+cannot contain reasoning content", can1357/oh-my-pi#9086, langchain-ai/langchain-aws#401).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _FORMATS = frozenset({"png", "jpeg", "gif", "webp"})
 
 
 def payload(request: ModelRequest, provider: str, traits: ConverseTraits) -> JsonObject:
-    """The body of Converse and ConverseStream. Raises: ModelBadRequest for log probabilities, and for a response format that the model does
-    not have.
+    """The body of Converse and ConverseStream. Raises: ModelBadRequest for log probabilities, and for a response format that the
+    model does not have.
     """
     refuse_logprobs(request, f"{provider}: Converse gives no log probabilities")
     form = converse_form(request, provider, traits)
@@ -71,8 +71,8 @@ def _add(sent: list[JsonObject], role: str, content: list[JsonObject]) -> None:
 
 
 def _spoken(turn: AssistantTurn, traits: ConverseTraits, *, tools: bool) -> list[tuple[str, list[JsonObject]]]:
-    """The turn, and the results of its calls. Without tools in the request both are sent as text, because the API would refuse them ("The
-    toolConfig field must be defined when using toolUse and toolResult content blocks", BerriAI/litellm#5388).
+    """The turn, and the results of its calls. Without tools in the request both are sent as text, because the API would refuse
+    them ("The toolConfig field must be defined when using toolUse and toolResult content blocks", BerriAI/litellm#5388).
     """
     blocks = [block for row in turn.rows for part in row.content if (block := _assistant_block(part))]
     if not turn.calls:
@@ -114,7 +114,9 @@ def _use(call: ToolCall) -> JsonObject:
 
 
 def _results(returns: Sequence[ToolReturn], traits: ConverseTraits) -> list[JsonObject]:
-    """The results in the order of the calls. Images stand inside a result where the model takes them there, else behind all results."""
+    """The results in the order of the calls. Images stand inside a result where the model takes them there, else behind all
+    results.
+    """
     results: list[JsonObject] = []
     behind: list[JsonObject] = []
     for each in returns:

@@ -191,8 +191,8 @@ def whole(sent: ConverseSent, body: JsonObject, request_id: str | None) -> Model
 def streamed(
     sent: ConverseSent, events: Iterable[StreamEvent], say: Callable[[Delta], None], request_id: str | None
 ) -> ModelReply:
-    """The reply that the events make up, each piece passed on as it comes. Raises: InvalidModelResponse; ModelConnection for a stream that
-    ends before its reply does."""
+    """The reply that the events make up, each piece passed on as it comes. Raises: InvalidModelResponse; ModelConnection for a
+    stream that ends before its reply does."""
     gathered = _ConverseReply(sent, say)
     begun = False
     for event in events:
@@ -226,8 +226,8 @@ def _object(value: Json) -> JsonObject:
 
 
 def _usage(used: JsonObject) -> Usage:
-    """The usage. `inputTokens` excludes tokens that were read from or written to the cache (docs.aws.amazon.com/bedrock/latest/userguide/
-    prompt-caching.html).
+    """The usage. `inputTokens` excludes tokens that were read from or written to the cache
+    (docs.aws.amazon.com/bedrock/latest/userguide/ prompt-caching.html).
     """
     cached, written = count_of(used, "cacheReadInputTokens"), count_of(used, "cacheWriteInputTokens")
     prompt = (count_of(used, "inputTokens") or 0) + (cached or 0) + (written or 0)

@@ -39,7 +39,8 @@ def is_event_stream(answer: HttpAnswer) -> bool:
 def events(answer: HttpAnswer) -> Iterator[StreamEvent]:
     """The events until the stream ends, without an incomplete one at its end.
 
-    Raises: ModelError for an exception in the stream; ModelConnection for damaged frames, and as `HttpAnswer`; InvalidModelResponse.
+    Raises: ModelError for an exception in the stream; ModelConnection for damaged frames, and as `HttpAnswer`;
+    InvalidModelResponse.
     """
     from botocore.eventstream import EventStreamBuffer, ParserError
 

@@ -1,6 +1,7 @@
 """Signs requests to Bedrock: Signature Version 4 by botocore, with the credentials of the process or with given ones.
 
-botocore is imported at the first request. Credentials that expire are renewed by botocore; each request is signed with those of its moment.
+botocore is imported at the first request. Credentials that expire are renewed by botocore; each request is signed with those of
+its moment.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def _source(settings: ProviderSettings) -> Source:
 
 
 def _of_the_process() -> Credentials | None:
-    """What the AWS command line would use. Variables come first in its chain, and Lambda sets them: a session is made for what else there is,
-    because it registers 120 handlers (40 ms of CPU).
+    """What the AWS command line would use. Variables come first in its chain, and Lambda sets them: a session is made for what
+    else there is, because it registers 120 handlers (40 ms of CPU).
     """
     from botocore.credentials import EnvProvider
 

@@ -1,5 +1,5 @@
-"""Converts a step of the demo's script to a reply of the `Model` port: a legacy agent's format (`send_message`, heartbeats, a forced
-tool), token counts, deltas.
+"""Converts a step of the demo's script to a reply of the `Model` port: a legacy agent's format (`send_message`, heartbeats, a
+forced tool), token counts, deltas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds the request body of Gemini's `generateContent`. Pure; knows no connection.
 
-Sources: ai.google.dev/gemini-api/docs (generate-content, function-calling, thinking, thought-signatures) and the REST reference of
-`Content`, `Tool`, `ToolConfig` and `GenerationConfig`.
+Sources: ai.google.dev/gemini-api/docs (generate-content, function-calling, thinking, thought-signatures) and the REST reference
+of `Content`, `Tool`, `ToolConfig` and `GenerationConfig`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _FAMILY = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 
 def payload(request: ModelRequest, *, provider: str, vertex: bool = False) -> JsonObject:
-    """The body of POST models/{model}:generateContent. `vertex`: for Vertex AI, which takes a list of allowed functions with a forced
-    call only (tensorzero/tensorzero#4875), no ids of calls, and files with their type alone.
+    """The body of POST models/{model}:generateContent. `vertex`: for Vertex AI, which takes a list of allowed functions with a
+    forced call only (tensorzero/tensorzero#4875), no ids of calls, and files with their type alone.
 
     Raises: ModelBadRequest if the model cannot do what the configuration demands.
     """
@@ -148,8 +148,8 @@ def _image(source: ImageSource) -> JsonObject:
 
 
 def _for_vertex(content: JsonObject) -> JsonObject:
-    """A content without the ids of calls, which are unknown names there (vercel/ai#15664), and with the media types of files, which
-    are required (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference, `fileData`).
+    """A content without the ids of calls, which are unknown names there (vercel/ai#15664), and with the media types of files,
+    which are required (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference, `fileData`).
     """
     return content | {"parts": [_part_for_vertex(part) for part in content["parts"]]}
 
@@ -204,7 +204,9 @@ def _generation(request: ModelRequest, provider: str) -> JsonObject:
 
 
 def _thinking(config: LLMConfig) -> JsonObject:
-    """The thinking options: a budget for 2.5, a level for later models; the API refuses both together. Since 3, thinking cannot be disabled."""
+    """The thinking options: a budget for 2.5, a level for later models; the API refuses both together. Since 3, thinking cannot
+    be disabled.
+    """
     generation = family(config.model)
     if generation < (2, 5):
         return {}

@@ -1,7 +1,7 @@
 """Parses responses of Gemini's `generateContent`, whole or streamed, into our replies. Validates all input. Knows no connection.
 
-Sources: the REST reference of `GenerateContentResponse`, and the documentation of thought signatures: a signature stands on the part that
-it came with, and parts with a signature are never joined with others.
+Sources: the REST reference of `GenerateContentResponse`, and the documentation of thought signatures: a signature stands on the
+part that it came with, and parts with a signature are never joined with others.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ class _GeminiReply:
 
 
 def _tokens(found: Json) -> list[Json]:
-    """The log probabilities of a candidate (ai.google.dev/api/generate-content, `LogprobsResult`) in the form of Chat Completions."""
+    """The log probabilities of a candidate (ai.google.dev/api/generate-content, `LogprobsResult`) in the form of Chat
+    Completions.
+    """
     if not isinstance(found, dict):
         return []
     steps = as_list(found.get("topCandidates"))
@@ -169,8 +171,8 @@ def whole(provider: str, model: str, body: JsonObject, *, sent: JsonObject) -> M
 def streamed(
     provider: str, model: str, chunks: Iterable[JsonObject], say: Callable[[Delta], None], *, sent: JsonObject
 ) -> ModelReply:
-    """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that ends
-    before its reply does."""
+    """The reply that the chunks make up, each piece passed on as it comes. Raises: as `whole`; ModelConnection for a stream that
+    ends before its reply does."""
     gathered = _GeminiReply(provider, model, say)
     for chunk in chunks:
         gathered.take(chunk)

@@ -1,7 +1,7 @@
 """Gathers the tool calls of a Chat Completions reply. Compatible servers number and name them in different ways.
 
-Calls are numbered from 0 or 1, all with 0, or not at all. Ids are sent once, always, empty, or never. Arguments are pieces of text, a whole
-text or an object. Knows no connection.
+Calls are numbered from 0 or 1, all with 0, or not at all. Ids are sent once, always, empty, or never. Arguments are pieces of
+text, a whole text or an object. Knows no connection.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class OpenAIModel:
     def complete(
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
-        """As the port says. After the server has refused a part of a request for a model, later requests to the model omit it; a refused effort or
-        tool choice is omitted from requests with the same one.
+        """As the port says. After the server has refused a part of a request for a model, later requests to the model omit it; a
+        refused effort or tool choice is omitted from requests with the same one.
         """
 
         values = _values(request)
@@ -171,7 +171,9 @@ class OpenAIModel:
         )
 
     def _chats(self, row: JsonObject) -> bool:
-        """Whether the row is a chat model: on OpenAI's own list by its name, on other lists by the row's fields or by known names."""
+        """Whether the row is a chat model: on OpenAI's own list by its name, on other lists by the row's fields or by known
+        names.
+        """
         name, kind = row["id"], row.get("type")
         if self._dialect is OPENAI:
             return _CHAT_NAMES.match(name) is not None and _OTHER_USES.search(name) is None

@@ -1,7 +1,7 @@
 """What servers that speak Chat Completions refuse by its name, and the request without it. Pure; knows no connection.
 
-The dialect of a server says what all of its models take. Some of its models take less, and a deployment of Azure has a name that does not
-tell its model.
+The dialect of a server says what all of its models take. Some of its models take less, and a deployment of Azure has a name that
+does not tell its model.
 """
 
 from __future__ import annotations
@@ -28,20 +28,24 @@ _NAMES = {
     "reasoning": r"tools with reasoning[ _.]?effort",
     # "Model … does not support parameter reasoningEffort." (earendil-works/pi#8381); "`reasoning_effort` must be one of `none` or
     # `default`" (earendil-works/pi#1745); "`reasoning_effort` is not supported with this model" (iamsrikanthnani/pluely#242)
-    # '"llama3.1:8b" does not support thinking'; 'think value "medium" is not supported for this model' (Ollama's compatible route)
+    # '"llama3.1:8b" does not support thinking'; 'think value "medium" is not supported for this model' (Ollama's compatible
+    # route)
     "reasoning_effort": r"reasoning[ _.]?effort|support thinking|think value",
     # "'temperature' does not support 0.1 with this model. Only the default (1) value is supported." (microsoft/vscode#274315)
     "temperature": r"temperature",
     "frequency_penalty": r"frequency[ _]?penalty",
-    # "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead." (microsoft/vscode-copilot-release#8054)
+    # "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    # (microsoft/vscode-copilot-release#8054)
     "max_tokens": r"\bmax_tokens\b.*\bmax_completion_tokens\b",
     "parallel_tool_calls": r"parallel[ _]?tool[ _]?calls",
-    # "tool_choice 'specified' is incompatible with thinking enabled" (can1357/oh-my-pi#827). The turn machine checks the calls of a reply.
+    # "tool_choice 'specified' is incompatible with thinking enabled" (can1357/oh-my-pi#827). The turn machine checks the calls of
+    # a reply.
     "tool_choice": r"\btool_choice\b",
     "prompt_cache_key": r"prompt_cache_key",
     "stream_options": r"stream_options",
     "strict": r"\bstrict\b",
-    # "Conversation roles must alternate user/assistant/user/assistant/..." (suitenumerique/conversations#197: Gemma's template on vLLM)
+    # "Conversation roles must alternate user/assistant/user/assistant/..." (suitenumerique/conversations#197: Gemma's template on
+    # vLLM)
     "roles": r"roles must alternate",
     # "Extra inputs are not permitted (body.user)"; "Unrecognized request argument supplied: user"
     "user": r"(?:body\.|supplied: ?|(?:parameter|argument|field|property|properties):? ?)['\"`]?user\b",
@@ -71,8 +75,8 @@ def of_values(omitted: Omitted, values: Values) -> Omitted:
 
 
 def without(body: JsonObject, omitted: Omitted) -> JsonObject:
-    """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in requests with tools;
-    with `roles`, users and the assistant take turns.
+    """The request without what was refused. A refused `max_tokens` has its newer name; `reasoning` switches the reasoning off in
+    requests with tools; with `roles`, users and the assistant take turns.
     """
     if not omitted:
         return body
@@ -89,8 +93,8 @@ def without(body: JsonObject, omitted: Omitted) -> JsonObject:
 
 
 def alternating(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """The messages with those of a user in a row as one, and those of the assistant without calls; with one of the assistant between a tool's and
-    a user's, and with one of a user before the assistant's first.
+    """The messages with those of a user in a row as one, and those of the assistant without calls; with one of the assistant
+    between a tool's and a user's, and with one of a user before the assistant's first.
     """
     turns: list[JsonObject] = []
     for message in bridged(messages):

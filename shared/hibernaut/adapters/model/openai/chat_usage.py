@@ -16,7 +16,9 @@ def usage_in(body: JsonObject) -> JsonObject | None:
 
 
 def usage_of(used: JsonObject) -> Usage:
-    """The counts. Cached tokens stand in the details, in `prompt_cache_hit_tokens` (DeepSeek), or at the top (Moonshot, SGLang)."""
+    """The counts. Cached tokens stand in the details, in `prompt_cache_hit_tokens` (DeepSeek), or at the top (Moonshot,
+    SGLang).
+    """
     prompt, completion = count_of(used, "prompt_tokens") or 0, count_of(used, "completion_tokens") or 0
     of_prompt, of_completion = used.get("prompt_tokens_details"), used.get("completion_tokens_details")
     return Usage(

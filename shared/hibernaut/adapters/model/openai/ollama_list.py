@@ -1,7 +1,7 @@
 """Ollama's models with the windows that Ollama really reads, by its own routes.
 
-The compatible route takes no window and cuts a longer prompt silently. A loaded model has the window that `/api/ps` tells, another one the
-`num_ctx` of its parameters, or else Ollama's default (docs.ollama.com/context-length, /api/ps, /api/show).
+The compatible route takes no window and cuts a longer prompt silently. A loaded model has the window that `/api/ps` tells,
+another one the `num_ctx` of its parameters, or else Ollama's default (docs.ollama.com/context-length, /api/ps, /api/show).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 def ollama_rows(call: ProviderCall) -> list[JsonObject]:
     """The models as rows of a list: `id`, `context_length`, `type` where it is an embedding model, `trained`, the window that the
-    model could have, and `assumed`: the window is Ollama's least default. `call` goes to Ollama's root. Raises: ModelError if Ollama cannot be reached.
+    model could have, and `assumed`: the window is Ollama's least default. `call` goes to Ollama's root. Raises: ModelError if
+    Ollama cannot be reached.
     """
     names = [name for row in _models(_get(call, "/api/tags")) if (name := _name(row))]
     loaded = {_name(row): window for row in _models(_optional(call, "/api/ps")) if (window := _count(row.get("context_length")))}

@@ -53,7 +53,9 @@ class ChatSent:
 
 @dataclass(slots=True)
 class _ChatReply:
-    """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are the members to send back."""
+    """The content received so far. `say` receives each piece. `raw` is the text with its tags, `members` are the members to send
+    back.
+    """
 
     request: ChatSent
     say: Callable[[Delta], None] | None = None

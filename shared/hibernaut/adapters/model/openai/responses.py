@@ -39,8 +39,8 @@ _REFUSED = {
     "allowed": re.compile(r"allowed_tools", re.IGNORECASE),
     # "Encrypted content is not supported with this model." (OpenHands/software-agent-sdk#1208)
     "encrypted": re.compile(r"encrypted content is not supported", re.IGNORECASE),
-    # "The encrypted content … could not be verified." (openai/codex#8145); an item that is not found (maximhq/bifrost#5410), or stands
-    # without the one that belongs to it (continuedev/continue#8933).
+    # "The encrypted content … could not be verified." (openai/codex#8145); an item that is not found (maximhq/bifrost#5410), or
+    # stands without the one that belongs to it (continuedev/continue#8933).
     "native": re.compile(
         r"encrypted.content .*(?:could not be|not issued)|items are not persisted|without its required", re.IGNORECASE
     ),

@@ -129,9 +129,10 @@ def _texts(kind: str, item: JsonObject) -> Iterator[tuple[str, int, str]]:
 def as_native(items: Sequence[ResponseItem], *, provider: str, model: str) -> NativeReply | None:
     """The items in the form to send back; None if our own form is equivalent.
 
-    Reasoning is sent back with its id and its encrypted content, which belongs to this id. The API looks up reasoning without encrypted content, and the
-    ids of all other items, among stored responses, and refuses them (langchain-ai/langchain#38372, anomalyco/opencode#7724). Reasoning must be followed by its
-    item, so that reasoning at the end of an unfinished reply is omitted. A reply with a truncated call is omitted, too.
+    Reasoning is sent back with its id and its encrypted content, which belongs to this id. The API looks up reasoning without
+    encrypted content, and the ids of all other items, among stored responses, and refuses them (langchain-ai/langchain#38372,
+    anomalyco/opencode#7724). Reasoning must be followed by its item, so that reasoning at the end of an unfinished reply is
+    omitted. A reply with a truncated call is omitted, too.
     """
     if any(each.kind == "function_call" and not _sound(text_of(each.item, "arguments")) for each in items):
         return None

@@ -1,9 +1,9 @@
 """Builds the request body of OpenAI's Responses API. Pure; knows no connection.
 
 The server keeps nothing: each request holds the whole log, and a model's reasoning goes back encrypted, in its own items
-(`AssistantTurn.native`). The system message is the first item of the input. `instructions` would not do: from GPT-6.2 on the provider
-appends them behind the input and never caches them (developers.openai.com, guides/keep-prefix-unchanged), and only an item can hold a
-cache breakpoint (`openai` 3.54, types/responses/response_input_text_param.py).
+(`AssistantTurn.native`). The system message is the first item of the input. `instructions` would not do: from GPT-6.2 on the
+provider appends them behind the input and never caches them (developers.openai.com, guides/keep-prefix-unchanged), and only an
+item can hold a cache breakpoint (`openai` 3.54, types/responses/response_input_text_param.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from hibernaut.schemas.models.llm_config import JsonSchemaResponseFormat, LLMCon
 LEAST_OUTPUT = 16
 """Fewer `max_output_tokens` are refused (earendil-works/pi#6265)."""
 LONGEST_CACHE_KEY, LONGEST_USER = 64, 128
-"""Characters of `prompt_cache_key` (everruns/everruns#1875) and of `safety_identifier` (types/responses/response_create_params.py)."""
+"""Characters of `prompt_cache_key` (everruns/everruns#1875) and of `safety_identifier`
+(types/responses/response_create_params.py).
+"""
 MOST_TOOLS = 128
 """More are refused (anomalyco/opencode#4909)."""
 _DETAILS = ("low", "high", "auto", "original")
@@ -148,7 +150,9 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def _flat(turn: AssistantTurn) -> list[JsonObject]:
-    """A turn in our form, without item ids, because the API refuses ids of replies that it did not store (langchain-ai/langchain#38372, anomalyco/opencode#7724)."""
+    """A turn in our form, without item ids, because the API refuses ids of replies that it did not store
+    (langchain-ai/langchain#38372, anomalyco/opencode#7724).
+    """
     text = _assistant_text(turn.rows)
     sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": text}] if text else []
     sent += [

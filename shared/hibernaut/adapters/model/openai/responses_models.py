@@ -1,4 +1,5 @@
-"""What OpenAI's models take on the Responses wire: reasoning efforts, sampling parameters, verbosity. Data with its sources; pure.
+"""What OpenAI's models take on the Responses wire: reasoning efforts, sampling parameters, verbosity. Data with its sources;
+pure.
 
 A model that the table does not know gets what every reasoning model takes, if it is one of OpenAI's, and no reasoning otherwise.
 """
@@ -79,7 +80,8 @@ _TABLE: tuple[tuple[re.Pattern[str], ModelOptions], ...] = tuple(
         (r"gpt-5", ModelOptions(_efforts("minimal", "high"), verbosity=True)),
         # help.openai.com/articles/20001600 (Luna), apidog.com/blog/gpt-6-1-terra-api, openrouter.ai model-migrations/gpt-6.
         (r"gpt-6-(sol|luna)|gpt-6\.1-terra", ModelOptions(_since_5_1("max"), verbosity=True)),
-        # `none` is refused: UKGovernmentBEIS/inspect_ai#5254 (Astra), goruck/home-generative-agent v3.46.0-beta.1 (6.1 Sol), guides/latest-model (6.2).
+        # `none` is refused: UKGovernmentBEIS/inspect_ai#5254 (Astra), goruck/home-generative-agent v3.46.0-beta.1 (6.1 Sol),
+        # guides/latest-model (6.2).
         (r"gpt-6", ModelOptions(_efforts("low", "max"), verbosity=True)),
         (r"(chat)?gpt-[34]", _PLAIN),
         (r"(chat)?gpt-|chat-latest", _NEWER),

@@ -1,7 +1,7 @@
 """Parses responses of OpenAI's Responses API, whole or streamed, into our replies. Validates all input; knows no connection.
 
-A stream contains the items of a reply as they grow, then each complete item; the last event contains the outcome. The reply consists of the passed-on
-pieces; a complete item only adds parts that its pieces did not contain.
+A stream contains the items of a reply as they grow, then each complete item; the last event contains the outcome. The reply
+consists of the passed-on pieces; a complete item only adds parts that its pieces did not contain.
 """
 
 from __future__ import annotations

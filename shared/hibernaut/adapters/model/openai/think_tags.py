@@ -2,8 +2,8 @@
 
 Bedrock writes `<reasoning>` for gpt-oss (langchain-ai/langchain-aws#581).
 
-Servers without a reasoning parser for their model do so (vLLM, SGLang, llama.cpp and LM Studio as set up, MiniMax). Only a text that
-begins with the tag is separated, so that a text about the tag stays whole.
+Servers without a reasoning parser for their model do so (vLLM, SGLang, llama.cpp and LM Studio as set up, MiniMax). Only a text
+that begins with the tag is separated, so that a text about the tag stays whole.
 """
 
 from __future__ import annotations

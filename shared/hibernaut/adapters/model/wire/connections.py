@@ -38,8 +38,8 @@ C = TypeVar("C", bound=Closable)
 
 
 class Sockets:
-    """The connections of one line, as its client opens them: one, but where its last one was closed. Redirects are not followed: they
-    would take prompts and keys elsewhere."""
+    """The connections of one line, as its client opens them: one, but where its last one was closed. Redirects are not followed:
+    they would take prompts and keys elsewhere."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

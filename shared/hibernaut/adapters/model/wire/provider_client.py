@@ -1,7 +1,7 @@
 """HTTP calls to one provider: one request, one unread response, and our errors. Every wire's adapter makes its calls here.
 
-Plain HTTP instead of the providers' SDKs: decision 20 has the figures. `httpx2` is imported at the first call. A call is sent once,
-never redirected, and takes no key, address or header from the environment.
+Plain HTTP instead of the providers' SDKs: decision 20 has the figures. `httpx2` is imported at the first call. A call is sent
+once, never redirected, and takes no key, address or header from the environment.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class ProviderClient:
 
 @dataclass(slots=True)
 class ProviderCall:
-    """One call. `hang_up` aborts it from any thread; `told`: errors say why there is no connection; `sent` is the body of its request.
+    """One call. `hang_up` aborts it from any thread; `told`: errors say why there is no connection; `sent` is the body of its
+    request.
 
-    `post` and `get` return the unread response; `seconds` limits the whole call. Raises: ModelError, by the status, body and headers
-    of an error response; ModelTimeout; ModelConnection.
+    `post` and `get` return the unread response; `seconds` limits the whole call. Raises: ModelError, by the status, body and
+    headers of an error response; ModelTimeout; ModelConnection.
     """
 
     name: str
@@ -142,8 +143,8 @@ class ProviderCall:
 
 
 def _cause(error: Exception, *, told: bool) -> str:
-    """Why there is no connection, in a few words where the reason is known, else its kind. If not `told`, only the reason that the door words
-    for whoever may read it: all others would tell a remote client about our network.
+    """Why there is no connection, in a few words where the reason is known, else its kind. If not `told`, only the reason that
+    the door words for whoever may read it: all others would tell a remote client about our network.
     """
     from ssl import SSLCertVerificationError
 

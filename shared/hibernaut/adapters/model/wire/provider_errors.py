@@ -80,7 +80,9 @@ _BAD_CREDENTIALS = frozenset(
         "UnrecognizedClientException",
     }
 )
-"""How AWS refuses a signature (docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html). Its text may repeat what was signed."""
+"""How AWS refuses a signature (docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html). Its text may repeat what was
+signed.
+"""
 _BAD_MODEL = r"model identifier is invalid"
 """How Bedrock refuses an unknown model with the status 400."""
 

@@ -30,7 +30,9 @@ def redacted(redaction: Redaction, key_advice: str = "") -> Iterator[None]:
 
 
 class RedactedModel:
-    """Wraps `model` and removes the secrets from its errors and from stored payloads. Replies pass unchanged. `key_advice`: as `redacted` has it."""
+    """Wraps `model` and removes the secrets from its errors and from stored payloads. Replies pass unchanged. `key_advice`: as
+    `redacted` has it.
+    """
 
     def __init__(self, model: Model, redaction: Redaction, key_advice: str = "") -> None:
         self._model = model

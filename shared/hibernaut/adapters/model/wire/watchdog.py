@@ -29,7 +29,9 @@ class Watchdog:
 
     @contextmanager
     def limit(self, seconds: float, abort: Callable[[], None]) -> Iterator[None]:
-        """Call `abort` from the thread if the block takes longer than `seconds`. It may be called at the moment at which the block ends."""
+        """Call `abort` from the thread if the block takes longer than `seconds`. It may be called at the moment at which the
+        block ends.
+        """
         limit = object()
         with self._lock:
             if not self._watched:

@@ -1,8 +1,8 @@
 """The watch on the connections of a caged tool: each `connect` waits until this process has performed or refused it.
 
-This process reads the address from the tool's memory once, and connects with that copy, so that a tool cannot exchange the address between the
-check and the call. It refuses the metadata services of clouds, and Unix sockets. It redirects a connection to the server's own port to the port for tools,
-where every request needs a token. Source: the manual page `seccomp_unotify(2)`.
+This process reads the address from the tool's memory once, and connects with that copy, so that a tool cannot exchange the
+address between the check and the call. It refuses the metadata services of clouds, and Unix sockets. It redirects a connection to
+the server's own port to the port for tools, where every request needs a token. Source: the manual page `seccomp_unotify(2)`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class ConnectionWatch:
         self._own = own
 
     def take(self) -> bool:
-        """Receive one connection and answer it in a thread of its own, because it may take long. False if no process can connect any more."""
+        """Receive one connection and answer it in a thread of its own, because it may take long. False if no process can connect
+        any more.
+        """
         request = bytearray(_REQUEST.size)
         try:
             fcntl.ioctl(self.listener, _RECEIVE, request)

@@ -1,7 +1,8 @@
-"""The forbidden system calls of a tool, as a seccomp program. Knows numbers of calls; must not know the decisions about connections.
+"""The forbidden system calls of a tool, as a seccomp program. Knows numbers of calls; must not know the decisions about
+connections.
 
-The program refuses calls that reach out of the cage (tracing, new namespaces, mounts), memory without a limit, and connections that bypass the watch on
-`connect`. Source: the kernel's `Documentation/userspace-api/seccomp_filter.rst`.
+The program refuses calls that reach out of the cage (tracing, new namespaces, mounts), memory without a limit, and connections
+that bypass the watch on `connect`. Source: the kernel's `Documentation/userspace-api/seccomp_filter.rst`.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ _Step = tuple[int, int, int, int]
 
 
 def install(*, watched: bool, network: bool = True) -> int:
-    """Install the filter for this process and its descendants. `watched`: returns the descriptor on which connections wait for an answer. `network` false:
-    sockets are forbidden.
+    """Install the filter for this process and its descendants. `watched`: returns the descriptor on which connections wait for an
+    answer. `network` false: sockets are forbidden.
 
     The process must have `no_new_privs`. Raises: OSError.
     """
@@ -120,7 +121,9 @@ def _program(*, watched: bool, network: bool) -> list[_Step]:
 
 
 def _argument(number: int, position: int, tests: list[tuple[int, int]], answer: int) -> list[_Step]:
-    """The steps that answer a call if an argument passes one of the tests. Only the lower half of an argument counts, as in the kernel."""
+    """The steps that answer a call if an argument passes one of the tests. Only the lower half of an argument counts, as in the
+    kernel.
+    """
     inner: list[_Step] = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * position)]
     for test, value in tests:
         inner += [(test, 0, 1, value), (_RETURN, 0, 0, answer)]

@@ -1,4 +1,5 @@
-"""Keeps all processes of one tool within their limits, and ends what the tool leaves behind. Knows processes; must not know tools.
+"""Keeps all processes of one tool within their limits, and ends what the tool leaves behind. Knows processes; must not know
+tools.
 
 The limits of a single process are the kernel's (`setrlimit`). Their sum is not, so that it is looked at ten times a second.
 """
@@ -31,8 +32,8 @@ class CallLimits(NamedTuple):
 
 
 class Keeper:
-    """The processes of one tool. The keeper is process 1 of their namespace, or adopts whatever loses its parent. `folder`: where the tool's files are, if
-    the file system itself has no limit.
+    """The processes of one tool. The keeper is process 1 of their namespace, or adopts whatever loses its parent. `folder`: where
+    the tool's files are, if the file system itself has no limit.
     """
 
     def __init__(self, tool: int, limits: CallLimits, *, folder: str | None) -> None:

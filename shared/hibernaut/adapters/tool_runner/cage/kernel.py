@@ -53,7 +53,9 @@ def supported() -> bool:
 
 
 def reaches_into(process: int) -> bool:
-    """Whether this process may read another one's memory and take its descriptors; a container, or a policy against tracing, may forbid it."""
+    """Whether this process may read another one's memory and take its descriptors; a container, or a policy against tracing, may
+    forbid it.
+    """
     try:
         other = os.pidfd_open(process)
         try:

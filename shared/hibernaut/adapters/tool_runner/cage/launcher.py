@@ -1,11 +1,13 @@
-"""The program that the server starts for each call of a custom tool: it builds the walls, runs the tool behind them, and ends with it.
+"""The program that the server starts for each call of a custom tool: it builds the walls, runs the tool behind them, and ends
+with it.
 
     server ── launcher ── warden ── keeper ── tool
-               │           │         └ process 1 of the tool's own processes: limits their number and memory; its end is the end of all of them
+               │           │         └ process 1 of the tool's processes: limits their number and memory; its end ends them
                │           └ makes the namespaces; where the kernel gives none, it is the keeper itself
                └ makes the tool's connections, and ends as the tool did
 
-Each wall is tried by itself: one that cannot be had leaves the others as they are. Nothing that the tool's process says is trusted here.
+Each wall is tried by itself: one that cannot be had leaves the others as they are. Nothing that the tool's process says is
+trusted here.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ NOBODY = 65534
 
 
 def main() -> NoReturn:
-    """Run the job on stdin; its reply goes to the descriptor that the first argument names. The second one names modules that are imported meanwhile, and
-    the third one where they are.
+    """Run the job on stdin; its reply goes to the descriptor that the first argument names. The second one names modules that are
+    imported meanwhile, and the third one where they are.
     """
     channel = int(sys.argv[1])
     os.set_inheritable(channel, False)
@@ -171,7 +173,9 @@ class _Launcher:
             self._pair.close()
 
     def _own_processes(self) -> bool:
-        """Let the next child be process 1 of a namespace. Root needs no user namespace, and its tools get another user instead."""
+        """Let the next child be process 1 of a namespace. Root needs no user namespace, and its tools get another user
+        instead.
+        """
         if self._root:
             with contextlib.suppress(OSError):
                 kernel.unshare(kernel.NEW_PROCESSES)

@@ -35,8 +35,8 @@ _PATH_ONLY = os.O_PATH | os.O_CLOEXEC if sys.platform == "linux" else 0
 def make_root(visible: list[str], hidden: list[str], packages: str | None, *, size: int, owner: tuple[int, int]) -> None:
     """Replace the root of this process's own mount namespace, and make `WORK` the working folder. Raises: OSError.
 
-    `visible`: the paths that the tool may read. `hidden`: invisible paths below visible folders. `packages`: the folder that is visible as `PACKAGES`, wherever
-    it is; None: there is none. `size`: bytes that files of the tool may have.
+    `visible`: the paths that the tool may read. `hidden`: invisible paths below visible folders. `packages`: the folder that is
+    visible as `PACKAGES`, wherever it is; None: there is none. `size`: bytes that files of the tool may have.
     `owner`: the user and the group of the tool.
     """
     kernel.mount("tmpfs", "/tmp", kind="tmpfs", flags=kernel.NO_SUID | kernel.NO_DEVICES, data="mode=755,size=1m")  # noqa: S108
@@ -132,7 +132,8 @@ def _show_devices() -> None:
 
 
 def restrict(visible: list[str], hidden: list[str], own: list[str]) -> bool:
-    """Restrict this process by Landlock to reading `visible` paths and to using its `own` folders. Returns whether signals are kept in, too.
+    """Restrict this process by Landlock to reading `visible` paths and to using its `own` folders. Returns whether signals are
+    kept in, too.
 
     Names and sizes of other files stay visible. Raises: OSError if the kernel has no Landlock.
     """

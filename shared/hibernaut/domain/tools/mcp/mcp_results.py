@@ -47,7 +47,9 @@ class McpText:
 
 @immutable
 class McpBinary:
-    """An image, a sound or another content that is no text, of `size` bytes. `data`: the content in base64, where it may be an image or a text."""
+    """An image, a sound or another content that is no text, of `size` bytes. `data`: the content in base64, where it may be an
+    image or a text.
+    """
 
     kind: str
     media_type: str
@@ -70,7 +72,9 @@ McpPart = McpText | McpBinary | McpLink
 
 @immutable
 class McpResult:
-    """The result of a call. `failed`: the tool reports an error. `structured`: the result as an object, if the server gives one."""
+    """The result of a call. `failed`: the tool reports an error. `structured`: the result as an object, if the server gives
+    one.
+    """
 
     parts: tuple[McpPart, ...]
     failed: bool = False
@@ -86,7 +90,9 @@ class ShownMcpResult:
 
 
 def shown(result: McpResult) -> ShownMcpResult:
-    """The result as a model gets it; without parts, the structured result. The type of an image follows from its bytes, not from the server's declaration."""
+    """The result as a model gets it; without parts, the structured result. The type of an image follows from its bytes, not from
+    the server's declaration.
+    """
     lines, images = list[str](), _Images()
     for part in result.parts:
         lines.append(images.line(part) if isinstance(part, McpBinary) else _line(part))

@@ -1,6 +1,7 @@
 """The schema that a model is offered for a tool of an MCP server (run-time digest 10.8).
 
-Servers write any JSON schema. Providers take an object without references, and refuse all tools of a request for one that they cannot read.
+Servers write any JSON schema. Providers take an object without references, and refuse all tools of a request for one that they
+cannot read.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def _inlined(schema: JsonObject) -> JsonObject:
 
 
 class _Inlining:
-    """Replaces references by their targets. A schema that is nested more than `deepest` references deep, as in a recursive schema, allows any value."""
+    """Replaces references by their targets. A schema that is nested more than `deepest` references deep, as in a recursive
+    schema, allows any value.
+    """
 
     def __init__(self, root: JsonObject, deepest: int) -> None:
         self._root = root

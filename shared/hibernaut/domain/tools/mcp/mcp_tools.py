@@ -1,6 +1,8 @@
-"""Tools of MCP servers as tools of this server: their names here, their facts in `metadata_`, and the variables in a server's headers. Pure.
+"""Tools of MCP servers as tools of this server: their names here, their facts in `metadata_`, and the variables in a server's
+headers. Pure.
 
-A name on an MCP server has up to 128 characters of any kind. A provider takes letters, digits, `_` and `-`, and a tool's name is unique in its tenant.
+A name on an MCP server has up to 128 characters of any kind. A provider takes letters, digits, `_` and `-`, and a tool's name is
+unique in its tenant.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def is_same(existing: Tool, imported: Tool) -> bool:
 
 
 def names_for(tool_name: str, server_name: str) -> tuple[str, ...]:
-    """The names that a tool may have here, the best first: its own, then one with the name of its server, then one with a hash."""
+    """The names that a tool may have here, the best first: its own, then one with the name of its server, then one with a
+    hash.
+    """
     plain, server = _fit(tool_name), _fit(server_name)
     digest = hashlib.sha256(f"{server_name}/{tool_name}".encode("utf-8", "replace")).hexdigest()[:8]
     candidates = dict.fromkeys((_short(plain, digest), _short(f"{server}_{plain}", digest), _short(f"{plain}-{digest}", digest)))
@@ -101,7 +105,9 @@ def variables_in(text: str) -> frozenset[str]:
 
 
 def resolved(text: str, variables: Mapping[str, str]) -> str:
-    """The text with the values of its variables, or their defaults behind a vertical bar. Raises: KeyError with the name of one without a value."""
+    """The text with the values of its variables, or their defaults behind a vertical bar. Raises: KeyError with the name of one
+    without a value.
+    """
 
     def value(match: re.Match[str]) -> str:
         if match[1] in variables:

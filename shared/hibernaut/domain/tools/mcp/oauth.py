@@ -1,7 +1,9 @@
-"""The obligations of an OAuth 2.1 client of a protected server: the places of metadata, its checks, and the messages that are sent.
+"""The obligations of an OAuth 2.1 client of a protected server: the places of metadata, its checks, and the messages that are
+sent.
 
-Sources: RFC 9728 (metadata of protected resources), RFC 8414 (of authorization servers), RFC 7591 (registration of clients), RFC 7636 (PKCE), RFC 8707 (the
-parameter `resource`), RFC 9207 (`iss`), and the page "Authorization" of the MCP specification of 2025-11-25.
+Sources: RFC 9728 (metadata of protected resources), RFC 8414 (of authorization servers), RFC 7591 (registration of clients), RFC
+7636 (PKCE), RFC 8707 (the parameter `resource`), RFC 9207 (`iss`), and the page "Authorization" of the MCP specification of
+2025-11-25.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class OAuthFault(Exception):
-    """The server or its authorization server does not conform to the standards. The message is a clause for the caller; it quotes no secret."""
+    """The server or its authorization server does not conform to the standards. The message is a clause for the caller; it quotes
+    no secret.
+    """
 
 
 @immutable
@@ -81,7 +85,9 @@ def challenged(header: str) -> dict[str, str]:
 
 
 def resource_addresses(server_url: str, header: str) -> list[str]:
-    """The possible addresses of the metadata of a protected server, the best first (RFC 9728, 5.1 and 3.1). Raises: OAuthFault."""
+    """The possible addresses of the metadata of a protected server, the best first (RFC 9728, 5.1 and 3.1). Raises:
+    OAuthFault.
+    """
     metadata_url = challenged(header).get("resource_metadata")
     if metadata_url:
         return [_safe(metadata_url, "resource_metadata")]
@@ -101,7 +107,9 @@ def resource_in(metadata: Json, server_url: str) -> ProtectedResource:
 
 
 def server_addresses(issuer: str) -> list[str]:
-    """Where the metadata of an authorization server may be (RFC 8414, 3.1; OpenID Connect Discovery 1.0, 4). Raises: OAuthFault."""
+    """Where the metadata of an authorization server may be (RFC 8414, 3.1; OpenID Connect Discovery 1.0, 4). Raises:
+    OAuthFault.
+    """
     parts = urlsplit(_safe(issuer, "the issuer"))
     below = parts.path.rstrip("/")
     places = [f"{SERVER_PATH}{below}", f"{OPENID_PATH}{below}", f"{below}{OPENID_PATH}"]
@@ -109,8 +117,8 @@ def server_addresses(issuer: str) -> list[str]:
 
 
 def server_in(metadata: Json, issuer: str) -> AuthorizationServer:
-    """The parsed metadata of an authorization server. Raises: OAuthFault, also for those of another issuer (RFC 8414, 3.3), and without PKCE
-    by S256, which the MCP specification demands.
+    """The parsed metadata of an authorization server. Raises: OAuthFault, also for those of another issuer (RFC 8414, 3.3), and
+    without PKCE by S256, which the MCP specification demands.
     """
     found = _object(metadata, "The metadata of the authorization server")
     if _text(found, "issuer") != issuer:
@@ -202,7 +210,9 @@ def error_in(answer: Json, status: int) -> str:
 
 
 def _covers(resource: str, server_url: str) -> bool:
-    """Whether a resource is the server's address, or one above it on the same origin (MCP specification, "Canonical Server URI")."""
+    """Whether a resource is the server's address, or one above it on the same origin (MCP specification, "Canonical Server
+    URI").
+    """
     own, other = urlsplit(server_url), urlsplit(resource)
     if (own.scheme, own.netloc.lower()) != (other.scheme.lower(), other.netloc.lower()) or other.query not in (
         "",

@@ -64,7 +64,9 @@ def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
 
 
 def schema_with(name: str, description: str, args_json_schema: JsonObject) -> JsonObject:
-    """The schema of a function with the caller's description of its parameters. Raises: InvalidArgument if that does not describe an object."""
+    """The schema of a function with the caller's description of its parameters. Raises: InvalidArgument if that does not describe
+    an object.
+    """
     if args_json_schema.get("type", "object") != "object":
         raise InvalidArgument("args_json_schema must describe an object: its properties and which of them are required")
     if problem := problem_of(args_json_schema):

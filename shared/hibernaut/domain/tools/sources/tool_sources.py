@@ -1,4 +1,6 @@
-"""Reads a tool's source in its own language: TypeScript where the source's type says so, else Python (Letta V1 API, digest 2.9)."""
+"""Reads a tool's source in its own language: TypeScript where the source's type says so, else Python (Letta V1 API, digest
+2.9).
+"""
 
 from __future__ import annotations
 

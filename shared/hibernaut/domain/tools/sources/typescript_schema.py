@@ -1,4 +1,5 @@
-"""Derives a tool's JSON schema from its source in TypeScript: from the signature, its comment, and the types that the source declares.
+"""Derives a tool's JSON schema from its source in TypeScript: from the signature, its comment, and the types that the source
+declares.
 
 Only what JSON can hold is described; everything else is refused with the line and the column. Must not know how a tool runs.
 """

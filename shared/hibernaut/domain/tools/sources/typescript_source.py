@@ -52,7 +52,9 @@ class TypescriptSource:
     types: dict[str, Node]
 
     def function(self, name: str | None) -> TypedFunction:
-        """The function called `name`; without a name, the last exported one, else the last one. Raises: InvalidToolSource, InvalidArgument for its name."""
+        """The function called `name`; without a name, the last exported one, else the last one. Raises: InvalidToolSource,
+        InvalidArgument for its name.
+        """
         found = [one for one in self.functions if name in (None, one.name)]
         selected = next((one for one in reversed(found) if one.exported), found[-1] if found else None)
         if selected is None:

@@ -1,7 +1,7 @@
 """The WebSocket API: holds connections, and invokes the template's integrations for what happens on them.
 
-Knows: API Gateway's WebSocket resources in the template, the events of a proxy integration, and ASGI. Must not know: the messages. Its address is the
-path `/v1/ws` of the gateway. The quotas of two hours and of ten idle minutes are not emulated.
+Knows: API Gateway's WebSocket resources in the template, the events of a proxy integration, and ASGI. Must not know: the
+messages. Its address is the path `/v1/ws` of the gateway. The quotas of two hours and of ten idle minutes are not emulated.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Knows: the internals of moto's DynamoDB. Must not know: the tables of the product.
 
-Source of the rules: Amazon DynamoDB developer guide, "Read and write operations", "Transactions" and "Global secondary indexes". moto tells one unit for each
-single write, and none for transactions, queries and batches. Requests that fail tell nothing, as on AWS.
+Source of the rules: Amazon DynamoDB developer guide, "Read and write operations", "Transactions" and "Global secondary indexes".
+moto tells one unit for each single write, and none for transactions, queries and batches. Requests that fail tell nothing, as on
+AWS.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def transacting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def wrote(changes: Sequence[tuple[Any, _Wire | None, _Wire | None]], *, times: int) -> None:
-    """Note the write that this thread makes: the table, the old and the new item of each change. It replaces a write that was noted
-    before, which was a part of it. `times`: 2 in a transaction.
+    """Note the write that this thread makes: the table, the old and the new item of each change. It replaces a write that was
+    noted before, which was a part of it. `times`: 2 in a transaction.
     """
     _written.units = sum(_change_units(*change, times) for change in changes)
 

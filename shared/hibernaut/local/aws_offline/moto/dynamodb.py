@@ -3,14 +3,14 @@
 Knows: the internals of moto's DynamoDB. Must not know: the tables of the product.
 
 Without these fixes
-- concurrent writes interfere: RuntimeError, or one transaction's roll-back discards another's writes, because every transaction copies
-  whole tables and restores the copies when it fails;
-- the stream reports writes that a failed transaction rolled back, reports an update that creates its item twice, and reports writes
-  without effect. A reader during a write sees these records, under sequence numbers that other records get later;
+- concurrent writes interfere: RuntimeError, or one transaction's roll-back discards another's writes, because every transaction
+  copies whole tables and restores the copies when it fails;
+- the stream reports writes that a failed transaction rolled back, reports an update that creates its item twice, and reports
+  writes without effect. A reader during a write sees these records, under sequence numbers that other records get later;
 - a repeated ClientRequestToken executes its transaction again;
 - a condition that compares values of different types fails with an error (text and number), or treats True as 1;
-- moto's generic serializer takes most of the time of a query, of a scan, and of reading the stream, and before a query it sorts the whole
-  table;
+- moto's generic serializer takes most of the time of a query, of a scan, and of reading the stream, and before a query it sorts
+  the whole table;
 - every request looks through all methods of its service.
 """
 
@@ -91,8 +91,8 @@ def listen_to_changes(listener: Callable[[dict[str, Any]], None]) -> Iterator[No
 
 @contextmanager
 def listen_to_writes(listener: Callable[[list[tuple[str, list[Any], Any]]], None]) -> Iterator[None]:
-    """Within the context, `listener` is called after each write, before its response and before the next write, with the table, the
-    key, and the new item (None: deleted) of each change.
+    """Within the context, `listener` is called after each write, before its response and before the next write, with the table,
+    the key, and the new item (None: deleted) of each change.
     """
     from moto.dynamodb.models.table import Table
 

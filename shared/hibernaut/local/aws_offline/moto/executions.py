@@ -3,8 +3,8 @@
 Knows: the internals of moto's executions. Must not know: the product's workflow.
 
 Without these fixes
-- a stopped execution stays RUNNING while it waits for a token, loses error and cause, and runs to its end if it is stopped while it
-  starts; its history ends with the failure of the task that the stop woke;
+- a stopped execution stays RUNNING while it waits for a token, loses error and cause, and runs to its end if it is stopped while
+  it starts; its history ends with the failure of the task that the stop woke;
 - two concurrent starts with one name both run, and a start without a name has an ARN that ends in `None`;
 - the end of an execution can only be polled, and EventBridge gets no event for it; the same holds for the wait for a token.
 """
@@ -116,7 +116,9 @@ def _over(execution: Any) -> None:
 
 
 def _goes_on(execution: Any) -> None:
-    """Note that an execution waits no longer. One that was stopped meanwhile rests for ever: its waiting task wakes up after its end."""
+    """Note that an execution waits no longer. One that was stopped meanwhile rests for ever: its waiting task wakes up after its
+    end.
+    """
     rests = _event(execution, _RESTS)
     rests.clear()
     if str(execution.status) != "RUNNING":

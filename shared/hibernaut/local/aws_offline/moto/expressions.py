@@ -93,7 +93,9 @@ def _find_clauses(node: Any, kinds: list[type]) -> list[Any]:
 
 
 def _traverse(traverser: Any, node: Any, child_id: int = -1) -> Any:
-    """As `DepthFirstTraverser.traverse_node_recursively`: process the nodes bottom up, and put each result in the place of its node."""
+    """As `DepthFirstTraverser.traverse_node_recursively`: process the nodes bottom up, and put each result in the place of its
+    node.
+    """
     kind = type(node)
     if not _is(kind, _nodes().any):
         return node

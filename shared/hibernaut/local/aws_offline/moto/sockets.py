@@ -1,7 +1,8 @@
 """moto's management API of WebSocket connections, with real connections: moto itself only stores posted messages.
 
-Knows: the internals of moto's service. Must not know: the messages. It enforces the rules of API Gateway: 410 for a closed connection,
-413 for a message over 128 KB or a frame over 32 KB (developer guide, "Quotas for configuring and running a WebSocket API").
+Knows: the internals of moto's service. Must not know: the messages. It enforces the rules of API Gateway: 410 for a closed
+connection, 413 for a message over 128 KB or a frame over 32 KB (developer guide, "Quotas for configuring and running a WebSocket
+API").
 """
 
 from __future__ import annotations

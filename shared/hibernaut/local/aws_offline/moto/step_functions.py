@@ -3,8 +3,8 @@
 Knows: the internals of moto's Step Functions. Must not know: the product's workflow.
 
 Without these fixes
-- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit raises the error of an invalid token; any token that
-  is sent while another execution starts raises AttributeError;
+- send_task_failure drops the cause; a heartbeat of a task without a heartbeat limit raises the error of an invalid token; any
+  token that is sent while another execution starts raises AttributeError;
 - the history ignores maxResults, reverseOrder and nextToken;
 - each task creates its own boto3 client, which takes about ten milliseconds;
 - each execution parses the text of its state machine again, which takes about a hundred milliseconds;
@@ -148,8 +148,8 @@ def _scale_time(scale: float) -> None:
 
         return wait
 
-    # A task's limit counts from its beginning, but its request takes its real time: a scaled limit would end the request. So another
-    # scale applies to the wait after the request alone, and the limit of the whole task leaves time for the request.
+    # A task's limit counts from its beginning, but its request takes its real time: a scaled limit would end the request. So
+    # another scale applies to the wait after the request alone, and the limit of the whole task leaves time for the request.
     request = 0 if scale == 1 else _LONGEST_REQUEST
 
     def seconds_of_path(original: Callable[[Any, Any], int]) -> Callable[[Any, Any], int]:

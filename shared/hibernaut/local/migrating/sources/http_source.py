@@ -131,7 +131,9 @@ class HttpSource:
     def _log(
         self, agent: SourceAgent, path: str, query: JsonObject, conversation: str | None, in_context: list[str]
     ) -> SourceLog:
-        """A log: as a server of this project exports it, or else from the list of its messages, with the exported rows of its window."""
+        """A log: as a server of this project exports it, or else from the list of its messages, with the exported rows of its
+        window.
+        """
         exported = self._exported(agent.id, conversation)
         if exported is not None and (exported.get("metadata") or {}).get("exporter") == OURS:
             own = exported["agents"][0]
@@ -194,8 +196,8 @@ def _ids(entries: list[JsonObject]) -> list[str]:
 
 
 def _window(exported: JsonObject, name: str, in_context: list[str]) -> dict[str, JsonObject]:
-    """The exported rows of the window by their own ids, which files do not have: they are in the order of the window. None if two agents of the
-    file may be the exported one.
+    """The exported rows of the window by their own ids, which files do not have: they are in the order of the window. None if two
+    agents of the file may be the exported one.
     """
     agents = [
         one for one in exported["agents"] if one.get("name") == name and len(one["in_context_message_ids"]) == len(in_context)

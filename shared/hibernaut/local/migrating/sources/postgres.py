@@ -1,6 +1,7 @@
 """A Postgres database that is only read: every transaction of its session is read-only, and sees the same moment. Knows no table.
 
-The driver is pg8000 (extra `migrate`): it is written in Python alone, so it needs no library of Postgres. It is imported here only.
+The driver is pg8000 (extra `migrate`): it is written in Python alone, so it needs no library of Postgres. It is imported here
+only.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Postgres:
     def rows(
         self, table: str, where: str = "", order: str = "", *, but: tuple[str, ...] = (), **values: object
     ) -> list[JsonObject]:
-        """The rows of a table by column; none if there is no such table. Deleted rows are omitted. `where` and `order`: SQL with `:name` for each of
-        `values`; `but`: columns that are not read.
+        """The rows of a table by column; none if there is no such table. Deleted rows are omitted. `where` and `order`: SQL with
+        `:name` for each of `values`; `but`: columns that are not read.
         """
         names = [name for name in self.columns(table) if name not in but]
         if not names:

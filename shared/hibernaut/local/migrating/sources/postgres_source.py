@@ -1,8 +1,9 @@
 """The Postgres of a Letta server as the source of a migration: V1's tables at its last release.
 
-Facts of the schema: each noun has a table with `id`, `organization_id`, `created_at` and `is_deleted`; metadata is in `metadata_`; configurations, contents,
-calls, returns and the window (`agents.message_ids`) are JSON; the order of a log is `messages.sequence_id`; the text of a file is in `file_contents`; vectors
-are in `embedding`, which is not read. Missing columns count as empty, so that databases of older releases can be read too.
+Facts of the schema: each noun has a table with `id`, `organization_id`, `created_at` and `is_deleted`; metadata is in
+`metadata_`; configurations, contents, calls, returns and the window (`agents.message_ids`) are JSON; the order of a log is
+`messages.sequence_id`; the text of a file is in `file_contents`; vectors are in `embedding`, which is not read. Missing columns
+count as empty, so that databases of older releases can be read too.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ class SourceNote:
 
 @immutable
 class SourceAgent:
-    """An agent without its messages. `entry` refers to the other parts by their ids; the identities and archives are attached afterwards."""
+    """An agent without its messages. `entry` refers to the other parts by their ids; the identities and archives are attached
+    afterwards.
+    """
 
     entry: JsonObject
     blocks: Sequence[JsonObject] = ()
@@ -113,8 +115,8 @@ class SourceIdentity:
 
 @immutable
 class SourceMcpServer:
-    """An MCP server. `config`: in the form of the request that creates a server (Letta V1 API, digest 2.14). `unreadable`: the names of existing secrets without
-    readable values. `tools`: its tools, as entries of an agent file.
+    """An MCP server. `config`: in the form of the request that creates a server (Letta V1 API, digest 2.14). `unreadable`: the
+    names of existing secrets without readable values. `tools`: its tools, as entries of an agent file.
     """
 
     id: str

@@ -27,8 +27,8 @@ Deprecated = Query(deprecated=True)
 
 @router.post("/import", response_model=ImportResult, openapi_extra=BODY)
 def import_agent_file(services: TheServices, caller: TheCaller, body: TheImport) -> Response:
-    """Create the agents of an agent file. The reply names what was repaired, replaced or left out. A request that the client repeats finds
-    the agents of the first one.
+    """Create the agents of an agent file. The reply names what was repaired, replaced or left out. A request that the client
+    repeats finds the agents of the first one.
     """
     imports = services.agent_documents
     if body.retry and (earlier_result := imports.repeated(body.digest)) is not None:
@@ -41,8 +41,8 @@ def import_agent_file(services: TheServices, caller: TheCaller, body: TheImport)
 
 @router.post("/import/upload-url", response_model=AnnouncedAgentFile)
 def announce_agent_file(services: TheServices, request: AnnounceAgentFile) -> Response:
-    """Announce an agent file that is too large for the body of a request. The client sends its bytes to the address in the reply, and then
-    imports it by its `upload_id`.
+    """Announce an agent file that is too large for the body of a request. The client sends its bytes to the address in the reply,
+    and then imports it by its `upload_id`.
     """
     return reply(services.agent_documents.announce(request))
 
@@ -61,8 +61,8 @@ def export_agent(
     use_legacy_format: Annotated[bool, Deprecated] = False,
 ) -> Response:
     """The agent as an agent file: its settings, memory, tools, folders, and the messages in its window, or of its whole log with
-    `full_history`. Secrets have names without values. `passages`, `conversations` and `identities` select whether these are exported;
-    the default is `full_history`. `max_steps` has no effect.
+    `full_history`. Secrets have names without values. `passages`, `conversations` and `identities` select whether these are
+    exported; the default is `full_history`. `max_steps` has no effect.
     """
     if use_legacy_format:
         raise InvalidArgument(

@@ -18,7 +18,9 @@ router = APIRouter(prefix="/v1/agents/{agent_id}", tags=["versions"], route_clas
 
 @router.get("/versions", response_model=list[AgentVersion])
 def list_agent_versions(services: TheServices, agent_id: AgentId, query: VersionListQuery) -> Response:
-    """A page of the versions of an agent's settings, newest first. With `at`: the version in force at that time, with the settings."""
+    """A page of the versions of an agent's settings, newest first. With `at`: the version in force at that time, with the
+    settings.
+    """
     if query.at is not None:
         return replies([services.agent_history.version_at(agent_id, query.at)])
     page = query.page()

@@ -37,7 +37,9 @@ def create_agent(
 
 @router.get("", response_model=list[AgentState])
 def list_agents(services: TheServices, caller: TheCaller, query: AgentListQuery) -> Response:
-    """A page of agents. Hidden agents are omitted unless `show_hidden_agents` is set. `agent_ids`: these agents alone, as far as they exist."""
+    """A page of agents. Hidden agents are omitted unless `show_hidden_agents` is set. `agent_ids`: these agents alone, as far as
+    they exist.
+    """
     relations, order_by = query.relations(caller), query.sort_by or query.order_by
     if query.agent_ids is not None:
         return replies(services.agents.some(query.agent_ids, relations))

@@ -1,4 +1,6 @@
-"""Schedules of agents (Letta V1 API, digest 2.4). Changes, pauses, "run now" and the list of a tenant are extensions of Hibernaut."""
+"""Schedules of agents (Letta V1 API, digest 2.4). Changes, pauses, "run now" and the list of a tenant are extensions of
+Hibernaut.
+"""
 
 from __future__ import annotations
 

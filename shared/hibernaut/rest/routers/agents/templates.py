@@ -71,8 +71,8 @@ def roll_back_template(services: TheServices, template_name: TemplateName, reque
 
 @router.post("/{template_name}/save", response_model=Template)
 def save_template(services: TheServices, caller: TheCaller, template_name: TemplateName, request: SaveTemplate) -> Response:
-    """Make the current document a version. With `migrate_agents` the agents of the template take it over, some at once and the others in the
-    background: `migration` of the reply says how far that is.
+    """Make the current document a version. With `migrate_agents` the agents of the template take it over, some at once and the
+    others in the background: `migration` of the reply says how far that is.
     """
     return reply(services.templates.save(template_name, request, user=caller.user_id, key_id=caller.key_id))
 

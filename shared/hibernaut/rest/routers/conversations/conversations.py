@@ -1,7 +1,7 @@
 """Conversations and their messages (Letta V1 API, digest 2.16).
 
-A path parameter of type `AnyConversationId` may also name an agent's own conversation: `default` with an `agent_id`, or the agent's id.
-A message to a busy conversation is refused unless the request sets `when_busy` (digest 7).
+A path parameter of type `AnyConversationId` may also name an agent's own conversation: `default` with an `agent_id`, or the
+agent's id. A message to a busy conversation is refused unless the request sets `when_busy` (digest 7).
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ async def send_conversation_message(
 async def resume_conversation_stream(
     services: TheServices, pools: TheThreadPools, conversation_id: AnyConversationId, body: OptionalStream
 ) -> Response:
-    """Resume a stream after the last event that the client has received. The run is the one in the request, the run of the message in
-    the request, or the conversation's current run.
+    """Resume a stream after the last event that the client has received. The run is the one in the request, the run of the
+    message in the request, or the conversation's current run.
     """
     find = partial(services.conversations.target, conversation_id, body.agent_id)
     conversation = (await pools.look(find)).head_id

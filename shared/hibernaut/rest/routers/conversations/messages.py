@@ -52,8 +52,8 @@ Prepare = Callable[[str, LettaRequest, str], SendRequest]
 
 
 async def prepare(request: HttpRequest) -> Prepare:
-    """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated body
-    (architecture 5).
+    """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated
+    body (architecture 5).
     """
     raw, principal = await request.body(), principal_of(request)
     count, caller = request.headers.get("x-stainless-retry-count", "0"), request.headers.get("traceparent", "")
@@ -116,7 +116,9 @@ async def send_message_async(
 
 
 def accepted_run(services: Services, request: SendRequest) -> Run:
-    """The run of a request that nobody waits for, as it is when it is accepted. Raises: HibernautError if the request is refused."""
+    """The run of a request that nobody waits for, as it is when it is accepted. Raises: HibernautError if the request is
+    refused.
+    """
     run = services.runs.get(run_responses.begin(services, request))
     return run.model_copy(update={"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None})
 

@@ -1,4 +1,6 @@
-"""Repair of a conversation that is inconsistent after an import or a manual change of the table. The V1 server has no such route."""
+"""Repair of a conversation that is inconsistent after an import or a manual change of the table. The V1 server has no such
+route.
+"""
 
 from __future__ import annotations
 

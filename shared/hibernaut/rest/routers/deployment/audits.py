@@ -25,5 +25,7 @@ class AuditSpan(Schema):
 
 @router.get("", response_model=AuditPage)
 def audit_versions(services: TheServices, query: Annotated[AuditSpan, Query()]) -> Response:
-    """Check the chains of versions of agents, blocks and passages, page by page. `fault` of a record names the first broken link."""
+    """Check the chains of versions of agents, blocks and passages, page by page. `fault` of a record names the first broken
+    link.
+    """
     return reply(services.audits.page(query.after, query.limit))

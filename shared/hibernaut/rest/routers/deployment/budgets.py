@@ -21,7 +21,9 @@ def list_budgets(budgets: TheBudgets, query: BudgetListQuery) -> Response:
 
 @router.get("/{subject}", response_model=Budget)
 def retrieve_budget(budgets: TheBudgets, subject: BudgetSubject) -> Response:
-    """The budget of the tenant (`tenant`), of a key or of an agent, with what is used of it and when its figures begin at zero again."""
+    """The budget of the tenant (`tenant`), of a key or of an agent, with what is used of it and when its figures begin at zero
+    again.
+    """
     return reply(budgets.get(subject))
 
 

@@ -9,7 +9,9 @@ from hibernaut.rest.http.json_responses import plain
 from hibernaut.rest.lazy_routes import LazyRoute
 
 LETTA_VERSION = "0.16.8"
-"""The last release of Letta with the V1 server. Clients such as Letta Code ask for an update if the server reports an older one."""
+"""The last release of Letta with the V1 server. Clients such as Letta Code ask for an update if the server reports an older
+one.
+"""
 
 router = APIRouter(prefix="/v1", tags=["health"], route_class=LazyRoute)
 

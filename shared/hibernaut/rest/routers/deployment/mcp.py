@@ -1,4 +1,6 @@
-"""The MCP endpoint: agents as tools of the Model Context Protocol, for editors and other agents (decision 54). An extension of Hibernaut."""
+"""The MCP endpoint: agents as tools of the Model Context Protocol, for editors and other agents (decision 54). An extension of
+Hibernaut.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ router = APIRouter(tags=["mcp"], route_class=LazyRoute)
 async def serve_mcp(
     request: Request, services: TheServices, pools: TheThreadPools, caller: TheCaller, principal: ThePrincipal
 ) -> Response:
-    """A message of the Model Context Protocol, by streamable HTTP. Replies are JSON, or events if the client asks for progress; there is no session, and no
-    stream of the server.
+    """A message of the Model Context Protocol, by streamable HTTP. Replies are JSON, or events if the client asks for progress;
+    there is no session, and no stream of the server.
     """
     from hibernaut.rest.mcp.endpoint import McpEndpoint  # most processes never serve it
 

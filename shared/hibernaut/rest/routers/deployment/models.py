@@ -21,7 +21,9 @@ def list_models(
     provider_name: str | None = None,
     provider_type: str | None = None,
 ) -> Response:
-    """The language models of all configured providers. For a provider that does not answer, the reply has its last known models."""
+    """The language models of all configured providers. For a provider that does not answer, the reply has its last known
+    models.
+    """
     categories = provider_category or ()
     return replies(services.models.all(categories=categories, provider_name=provider_name, provider_type=provider_type))
 

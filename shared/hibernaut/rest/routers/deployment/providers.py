@@ -16,7 +16,9 @@ router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LazyR
 
 @router.post("", response_model=Provider)
 def create_provider(services: TheServices, request: CreateProvider) -> Response:
-    """Add a provider with a key of your own. Its models have the handles `<name>/<model>`. The key is encrypted and never shown again."""
+    """Add a provider with a key of your own. Its models have the handles `<name>/<model>`. The key is encrypted and never shown
+    again.
+    """
     return reply(services.providers.create(request).wire())
 
 

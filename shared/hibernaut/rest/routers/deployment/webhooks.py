@@ -62,7 +62,9 @@ def delete_webhook(services: TheServices, webhook_id: WebhookId) -> Response:
 def rotate_webhook_secret(
     services: TheServices, webhook_id: WebhookId, request: Annotated[RotateSecret, Body(default_factory=RotateSecret)]
 ) -> Response:
-    """Make a new secret, which only this response contains. Until the overlap ends, deliveries are signed with the earlier one too."""
+    """Make a new secret, which only this response contains. Until the overlap ends, deliveries are signed with the earlier one
+    too.
+    """
     return reply(services.webhooks.rotate(webhook_id, request))
 
 

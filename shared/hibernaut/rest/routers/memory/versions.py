@@ -22,7 +22,9 @@ router = APIRouter(prefix="/v1", tags=["versions"], route_class=LazyRoute)
 
 @router.get("/blocks/{block_id}/versions", response_model=list[BlockVersion])
 def list_block_versions(services: TheServices, block_id: BlockId, query: VersionListQuery) -> Response:
-    """A page of the versions of a block, newest first, without values; with `at`, the one version in force at that time, with the block."""
+    """A page of the versions of a block, newest first, without values; with `at`, the one version in force at that time, with the
+    block.
+    """
     if query.at is not None:
         return replies([services.block_history.at(block_id, query.at)])
     return replies(services.block_history.page(block_id, query.page()))
@@ -51,7 +53,9 @@ def roll_back_block(services: TheServices, caller: TheCaller, block_id: BlockId,
 def list_passage_versions(
     services: TheServices, archive_id: ArchiveId, passage_id: PassageId, query: PassageVersionListQuery
 ) -> Response:
-    """The versions of a passage, newest first, also of a deleted one until they expire; with `at`, the one in force at that time."""
+    """The versions of a passage, newest first, also of a deleted one until they expire; with `at`, the one in force at that
+    time.
+    """
     return replies(services.passage_history.versions(archive_id, passage_id, at=query.at))
 
 

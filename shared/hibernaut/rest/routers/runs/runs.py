@@ -32,7 +32,9 @@ def list_active_runs(services: TheServices, query: RunListQuery) -> Response:
 
 @router.get("/approvals", response_model=list[RunApproval])
 def list_waiting_approvals(services: TheServices, query: ApprovalListQuery) -> Response:
-    """A page of the calls that wait for answers, in all conversations, by the runs that asked; of one agent or of all. An extension."""
+    """A page of the calls that wait for answers, in all conversations, by the runs that asked; of one agent or of all. An
+    extension.
+    """
     return filtered(services.runs.waiting(query.page(), query.agent_id))
 
 

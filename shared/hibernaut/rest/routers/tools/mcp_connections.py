@@ -1,4 +1,6 @@
-"""Connecting to MCP servers by OAuth: events of an attempt, and the address at which users answer (Letta V1 API, digest 3; run-time digest 10.8)."""
+"""Connecting to MCP servers by OAuth: events of an attempt, and the address at which users answer (Letta V1 API, digest 3;
+run-time digest 10.8).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ Attempt = Callable[[], "ConnectionAttempt"]
 async def connect_mcp_server(
     request: Request, services: TheServices, pools: TheThreadPools, caller: TheCaller, mcp_server_id: McpServerId
 ) -> Response:
-    """Connect to an MCP server, as a stream of events: its tools, or the address at which its user authorizes this server, and then its tools.
+    """Connect to an MCP server, as a stream of events: its tools, or the address at which its user authorizes this server, and
+    then its tools.
 
     It reaches out and begins an authorization, so pages of other origins may not send it, although it is a GET.
     """
@@ -102,7 +105,9 @@ def _event(name: str, **fields: object) -> str:
 
 @router.get("/tools/mcp/oauth/callback", include_in_schema=False)
 async def answer_authorization(request: Request, pools: TheThreadPools) -> Response:
-    """The redirect address to which an authorization server returns the user's browser. The query's `state` identifies the flow and its tenant."""
+    """The redirect address to which an authorization server returns the user's browser. The query's `state` identifies the flow
+    and its tenant.
+    """
     from hibernaut.domain.tools.mcp.oauth import OAuthFault
     from hibernaut.services.mcp.oauth_flows import tenant_in
 

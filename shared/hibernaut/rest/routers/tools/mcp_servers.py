@@ -28,7 +28,9 @@ RefreshQuery = Annotated[RefreshMcpServer, Query()]
 
 @router.post("", response_model=AnyMcpServer)
 def create_mcp_server(services: TheServices, caller: TheCaller, request: CreateMcpServer) -> Response:
-    """Add an MCP server, and read its tools. If they cannot be read, `last_sync` says why. Secrets are encrypted and never shown again."""
+    """Add an MCP server, and read its tools. If they cannot be read, `last_sync` says why. Secrets are encrypted and never shown
+    again.
+    """
     return reply(services.mcp_servers.create(request, user=caller.user_id).wire())
 
 

@@ -4,9 +4,9 @@ Every blob has one owner, the item that names it. A blob key is used once: a blo
 for good. The change that replaces or deletes a record names the freed blob in `frees`, and the writer deletes the blob after the
 write. `store.blob_collector` deletes what a crash leaves behind.
 
-An item has its keys, the few attributes that conditions and filters use, `v` (the version of its format, `store.table.bodies.formats`), `ttl`
-if it expires, and `body`, or `blob` with the key of the blob that holds the body, or `pack` with its place in a pack (`store.table.bodies.packs`). The
-record classes accept old versions; there are no migrations.
+An item has its keys, the few attributes that conditions and filters use, `v` (the version of its format,
+`store.table.bodies.formats`), `ttl` if it expires, and `body`, or `blob` with the key of the blob that holds the body, or `pack`
+with its place in a pack (`store.table.bodies.packs`). The record classes accept old versions; there are no migrations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ Record = TypeVar("Record", bound=BaseModel)
 _Excluded = dict[Any, Any]
 """The `exclude` of pydantic: by names, or by places in a list."""
 INLINE_BYTES = 64_000
-"""The largest body in bytes that an item holds. A larger one is stored in a blob, so that a step stays below a transaction's limit."""
+"""The largest body in bytes that an item holds. A larger one is stored in a blob, so that a step stays below a transaction's
+limit.
+"""
 
 
 class Codec:
@@ -41,7 +43,9 @@ class Codec:
     def __init__(
         self, blobs: Blobs | TenantBlobs, table: Table | TenantTable | None = None, packs: PackReader | None = None
     ) -> None:
-        """`table`: for the second read of an item whose blob was deleted during the first one. `packs`: None: a reader with a cache of its own."""
+        """`table`: for the second read of an item whose blob was deleted during the first one. `packs`: None: a reader with a
+        cache of its own.
+        """
         self._blobs = blobs
         self._table = table
         self._packs = packs or PackReader(blobs, PackCache())
@@ -58,7 +62,8 @@ class Codec:
         return {"pk": key.pk, "sk": key.sk, **attributes, **body}
 
     def body(self, key: Key, record: BaseModel, inline: int = INLINE_BYTES, *, ephemeral: bool = False) -> dict[str, Value]:
-        """The attributes of the body alone, for updates, with its version. Both places are set, so that no update leaves an old body behind.
+        """The attributes of the body alone, for updates, with its version. Both places are set, so that no update leaves an old
+        body behind.
 
         `inline`: the largest body in bytes that stays in the item, at most INLINE_BYTES; a transaction with many items sets less.
         `ephemeral`: the item has a time to live, so its blob gets the key prefix of blobs that expire. Raises: OSError.
@@ -114,8 +119,8 @@ def _record_of(item: Item) -> str:
 
 
 def json_of(record: BaseModel) -> str:
-    """The JSON of a record without the members that are read the same if they are missing: null, false, 0 and empty ones that are the
-    default. Such a default must never change.
+    """The JSON of a record without the members that are read the same if they are missing: null, false, 0 and empty ones that are
+    the default. Such a default must never change.
 
     DynamoDB charges for each KB of an item; these members are about half of a run.
     """

@@ -1,14 +1,15 @@
-"""The version of the items' format, attribute `v`: every item that is written whole has it, and so has every body that an update sets.
+"""The version of the items' format, attribute `v`: every item that is written whole has it, and so has every body that an update
+sets.
 
-Two releases use one table at the same time: while traffic shifts from one to the other, after a roll-back, and while a data folder is
-used by an older program. So a format changes in two releases:
+Two releases use one table at the same time: while traffic shifts from one to the other, after a roll-back, and while a data
+folder is used by an older program. So a format changes in two releases:
 
 1. A release reads the new format, in addition to the one that it writes (`READ` is `WRITTEN` + 1).
 2. The next release writes it (`WRITTEN` becomes `READ`), and still reads the one before.
 
-An item of a newer format than `READ` raises NewerFormat before anything is done with it. An addition needs no new version: a reader
-ignores attributes and fields that it does not know, and each new one has a default. A release that does not know a field drops it when
-it writes the record, so a value that must not get lost is written one release after the first one that reads it.
+An item of a newer format than `READ` raises NewerFormat before anything is done with it. An addition needs no new version: a
+reader ignores attributes and fields that it does not know, and each new one has a default. A release that does not know a field
+drops it when it writes the record, so a value that must not get lost is written one release after the first one that reads it.
 `tests/releases` compares the formats of this release with those of the one before.
 """
 
@@ -22,12 +23,16 @@ from hibernaut.schemas.errors import NewerFormat
 WRITTEN = 1
 """The format that this release writes. Items of the release 0.1 that hold no record have no version, and are read as this one."""
 READ = 2
-"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.bodies.packs`): they are written only if a setting enables it."""
+"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.bodies.packs`): they are
+written only if a setting enables it.
+"""
 ATTRIBUTE = "v"
 
 
 class VersionedTable:
-    """A table whose items have a version: writes add it where it is missing, reads raise NewerFormat. Thread-safe if the table is."""
+    """A table whose items have a version: writes add it where it is missing, reads raise NewerFormat. Thread-safe if the table
+    is.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table

@@ -1,13 +1,14 @@
 """Packs: compressed blobs that hold the bodies of many records, whose items stay in the table without them.
 
-A record whose item has no body and no blob of its own names its place in a pack. The codec reads it from there, so every list, index, filter
-and cursor finds the record as before. Each pack has an item, which owns the blob and holds the SHA-256 of its bytes:
+A record whose item has no body and no blob of its own names its place in a pack. The codec reads it from there, so every list,
+index, filter and cursor finds the record as before. Each pack has an item, which owns the blob and holds the SHA-256 of its
+bytes:
 
     t#CONV#c        PACK#id    rows of this log
     t#AGENT#agent   PACK#id    runs of this agent, and their steps
 
-The blob is the zlib stream of one JSON line for each record: partition key, sort key, version of the format, body. It can therefore be unpacked
-without the items. A pack is written once and never changed.
+The blob is the zlib stream of one JSON line for each record: partition key, sort key, version of the format, body. It can
+therefore be unpacked without the items. A pack is written once and never changed.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from hibernaut.store.table.tenant_table import TenantBlobs
 PACKED = "pack"
 """The attribute of an item without a body: where its body is (`place_of`)."""
 COPIED = "copied"
-"""The attribute of an item whose body was brought back: its place in the pack that still holds it; or, after `GONE_FROM`, the deleted pack."""
+"""The attribute of an item whose body was brought back: its place in the pack that still holds it; or, after `GONE_FROM`, the
+deleted pack.
+"""
 GONE_FROM = "-"
 RESTING, PACKED_TO, RUNS_PACKED_TO = "resting", "packed_to", "runs_packed_to"
-"""Attributes of a head: the conversation is at rest; the id up to which the bodies of its rows are in packs; of a default conversation also that
-of the agent's runs.
+"""Attributes of a head: the conversation is at rest; the id up to which the bodies of its rows are in packs; of a default
+conversation also that of the agent's runs.
 """
 PACK = "PACK#"
 """The prefix of the sort keys of packs."""

@@ -53,8 +53,8 @@ def entries(table: TenantTable, index_list: IndexList, span: IdRange, *, first: 
 
 
 def continued(table: TenantTable, query: Query, found: Sequence[Item], sort_key: str) -> Iterator[Item]:
-    """All results of a query, of which the first ones, `found`, are read already; the others are read lazily. `sort_key`: the attribute
-    that orders them.
+    """All results of a query, of which the first ones, `found`, are read already; the others are read lazily. `sort_key`: the
+    attribute that orders them.
     """
     size = query.limit or MOST_AT_ONCE
     while True:

@@ -45,8 +45,8 @@ class LogEnd(NamedTuple):
 
 
 class LogReader:
-    """Reads log rows, across the segments of a fork. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot
-    be read.
+    """Reads log rows, across the segments of a fork. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob
+    cannot be read.
     """
 
     def __init__(self, table: TenantTable, codec: Codec) -> None:

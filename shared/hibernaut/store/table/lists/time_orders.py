@@ -1,8 +1,8 @@
 """Lists in the order of a time that changes, such as that of an agent's last run.
 
-The item that holds the time names its place in the index LISTS, so the engine moves it there. The index may lag: an entry that was just
-moved may be missing, or be at its old place. Rows without a time have a list of their own, in the order of their ids, and come last in
-either direction.
+The item that holds the time names its place in the index LISTS, so the engine moves it there. The index may lag: an entry that
+was just moved may be missing, or be at its old place. Rows without a time have a list of their own, in the order of their ids,
+and come last in either direction.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class TimeOrder:
     """The rows of a list in the order of their attribute `field`, and of their ids where that is equal.
 
     `parts`: the lists with and (the second, if there is one) without a time. `rows_of` returns rows by name; a row that is
-    there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row. `name_of`: the name of an entry's row,
-    by default the id in the entry's place. Cursors are names.
+    there has the attribute `mark`. `stands`: whether an entry of the index is the place of its row. `name_of`: the name of an
+    entry's row, by default the id in the entry's place. Cursors are names.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """One script of scenarios, run on every wire: each drives a real agent and asserts that no request broke a rule of its provider.
 
-A scenario is a function of a `Stage`. What it asserts beyond the rules: every reply was asked for, the last one reached the user, and
-the conversation goes on afterwards.
+A scenario is a function of a `Stage`. What it asserts beyond the rules: every reply was asked for, the last one reached the user,
+and the conversation goes on afterwards.
 """
 
 from __future__ import annotations

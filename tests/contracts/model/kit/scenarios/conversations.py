@@ -138,8 +138,8 @@ def image_in_a_return(stage: Stage) -> None:
 
 
 def long_life(stage: Stage) -> None:
-    """Three edits of memory, a rule, approvals, a compaction, a fallback to another family in the middle of a tool loop and back, and a
-    change of model and back, all in one conversation.
+    """Three edits of memory, a rule, approvals, a compaction, a fallback to another family in the middle of a tool loop and back,
+    and a change of model and back, all in one conversation.
     """
     rules = [
         {"type": "constrain_child_tools", "tool_name": "ring", "children": ["tell", "memory_insert"]},

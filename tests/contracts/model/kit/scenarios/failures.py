@@ -102,8 +102,8 @@ ADVICE: dict[Trouble, str] = {
 
 
 def clear_errors(stage: Stage) -> None:
-    """A wrong key, no credit, a model that is gone, an address that answers HTML: the error names the provider and what to do, and the
-    message is kept.
+    """A wrong key, no credit, a model that is gone, an address that answers HTML: the error names the provider and what to do,
+    and the message is kept.
     """
     stage.agent()
     for kind, advice in ADVICE.items():

@@ -84,8 +84,8 @@ def answer_in_a_form(stage: Stage) -> None:
 
 
 def formed_replies(stage: Stage) -> None:
-    """An agent whose replies are JSON, with a schema (closed and strict, or as people write it) and without one: asked for where the model
-    takes the form, else refused before anything is sent.
+    """An agent whose replies are JSON, with a schema (closed and strict, or as people write it) and without one: asked for where
+    the model takes the form, else refused before anything is sent.
     """
     people: dict[str, Any] = {
         "type": "object",
