@@ -14,6 +14,7 @@ from letta_client import APIStatusError, ConflictError, Letta, NotFoundError
 from tests.compat.conftest import Make, Said, Served, calls
 from tests.compat.replies import returns
 from tests.support.mcp_service import McpService
+from tests.support.tables import all_items
 
 TOKEN = "mcp-planted-token"
 UNKNOWN = "mcp_server-00000000-0000-4000-8000-000000000000"
@@ -97,7 +98,7 @@ def test_a_server_is_changed_listed_and_deleted_and_shows_no_secret(
             server.id, config={"mcp_server_type": "streamable_http", "server_url": "http://127.0.0.1:9999/mcp"}
         )
     assert refused.value.status_code == 400
-    stored = str([record.new for record in served.table.changes(limit=10_000)])
+    stored = str(all_items(served.table))
     assert TOKEN not in stored
     assert "planted-room" not in stored
     client.mcp_servers.delete(server.id)

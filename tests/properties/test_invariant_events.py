@@ -22,7 +22,7 @@ from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.store.events.event_keys import is_event_work
 from hibernaut.store.table.keys import PENDING, last_part
 from tests.support.scripted_model import Script, calls, in_turn, says
-from tests.support.tables import PassesOn
+from tests.support.tables import PassesOn, all_items
 from tests.support.webhook_receiver import URL, Hooked, Receiver
 from tests.support.world import Data, data_in
 
@@ -142,11 +142,8 @@ def follow(data: Data, heard: Receiver, folder: Path) -> None:
 
 def check(data: Data, heard: Receiver) -> None:
     """What was heard is what the table says is true, each under one id with one body."""
-    newest = {record.key: record.new for record in data.table.changes(limit=100_000)}
     true = set[tuple[str, str]]()
-    for key, item in newest.items():
-        if item is None:
-            continue
+    for key, item in all_items(data.table).items():
         if key.sk == "RUN" and item["status"] in ENDED:
             true.add(("run.finished", last_part(key.pk)))
         if key.sk == PENDING:

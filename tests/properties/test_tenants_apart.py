@@ -28,7 +28,7 @@ from hibernaut.store.templates.templates import TemplateStore
 from tests.support.blobs import MemoryBlobs
 from tests.support.drawn_arguments import AT, DrawnArguments, Holdings
 from tests.support.scripted_model import calls, in_turn, says
-from tests.support.tables import PassesOn
+from tests.support.tables import PassesOn, all_items
 from tests.support.world import TENANT as THEIRS
 from tests.support.world import World, data_in
 
@@ -144,8 +144,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbours]
     archive = Archive(id="archive-00000000-0000-4000-8000-000000000000", name="notes", created_at=AT)
     passage = Passage(id="passage-00000000-0000-4000-8000-000000000000", text=LARGE, archive_id=archive.id, created_at=AT)
     world.stores.writer.write(*world.stores.passages.make(archive), *world.stores.passages.add(archive.id, [passage]))
-    newest = {record.key: record.new for record in data.table.changes(limit=10_000)}
-    items = [item for item in newest.values() if item is not None]
+    items = list(all_items(data.table).values())
     ids = {part for item in items for part in f"{item['pk']}#{item['sk']}".split("#")}
     hostile = [f"{THEIRS}#AGENT#{agent}", f"{THEIRS}#AGENTS", f"../{THEIRS}/x", "#", "", f"x#{THEIRS}#RUN"]
     table = NotedTable(data.table)

@@ -21,6 +21,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.wiring.api_services import services_of
 from tests.support.scripted_model import calls, in_turn, says
+from tests.support.tables import all_items
 from tests.support.world import World, data_in
 
 ITEMS = "items.json"
@@ -107,8 +108,7 @@ def _made(http: TestClient, path: str, body: JsonObject) -> str:
 
 def recorded(world: World, names: Names) -> JsonObject:
     """The items, the blobs and the time of the world."""
-    named = sorted({record.key for record in world.data.table.changes(limit=100_000)})
-    items = [dict(item) for key in named if (item := world.data.table.get(key)) is not None]
+    items = [dict(item) for _, item in sorted(all_items(world.data.table).items())]
     blobs = {key: body.decode() for key, (body, _) in sorted(world.data.blobs.kept.items())}
     return {"at": world.clock.now().isoformat(), "names": names._asdict(), "items": items, "blobs": blobs}
 

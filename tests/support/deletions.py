@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from hibernaut.ports.storage.table import Table
@@ -20,6 +21,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
 from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.data_folder import TABLE
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
 from tests.support.tables import CountingTable
@@ -44,18 +46,12 @@ class House:
     writes: int = 0
     budget: int = 0
     calls: int = 0
-    _there: dict[tuple[str, str], str] = field(default_factory=dict, init=False, repr=False)
-    _read_to: str | None = field(default=None, init=False, repr=False)
 
     def there(self) -> dict[tuple[str, str], str]:
-        """All items, but the pointers for the index, as text. Each call reads the changes since the last one."""
-        for record in self.embedded.table.changes(self._read_to, limit=1_000_000):
-            at, self._read_to = (record.key.pk, record.key.sk), record.cursor
-            if record.new is None:
-                self._there.pop(at, None)
-            elif "#TAIL#" not in record.key.pk:
-                self._there[at] = f"{at} {record.new}"
-        return self._there
+        """All items, but the pointers for the index, as text."""
+        with sqlite3.connect(f"file:{self.embedded.settings.data / TABLE}?mode=ro", uri=True) as file:
+            rows = file.execute("SELECT pk, sk, attributes || coalesce(body, '') FROM items WHERE instr(pk, '#TAIL#') = 0")
+            return {(pk, sk): f"{pk} {sk} {item}" for pk, sk, item in rows}
 
     @property
     def stores(self) -> TenantStores:

@@ -86,7 +86,7 @@ class DynamoDbLocal:
         self._tables += 1
         name = f"table-{self._tables}"
         create_table(self.client(), name)
-        return DynamoDbTable(name, client=self.client(), streams=self.client("dynamodbstreams"))
+        return DynamoDbTable(name, client=self.client())
 
 
 @pytest.fixture(scope="session")

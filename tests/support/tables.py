@@ -8,10 +8,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hibernaut.adapters.table.bounds import bounds
-from hibernaut.ports.storage.table import Change, Check, Index, Item, Key, OutcomeUnknown, Query, Record, Table
+from hibernaut.adapters.table.dynamodb import DynamoDbTable
+from hibernaut.adapters.table.dynamodb_requests import plain_item
+from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.adapters.table.sqlite_rows import keyed
+from hibernaut.ports.storage.table import Change, Check, Index, Item, Key, OutcomeUnknown, Query, Table
 
 T = TypeVar("T")
 
@@ -53,8 +57,32 @@ class PassesOn:
     def write(self, *changes: Change) -> None:
         self._table.write(*changes)
 
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        return self._table.changes(after, limit)
+
+class Recorded(PassesOn):
+    """A table that records each item after each write that changed it (None: it was deleted), for one writer at a time."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.versions: list[tuple[Key, Item | None]] = []
+
+    def write(self, *changes: Change) -> None:
+        super().write(*changes)
+        self.versions += [(each.key, self._table.get(each.key)) for each in changes if not isinstance(each, Check)]
+
+
+def all_items(table: Table) -> dict[Key, Item]:
+    """Every item of a table in a file or in DynamoDB."""
+    if isinstance(table, SqliteTable):
+        return keyed(table._file.read("SELECT pk, sk, attributes, body FROM items", ()))
+    assert isinstance(table, DynamoDbTable)
+    found: list[Item] = []
+    request: dict[str, Any] = {"TableName": table._name, "ConsistentRead": True}
+    while True:
+        page = table._dynamodb().scan(**request)
+        found += map(plain_item, page["Items"])
+        if "LastEvaluatedKey" not in page:
+            return {Key(str(item["pk"]), str(item["sk"])): item for item in found}
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 class Watched(PassesOn):
@@ -120,9 +148,6 @@ class CountingTable(PassesOn):
 
     def write(self, *changes: Change) -> None:
         self._told("write", lambda: super(CountingTable, self).write(*changes))
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        return self._told("changes", lambda: super(CountingTable, self).changes(after, limit))
 
     def _told(self, kind: str, call: Callable[[], T]) -> T:
         self._on_call(next(self._count), f"before {kind}")

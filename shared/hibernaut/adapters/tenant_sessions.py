@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.storage.blobs import BlobEntry, Blobs
-from hibernaut.ports.storage.table import Change, Index, Item, Key, Query, Record, Table, TableError
+from hibernaut.ports.storage.table import Change, Index, Item, Key, Query, Table
 from hibernaut.schemas.immutable import immutable
 
 if TYPE_CHECKING:
@@ -144,10 +144,6 @@ class TenantSessionTable:
     def write(self, *changes: Change) -> None:
         with self._sessions.entered(self._tenant):
             self._table.write(*changes)
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:  # noqa: ARG002  the port names them
-        """Raises: TableError. The change stream serves all tenants: no tenant's credentials read it."""
-        raise TableError(f"the credentials of the tenant {self._tenant} do not read the change stream of all tenants")
 
 
 class TenantSessionBlobs:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
+from hibernaut.adapters.table.dynamodb_stream import ChangeRecord
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.local.aws_offline.moto.fixes import install
 from hibernaut.ports.storage.table import Table
+from tests.support.change_streams import changes_of
 from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
 
@@ -36,16 +39,14 @@ def new_moto_table() -> Iterator[Callable[[], Table]]:
     numbers = itertools.count(1)
     with mock_aws():
         client = boto3.client("dynamodb", config=one_attempt())
-        streams = boto3.client("dynamodbstreams", config=one_attempt())
 
         def make() -> Table:
             name = f"table-{next(numbers)}"
             create_table(client, name)
-            return DynamoDbTable(name, client=client, streams=streams)
+            return DynamoDbTable(name, client=client)
 
         yield make
         client.close()
-        streams.close()
 
 
 @pytest.fixture(params=[*ENGINES, *DOUBLES])
@@ -60,3 +61,27 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
     sqlite = SqliteTable(tmp_path / "table.db")
     yield DOUBLES[request.param](sqlite) if request.param in DOUBLES else sqlite
     sqlite.close()
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A table with a change stream. `changes` reads the stream from its beginning."""
+
+    table: Table
+    changes: Callable[[], list[ChangeRecord]]
+
+
+@pytest.fixture(params=["moto", "dynamodb_local"])
+def streamed(request: pytest.FixtureRequest) -> Iterator[Streamed]:
+    if request.param == "dynamodb_local":
+        server: DynamoDbLocal = request.getfixturevalue("dynamodb_local")
+        dynamodb, streams, table = server.client(), server.client("dynamodbstreams"), server.new_table()
+    else:
+        import boto3
+
+        table = request.getfixturevalue("new_moto_table")()
+        dynamodb, streams = (boto3.client(service, config=one_attempt()) for service in ("dynamodb", "dynamodbstreams"))
+    yield Streamed(table, lambda: changes_of(dynamodb, streams, table._name))
+    if request.param == "moto":
+        dynamodb.close()
+        streams.close()

@@ -39,7 +39,6 @@ def test_no_optimistic_increment_is_lost(table: Table) -> None:
 
     side_by_side(increment)
     assert (table.get(A) or {})["n"] == (table.get(B) or {})["n"] == 5 * THREADS
-    assert [(record.new or {})["n"] for record in table.changes() if record.key == A] == list(range(5 * THREADS + 1))
 
 
 def test_adding_needs_no_condition(table: Table) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.storage.table import (
@@ -24,7 +24,6 @@ from hibernaut.ports.storage.table import (
     Key,
     Op,
     Put,
-    Record,
     Table,
     Term,
     Update,
@@ -87,14 +86,6 @@ def _outcome(act: Callable[[], Any]) -> Any:
         return failure.failed
 
 
-def _histories(records: list[Record]) -> dict[Key, list[tuple[Any, Any]]]:
-    """The changes of each item in their order: only that order is promised."""
-    histories: dict[Key, list[tuple[Any, Any]]] = {}
-    for record in records:
-        histories.setdefault(record.key, []).append((record.old, record.new))
-    return histories
-
-
 class SameLife(RuleBasedStateMachine):
     """One table of each engine, and every call made on all of them."""
 
@@ -102,8 +93,6 @@ class SameLife(RuleBasedStateMachine):
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self._tables = [make(Path(self._folder.name)) for make in makers]
-        self._cursors: list[str | None] = [None for _ in makers]
-        self._histories: list[dict[Key, list[Any]]] = [{} for _ in makers]
 
     def same(self, ask: Callable[[Table], Any]) -> None:
         first, *rest = [_outcome(lambda table=table: ask(table)) for table in self._tables]  # type: ignore[misc]
@@ -142,28 +131,9 @@ class SameLife(RuleBasedStateMachine):
     def get_many(self, some: list[Key]) -> None:
         self.same(lambda table: table.get_many(some))
 
-    @precondition(lambda self: len(self._tables) > 1)
-    @rule(limit=st.integers(1, 4))
-    def read_on(self, limit: int) -> None:
-        """Each engine's stream goes on by its own cursor; how far one page goes may differ, so it is compared at the end."""
-        for number, table in enumerate(self._tables):
-            self._read_on(number, table, limit)
-
-    def _read_on(self, number: int, table: Table, limit: int) -> bool:
-        records = table.changes(self._cursors[number], limit)
-        for key, told in _histories(records).items():
-            self._histories[number].setdefault(key, []).extend(told)
-        if records:
-            self._cursors[number] = records[-1].cursor
-        return bool(records)
-
     def teardown(self) -> None:
         try:
             self.same(lambda table: table.get_many(ALL_KEYS))
-            for number, table in enumerate(self._tables):
-                assert not all(self._read_on(number, table, 100) for _ in range(20)), "the stream has no end"
-            for histories in self._histories[1:]:
-                assert histories == self._histories[0]
         finally:
             for table in self._tables:
                 if isinstance(table, SqliteTable):

@@ -19,14 +19,12 @@ from hibernaut.adapters.table.bounds import bounds
 from hibernaut.adapters.table.definition import index_name
 from hibernaut.adapters.table.dynamodb_errors import translated, whole_answers
 from hibernaut.adapters.table.dynamodb_requests import Expression, Wire, change_request, plain_item, wire_key
-from hibernaut.adapters.table.dynamodb_stream import read_stream
 from hibernaut.adapters.table.limits import check
-from hibernaut.ports.storage.table import Change, Check, Contended, Index, Item, Key, PartlyRead, Query, Record
+from hibernaut.ports.storage.table import Change, Check, Contended, Index, Item, Key, PartlyRead, Query
 
 if TYPE_CHECKING:
     from botocore.config import Config
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
 
 _KEYS_AT_ONCE = 100
 """Keys of one BatchGetItem (DynamoDB's limit)."""
@@ -43,8 +41,8 @@ _TELLS = {"ReturnConsumedCapacity": "TOTAL"}
 class DynamoDbTable:
     """The engine over the table with this name.
 
-    Without clients it creates its own, with boto3's default region and credentials, at `endpoint_url`, if any. Injected clients
-    must not retry (`one_attempt()`), or the retry of a successful write would report a failed condition.
+    Without a client it creates its own, with boto3's default region and credentials, at `endpoint_url`, if any. An injected
+    client must not retry (`one_attempt()`), or the retry of a successful write would report a failed condition.
     """
 
     def __init__(
@@ -52,7 +50,6 @@ class DynamoDbTable:
         table_name: str,
         *,
         client: DynamoDBClient | None = None,
-        streams: DynamoDBStreamsClient | None = None,
         endpoint_url: str | None = None,
         credentials: CurrentCredentials | None = None,
     ) -> None:
@@ -60,8 +57,6 @@ class DynamoDbTable:
         self._endpoint_url = endpoint_url
         self._credentials = credentials
         self._client: Any = whole_answers(client) if client is not None else None
-        self._streams: Any = whole_answers(streams) if streams is not None else None
-        self._stream_arn: str | None = None
         self._making = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
 
@@ -164,12 +159,6 @@ class DynamoDbTable:
                 answer = send(**request, **_TELLS)
         count_use(write_units=_units(answer))
 
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        with translated(writing=False):
-            if self._stream_arn is None:
-                self._stream_arn = str(self._dynamodb().describe_table(TableName=self._name)["Table"]["LatestStreamArn"])
-            return read_stream(self._dynamodb_streams(), self._stream_arn, after, limit)
-
     def _get_page(self, keys: list[Wire]) -> list[Item]:
         """The items of some keys. DynamoDB returns unprocessed keys if an answer is too large or if it throttles. Raises:
         Contended without progress.
@@ -217,13 +206,6 @@ class DynamoDbTable:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_QUERIES_AT_ONCE, thread_name_prefix="dynamodb-query")
             return self._threads
-
-    def _dynamodb_streams(self) -> Any:
-        if self._streams is None:
-            with self._making:
-                client = aws_client("dynamodbstreams", one_attempt(), endpoint_url=self._endpoint_url)
-                self._streams = self._streams or whole_answers(client)
-        return self._streams
 
 
 def _units(answer: Wire) -> float:

@@ -4,7 +4,7 @@ Knows: the implementation of the port's guarantees in SQLite. Must not know: the
 one process opens the file.
 
 The number of a write's statements does not depend on the number of its changes, because each statement may switch threads
-while the writer's lock is held: it reads all items, decides in Python, writes all items, and writes all stream records.
+while the writer's lock is held: it reads all items, decides in Python, and writes all items.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from hibernaut.adapters.table.bounds import Bounds, bounds
 from hibernaut.adapters.table.conditions import applied, holds
 from hibernaut.adapters.table.limits import check, check_stored
 from hibernaut.adapters.table.sqlite_file import SqliteFile
-from hibernaut.adapters.table.sqlite_rows import PRIVATE, Row, Stored, flat, item, items, keyed, most_bytes, places, row, within
-from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, Record, TableError, Update
+from hibernaut.adapters.table.sqlite_rows import Row, Stored, flat, item, items, keyed, most_bytes, places, row, within
+from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Index, Item, Key, Put, Query, TableError, Update
 
 logger = logging.getLogger(__name__)
 _KEYS_AT_ONCE = 500
-_STREAM_SECONDS = 24 * 3600
 _TIDY_EVERY = 500
 """Changes between two looks at what has expired. A look drops at most twice as many: it keeps up, and no write waits long."""
 
-_Effect = tuple[Key, Stored | None, Row | None]
-"""The effect of one change: its key, the old item, the new item."""
+_Effect = tuple[Key, Row | None]
+"""The effect of one change: its key and the new item."""
 
 
 class SqliteTable:
@@ -96,26 +95,10 @@ class SqliteTable:
     def write(self, *changes: Change) -> None:
         check(changes)
         with self._file.transaction() as writer:
-            _store(writer, _effects(writer, changes), self._now())
+            _store(writer, _effects(writer, changes))
         self._untidied += len(changes)
         if self._untidied >= _TIDY_EVERY:
             self._tidied()
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        rows = self._file.read(
-            "SELECT cursor, pk, sk, old_attributes, old_body, new_attributes, new_body FROM told "
-            "WHERE cursor > ? ORDER BY cursor LIMIT ?",
-            (int(after or 0), limit),
-        )
-        return [
-            Record(
-                cursor=str(cursor),
-                key=Key(pk, sk),
-                old=None if old is None else item(pk, sk, (old, old_body)),
-                new=None if new is None else item(pk, sk, (new, new_body)),
-            )
-            for cursor, pk, sk, old, old_body, new, new_body in rows
-        ]
 
     def _query_index(self, index: Index, pk: str, key_range: Bounds, end: str) -> list[Item]:
         index_pk, index_sk = f"{index}_pk", f"{index}_sk"
@@ -135,21 +118,12 @@ class SqliteTable:
             logger.warning("table not tidied", extra={"error": type(error).__qualname__})
 
     def _tidy(self) -> None:
-        """Delete a bounded number of old stream records and of expired items. Expired items produce stream records, as in
-        DynamoDB.
-        """
+        """Delete a bounded number of expired items, and the copies of changed items that release 0.1 made."""
         self._untidied = 0
-        now = self._now()
         with self._file.transaction() as writer:
-            writer.execute(
-                "DELETE FROM told WHERE cursor <= (SELECT max(cursor) FROM "
-                "(SELECT cursor, at FROM told ORDER BY cursor LIMIT ?) WHERE at < ?)",
-                (2 * _TIDY_EVERY, now - _STREAM_SECONDS),
-            )
-            expired = writer.execute(
-                "SELECT pk, sk, attributes, body FROM items WHERE ttl < ? ORDER BY ttl LIMIT ?", (int(now), 2 * _TIDY_EVERY)
-            ).fetchall()
-            _store(writer, [(Key(pk, sk), (attributes, body), None) for pk, sk, attributes, body in expired], now)
+            writer.execute("DELETE FROM told")
+            expired = "SELECT pk, sk FROM items WHERE ttl < ? ORDER BY ttl LIMIT ?"
+            writer.execute(f"DELETE FROM items WHERE (pk, sk) IN ({expired})", (int(self._now()), 2 * _TIDY_EVERY))
 
 
 def _effects(writer: sqlite3.Connection, changes: Sequence[Change]) -> list[_Effect]:
@@ -183,45 +157,24 @@ def _effects(writer: sqlite3.Connection, changes: Sequence[Change]) -> list[_Eff
 def _effect(change: Change, old: Item | None, there: Stored | None) -> _Effect | None:
     after = applied(change, old)
     if after is None:
-        return None if there is None else (change.key, there, None)
+        return None if there is None else (change.key, None)
     new = row(after)
     if isinstance(change, Update):
         check_stored(after, most_bytes(new))
-    return None if there == new[-2:] else (change.key, there, new)
+    return None if there == new[-2:] else (change.key, new)
 
 
-def _store(writer: sqlite3.Connection, effects: Sequence[_Effect], now: float) -> None:
-    """Write all effects and their stream records."""
-    if not effects:
-        return
-    if rows := [new for _, _, new in effects if new is not None]:
+def _store(writer: sqlite3.Connection, effects: Sequence[_Effect]) -> None:
+    """Write all effects."""
+    if rows := [new for _, new in effects if new is not None]:
         writer.execute(
             f"INSERT INTO items VALUES {places(len(rows), len(rows[0]))} ON CONFLICT (pk, sk) DO UPDATE SET "
             "due_pk = excluded.due_pk, due_sk = excluded.due_sk, list_pk = excluded.list_pk, list_sk = excluded.list_sk, "
             "ttl = excluded.ttl, attributes = excluded.attributes, body = excluded.body",
             flat(rows),
         )
-    if deleted := [at for at, _, new in effects if new is None]:
-        for start in range(0, len(deleted), _KEYS_AT_ONCE):
-            page = deleted[start : start + _KEYS_AT_ONCE]
-            writer.execute(f"DELETE FROM items WHERE (pk, sk) IN (SELECT * FROM (VALUES {places(len(page), 2)}))", flat(page))
-    records = [(now, *at, *_image(old), *_image(new[-2:] if new else None)) for at, old, new in effects]
-    for start in range(0, len(records), _KEYS_AT_ONCE):
-        part = records[start : start + _KEYS_AT_ONCE]
-        writer.execute(
-            "INSERT INTO told (at, pk, sk, old_attributes, old_body, new_attributes, new_body) VALUES " + places(len(part), 7),
-            flat(part),
-        )
-
-
-def _image(stored: Stored | None) -> tuple[str | None, str | None]:
-    """The item in the change stream. The body of a private item is not copied into it, because the copy would outlive the
-    item.
-    """
-    if stored is None:
-        return None, None
-    attributes, body = stored
-    return attributes, None if PRIVATE in attributes else body
+    if deleted := [at for at, new in effects if new is None]:
+        writer.execute(f"DELETE FROM items WHERE (pk, sk) IN (SELECT * FROM (VALUES {places(len(deleted), 2)}))", flat(deleted))
 
 
 def _select(count: int) -> str:

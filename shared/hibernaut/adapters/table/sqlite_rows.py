@@ -34,16 +34,13 @@ CREATE TABLE told (
 PRAGMA user_version = {FORMAT};
 COMMIT;
 """
+"""The table `told` is empty. Release 0.1 copies each changed item there, and could not use a file without it."""
 
 Stored = tuple[str, str | None]
 """The texts of an item: its attributes as JSON, and its body."""
 Row = tuple[str, str, str | None, str | None, str | None, str | None, int | None, str, str | None]
 """All columns of `items`."""
 
-PRIVATE = '"private":true'
-"""Stands in the attributes of an item that has `private`: true. Its body holds secrets. No text holds it, because quotes are
-escaped there.
-"""
 _LARGEST_TTL = 2**63 - 1
 _PLACES = ("due_pk", "due_sk", "list_pk", "list_sk")
 _APART = frozenset(("pk", "sk", "body"))

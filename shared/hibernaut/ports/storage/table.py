@@ -1,4 +1,4 @@
-"""The one table, in DynamoDB's shape: partition and sort key, conditions, transactions, sparse indexes, a change stream.
+"""The one table, in DynamoDB's shape: partition and sort key, conditions, transactions, sparse indexes.
 
 Knows: the guarantees of an engine. Must not know: the contents of the table (that is `store`), or which engine implements it.
 
@@ -129,16 +129,6 @@ MAX_ITEM_BYTES = 400_000
 """The largest size of one item including attribute names, in bytes (DynamoDB: 400 KB)."""
 
 
-@immutable
-class Record:
-    """One change of one item in the change stream, in the order of that item's changes. Writes without effect leave no record."""
-
-    cursor: str
-    key: Key
-    old: Item | None
-    new: Item | None
-
-
 class TableError(Exception):
     """The root of the errors that a table raises."""
 
@@ -252,12 +242,4 @@ class Table(Protocol):
         """Apply all changes or none. A single change is a conditional write; several changes are a transaction.
 
         Raises: ConditionFailed, Contended, OutcomeUnknown, TooLarge, TableError; ValueError for malformed changes.
-        """
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """The records of the change stream after a cursor (None: from the oldest record; records live at least 24 hours). Raises:
-        Contended, TableError.
-
-        The images of an item with the attribute `private` set to true may lack its body, because an engine need not copy secrets
-        into its stream.
         """

@@ -6,7 +6,7 @@ This module has reads, and changes that a use case combines into a transaction. 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from hibernaut.ports.storage.table import ABSENT, PRESENT, Change, Check, Delete, Item, Op, Put, Term, Update, Value, eq
@@ -37,6 +37,8 @@ MARKED = "marked"
 """The attribute of the list rows whose agents have marks and places in the orders. Rows of older data lack it."""
 _STORED_APART = {"last_run_completion": None, "last_run_duration_ms": None, "last_stop_reason": None}
 """The fields that only the item of the last run stores."""
+_PRIVATE: Mapping[str, Value] = {"private": True}
+"""An attribute for release 0.1: its table in a file copies each changed item, but no body of an item with this attribute."""
 
 
 class AgentStore:
@@ -83,7 +85,7 @@ class AgentStore:
         attributes: dict[str, Value] = {
             "version": agent.version,
             "wt": token,
-            "private": True,
+            **_PRIVATE,
             CHAIN: chain,
             **self._updated(agent),
         }
@@ -107,7 +109,7 @@ class AgentStore:
         Condition: the id is free.
         """
         key = keys.agent(self._tenant, agent.id)
-        return Put(self._codec.item(key, agent, version=agent.version, wt=token, private=True), ABSENT)
+        return Put(self._codec.item(key, agent, version=agent.version, wt=token, **_PRIVATE), ABSENT)
 
     def delete_unlisted(self, agent: StoredAgent) -> Delete:
         """The change that deletes such an item. Condition: the version is that of `agent`."""
@@ -124,7 +126,7 @@ class AgentStore:
         self._seal(before, after)
         key = keys.agent(self._tenant, after.id)
         record = after.model_copy(update={**_STORED_APART, "version": before.version + 1})
-        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token, "private": True}
+        attributes: dict[str, Value] = {**self._codec.body(key, record), "version": record.version, "wt": token, **_PRIVATE}
         version, chain = self._versions.put(self.history(after.id), state_of(before), content_of(record), edit)
         after.chained(chain)
         attributes |= {**self._updated(after), CHAIN: chain}

@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.storage.table import Change, Contended, Index, Item, Key, OutcomeUnknown, PartlyRead, Query, Record, Table
+from hibernaut.ports.storage.table import Change, Contended, Index, Item, Key, OutcomeUnknown, PartlyRead, Query, Table
 from hibernaut.schemas.errors import StoreUnavailable
 
 BUDGET = 5.0
@@ -117,10 +117,6 @@ class RetryingTable:
     def write(self, *changes: Change) -> None:
         """`Table.write` without retries. Raises: as `Table.write`."""
         self._table.write(*changes)
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """`Table.changes` with retries. Raises: StoreUnavailable, TableError."""
-        return self._policy.run(lambda: self._table.changes(after, limit))
 
 
 def _unavailable(error: Contended | OutcomeUnknown) -> StoreUnavailable:

@@ -36,7 +36,6 @@ READS: dict[str, Callable[[RetryingTable], object]] = {
     "get": lambda table: table.get(KEY),
     "get_many": lambda table: table.get_many([KEY]),
     "query": lambda table: table.query(KEY.pk),
-    "changes": lambda table: table.changes(),
 }
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Query, Record, Table
+from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Query, Table
 from hibernaut.schemas.errors import NewerFormat
 
 WRITTEN = 1
@@ -83,10 +83,6 @@ class VersionedTable:
     def write(self, *changes: Change) -> None:
         """As `Table.write`."""
         self._table.write(*(_stamped(change) for change in changes))
-
-    def changes(self, after: str | None = None, limit: int = 1000) -> list[Record]:
-        """As `Table.changes`. Each record may be of any format: it is read again before it is used."""
-        return self._table.changes(after, limit)
 
 
 def _stamped(change: Change) -> Change:
