@@ -33,7 +33,6 @@ AnyConversationId = Annotated[str, StringConstraints(pattern=f"^(conv-{_UUID4}|a
 FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
 FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
 GroupId = Annotated[str, StringConstraints(pattern=pattern("group"))]
-IdentityId = Annotated[str, StringConstraints(pattern=pattern("identity"))]
 MessageId = Annotated[str, StringConstraints(pattern=pattern("message"))]
 PassageId = Annotated[str, StringConstraints(pattern=pattern("passage"))]
 ProviderId = Annotated[str, StringConstraints(pattern=pattern("provider"))]

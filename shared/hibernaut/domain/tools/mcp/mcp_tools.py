@@ -99,11 +99,6 @@ def _short(name: str, digest: str) -> str:
     return name if 0 < len(name) <= MAX_NAME else f"{name[: MAX_NAME - 9]}-{digest}"
 
 
-def variables_in(text: str) -> frozenset[str]:
-    """The variables `{{ NAME }}` without a default in a value of a header (run-time digest 10.8)."""
-    return frozenset(match[1] for match in _VARIABLE.finditer(text) if match[2] is None)
-
-
 def resolved(text: str, variables: Mapping[str, str]) -> str:
     """The text with the values of its variables, or their defaults behind a vertical bar. Raises: KeyError with the name of one
     without a value.

@@ -20,7 +20,7 @@ from hibernaut.domain.tools.mcp.mcp_results import (
     shown,
 )
 from hibernaut.domain.tools.mcp.mcp_schemas import NoModelTakes, fingerprint, offered
-from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of, is_of, names_for, resolved, variables_in
+from hibernaut.domain.tools.mcp.mcp_tools import McpFacts, facts_of, is_of, names_for, resolved
 from hibernaut.schemas.content import Base64Image
 from hibernaut.schemas.json_schema import problem_of, sound_parameters
 from hibernaut.schemas.tools.tool import MAX_NAME, Tool, ToolType
@@ -140,7 +140,6 @@ def test_a_tool_of_an_agent_file_names_its_server_by_its_tag(metadata: Any) -> N
 
 
 def test_variables_of_headers_are_filled_from_the_agent() -> None:
-    assert variables_in("Bearer {{ TOKEN }} {{A|b}}") == {"TOKEN"}
     assert resolved("Bearer {{ TOKEN }}{{ A | b }}", {"TOKEN": "{{ X }}"}) == "Bearer {{ X }}b"
     with pytest.raises(KeyError, match="TOKEN"):
         resolved("{{TOKEN}}", {})
