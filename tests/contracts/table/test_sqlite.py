@@ -235,13 +235,18 @@ def test_what_was_deleted_or_replaced_is_nowhere_in_the_file(sqlite: SqliteTable
         assert b"planted" not in file.read_bytes(), file.name
 
 
-def test_the_copies_of_items_that_an_older_release_made_are_deleted_at_the_start(tmp_path: Path) -> None:
+def test_the_copies_of_items_that_an_older_release_made_are_deleted_look_by_look(tmp_path: Path) -> None:
     SqliteTable(tmp_path / "table.db").close()
     older = sqlite3.connect(tmp_path / "table.db")
-    older.execute("INSERT INTO told (at, pk, sk, new_attributes, new_body) VALUES (1, 'T#a', '1', '{}', 'planted')")
+    copies = ((f"{number}",) for number in range(1500))
+    older.executemany("INSERT INTO told (at, pk, sk, new_attributes, new_body) VALUES (1, 'T#a', ?, '{}', 'planted')", copies)
     older.commit()
+    table = SqliteTable(tmp_path / "table.db")
+    assert older.execute("SELECT count(*) FROM told").fetchone() == (500,)
+    busy(table, 5)
+    assert older.execute("SELECT count(*) FROM told").fetchone() == (0,)
     older.close()
-    SqliteTable(tmp_path / "table.db").close()
+    table.close()
     for file in tmp_path.iterdir():
         assert b"planted" not in file.read_bytes(), file.name
 

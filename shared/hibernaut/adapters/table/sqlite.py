@@ -118,10 +118,10 @@ class SqliteTable:
             logger.warning("table not tidied", extra={"error": type(error).__qualname__})
 
     def _tidy(self) -> None:
-        """Delete a bounded number of expired items, and the copies of changed items that release 0.1 made."""
+        """Delete a bounded number of expired items, and of the copies of changed items that release 0.1 made."""
         self._untidied = 0
         with self._file.transaction() as writer:
-            writer.execute("DELETE FROM told")
+            writer.execute("DELETE FROM told WHERE cursor IN (SELECT cursor FROM told LIMIT ?)", (2 * _TIDY_EVERY,))
             expired = "SELECT pk, sk FROM items WHERE ttl < ? ORDER BY ttl LIMIT ?"
             writer.execute(f"DELETE FROM items WHERE (pk, sk) IN ({expired})", (int(self._now()), 2 * _TIDY_EVERY))
 
