@@ -18,7 +18,6 @@ SERVICES = (
     "apigatewaymanagementapi",
     "bedrock-runtime",
     "dynamodb",
-    "dynamodbstreams",
     "events",
     "kms",
     "lambda",
