@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.table.bounds import bounds
-from hibernaut.adapters.table.dynamodb_requests import plain_item
 from hibernaut.ports.storage.table import Change, Index, Item, Key, Query, Table
-from tests.support.tables import PassesOn
+from tests.support.tables import PassesOn, scanned
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -92,6 +91,5 @@ class CopiedTable:
 
 
 def copied(client: DynamoDBClient, table: str) -> CopiedTable:
-    """All items of a table in DynamoDB, by a scan with consistent reads."""
-    pages = client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
-    return CopiedTable(plain_item(item) for page in pages for item in page["Items"])
+    """All items of a table in DynamoDB."""
+    return CopiedTable(scanned(client, table))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from hibernaut.adapters.table.bounds import bounds
@@ -75,14 +75,13 @@ def all_items(table: Table) -> dict[Key, Item]:
     if isinstance(table, SqliteTable):
         return keyed(table._file.read("SELECT pk, sk, attributes, body FROM items", ()))
     assert isinstance(table, DynamoDbTable)
-    found: list[Item] = []
-    request: dict[str, Any] = {"TableName": table._name, "ConsistentRead": True}
-    while True:
-        page = table._dynamodb().scan(**request)
-        found += map(plain_item, page["Items"])
-        if "LastEvaluatedKey" not in page:
-            return {Key(str(item["pk"]), str(item["sk"])): item for item in found}
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    return {Key(str(item["pk"]), str(item["sk"])): item for item in scanned(table._dynamodb(), table._name)}
+
+
+def scanned(client: Any, table: str) -> Iterator[Item]:
+    """The items of a table in DynamoDB, by a scan with consistent reads."""
+    pages = client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+    return (plain_item(item) for page in pages for item in page["Items"])
 
 
 class Watched(PassesOn):

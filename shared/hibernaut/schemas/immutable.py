@@ -55,7 +55,7 @@ def _initialiser(cls: type, known: tuple[Field[Any], ...]) -> Function:
     defaults = {each.name: each.default for each in known if each.init and each.default is not MISSING}
     factories = tuple((each.name, each.default_factory) for each in known if each.init and each.default_factory is not MISSING)
     count, every = len(names), frozenset(names)
-    by_name = _values_of(names)
+    by_name = _by_name(names)
 
     def initialise(self: object, /, *given: Any, **named: Any) -> None:
         if named or len(given) != count:
@@ -96,7 +96,7 @@ def _mismatch(cls: type, names: tuple[str, ...], given: tuple[Any, ...], named: 
     return TypeError(f"{cls.__qualname__}() takes no {', '.join(name for name in named if name not in names)}")
 
 
-def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+def _by_name(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
     """A function that returns the values of these names."""
     return itemgetter(*names) if len(names) > 1 else lambda named: tuple(named[name] for name in names)
 
