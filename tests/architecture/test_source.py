@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 
-from tests.architecture.tree import PRODUCT, PROSE, PYTHON, files, name, parsed
+import pytest
+
+from tests.architecture.tree import PRODUCT, PROSE, PYTHON, ROOT, files, name, parsed
 
 WALL, HANDLER_WALL = 400, 60
 # The brackets keep this file from finding itself.
@@ -42,6 +45,16 @@ def test_only_the_settings_read_the_environment() -> None:
     }
     child = "shared/hibernaut/adapters/tool_runner/child.py"  # it runs with an empty environment, and gives a tool its variables
     assert readers <= {"shared/hibernaut/wiring/settings.py", child}
+
+
+def test_the_repository_holds_nothing_that_a_tool_left_behind() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    known = {*PYTHON, *PROSE, ".gitignore", "LICENSE"}
+    assert {
+        path for path in tracked.split("\0") if path and not any(path == each or path.startswith(f"{each}/") for each in known)
+    } == set()
 
 
 def test_every_module_says_what_it_knows() -> None:
