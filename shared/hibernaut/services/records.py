@@ -5,7 +5,7 @@ Knows the stores and the limits of a transaction. Must not know what a change me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from hibernaut.domain.agents.group_turns import is_group
@@ -112,6 +112,10 @@ class Records:
             raise NotFound(f"Block with id '{block_id}' not found")
         return block
 
+    def blocks_there(self, block_ids: Sequence[str]) -> list[StoredBlock]:
+        """The blocks, each once, in the order of their ids, read at once. Raises: NotFound if one does not exist."""
+        return _all_there(block_ids, "block", self.blocks.get_many, self.block)
+
     def tool(self, tool_id: str) -> StoredTool:
         """Raises: NotFound."""
         tool = self.tools.get(tool_id) if is_id(tool_id, "tool") else None
@@ -119,12 +123,20 @@ class Records:
             raise NotFound(f"Tool with id {tool_id} not found.")
         return tool
 
+    def tools_there(self, tool_ids: Sequence[str]) -> list[StoredTool]:
+        """As `blocks_there`. Raises: NotFound."""
+        return _all_there(tool_ids, "tool", self.tools.get_many, self.tool)
+
     def folder(self, folder_id: str) -> StoredFolder:
         """Raises: NotFound."""
         folder = self.folders.get(folder_id) if is_id(folder_id, "source") else None
         if folder is None:
             raise NotFound(f"Source not found with id='['{folder_id}']'")
         return folder
+
+    def folders_there(self, folder_ids: Sequence[str]) -> list[StoredFolder]:
+        """As `blocks_there`. Raises: NotFound."""
+        return _all_there(folder_ids, "source", self.folders.get_many, self.folder)
 
     def identity(self, identity_id: str) -> StoredIdentity:
         """Raises: NotFound."""
@@ -135,12 +147,7 @@ class Records:
 
     def identities_there(self, identity_ids: Sequence[str]) -> list[str]:
         """The ids, each once, in their order. Raises: NotFound if an identity does not exist."""
-        ids = list(dict.fromkeys(identity_ids))
-        found = self.identities.get_many([one for one in ids if is_id(one, "identity")])
-        for identity_id in ids:
-            if identity_id not in found:
-                raise no_identity(identity_id)
-        return ids
+        return [one.id for one in _all_there(identity_ids, "identity", self.identities.get_many, self.identity)]
 
     def blocks_of(self, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
@@ -287,3 +294,15 @@ def size_of_change(change: Change) -> int:
     """The approximate size of a change in bytes: that of its values."""
     values = change.item if isinstance(change, Put) else change.set if isinstance(change, Update) else {}
     return sum(len(value.encode()) if isinstance(value, str) else 8 for value in values.values())
+
+
+def _all_there(
+    record_ids: Sequence[str], kind: str, read: Callable[[Sequence[str]], Mapping[str, T]], read_one: Callable[[str], T]
+) -> list[T]:
+    """The records of the ids, each once and in their order, by one read. `kind`: the prefix of the ids. `read_one` reads what
+    `read` lacks, and raises what is wrong with it.
+    """
+    ids = list(dict.fromkeys(record_ids))
+    wanted = [one for one in ids if is_id(one, kind)]
+    found = read(wanted) if wanted else {}
+    return [found[record_id] if record_id in found else read_one(record_id) for record_id in ids]

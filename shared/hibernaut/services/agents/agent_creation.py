@@ -188,16 +188,17 @@ class AgentCreation:
     def _parts(self, request: CreateAgentRequest, now: datetime, unwritten_blocks: Mapping[str, StoredBlock]) -> AgentParts:
         folders = wanted_folders(request.folder_ids, request.source_ids) or []
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
-        existing = [
-            unwritten_blocks.get(block_id) or self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids or ())
-        ]
-        blocks = [*new, *existing]
+        block_ids = list(dict.fromkeys(request.block_ids or ()))
+        written = {
+            block.id: block for block in self._records.blocks_there([one for one in block_ids if one not in unwritten_blocks])
+        }
+        blocks = [*new, *(unwritten_blocks.get(block_id) or written[block_id] for block_id in block_ids)]
         refuse_equal_labels(blocks)
         return AgentParts(
             new,
             blocks,
             self._tools(request, FILE_TOOLS if folders else ()),
-            [self._records.folder(folder_id).id for folder_id in folders],
+            [folder.id for folder in self._records.folders_there(folders)],
             self._records.identities_there(request.identity_ids or ()),
         )
 
@@ -212,7 +213,7 @@ class AgentCreation:
         missing = [name for name in names if name not in by_name]
         if missing:
             raise InvalidArgument(f"INVALID_ARGUMENT: Tools not found by name: {missing}")
-        by_id = [self._records.tool(tool_id) for tool_id in request.tool_ids or ()]
+        by_id = self._records.tools_there(request.tool_ids or ())
         return list({tool.id: tool for tool in (*by_name.values(), *by_id)}.values())
 
     def _agent(self, request: CreateAgentRequest, parts: AgentParts, user: str | None, now: datetime) -> StoredAgent:

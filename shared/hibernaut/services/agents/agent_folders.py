@@ -46,7 +46,7 @@ def filled_desk(records: Records, before: Sequence[str], after: StoredAgent) -> 
     nothing fits.
     """
     desk = records.files.desk(after.id)
-    rows = {folder_id: records.files.rows(folder_id) for folder_id in after.source_ids}
+    rows = records.files.rows_by_folder(after.source_ids)
     file_ids = {row.file_id for listed in rows.values() for row in listed}
     fresh = [row.file_id for folder_id in after.source_ids if folder_id not in before for row in rows[folder_id] if row.readable]
     filled = file_views.filled(desk, fresh, most=limits_of(after)[0], attached=file_ids, now=records.clock.now())

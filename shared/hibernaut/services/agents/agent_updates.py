@@ -114,18 +114,18 @@ class AgentUpdates:
     def _attached(self, agent: StoredAgent, request: UpdateAgent, changes: JsonObject) -> JsonObject:
         attached: JsonObject = {}
         if request.block_ids is not None:
-            blocks = [self._records.block(block_id) for block_id in dict.fromkeys(request.block_ids)]
+            blocks = self._records.blocks_there(request.block_ids)
             refuse_equal_labels(blocks)
             attached["block_ids"] = [block.id for block in blocks]
         if request.tool_ids is not None:
-            tools = [self._records.tool(tool_id) for tool_id in dict.fromkeys(request.tool_ids)]
+            tools = self._records.tools_there(request.tool_ids)
             attached["tool_ids"] = [tool.id for tool in tools]
             rules: list[ToolRule] = changes.get("tool_rules") or agent.tool_rules or []
             fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
             attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
         folders = wanted_folders(request.folder_ids, request.source_ids)
         if folders is not None:
-            attached["source_ids"] = [self._records.folder(folder_id).id for folder_id in folders]
+            attached["source_ids"] = [folder.id for folder in self._records.folders_there(folders)]
             attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
         return attached
 

@@ -147,8 +147,7 @@ class Groups:
             changes: JsonObject = {name: value for name, value in _set_fields(request) if value is not None}
             if request.manager_config is not None:
                 changes |= self._settings(before, request.manager_config)
-            for block_id in request.shared_block_ids or ():
-                self._records.block(block_id)
+            self._records.blocks_there(request.shared_block_ids or ())
             return before.model_copy(update=changes)
 
         return self._changed(group_id, decide, by_key(key_id))
@@ -246,7 +245,7 @@ class Groups:
 
     def _sharing(self, group: StoredGroup, agents: Mapping[str, StoredAgent]) -> dict[str, StoredAgent]:
         """The agents with the shared blocks, by id, as far as they lack any."""
-        shared = [self._records.block(block_id) for block_id in group.shared_block_ids]
+        shared = self._records.blocks_there(group.shared_block_ids)
         changed_agents: dict[str, StoredAgent] = {}
         for agent in agents.values() if shared else ():
             if lacking := [block for block in shared if block.id not in agent.block_ids]:

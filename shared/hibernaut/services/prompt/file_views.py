@@ -48,7 +48,8 @@ class FileViews:
     def _rows(self, agent: StoredAgent) -> list[tuple[StoredFolder, list[FileRow]]]:
         folders = self._folders.get_many(agent.source_ids)
         existing = [folders[folder_id] for folder_id in agent.source_ids if folder_id in folders]
-        return [(folder, self._files.rows(folder.id)) for folder in existing]
+        rows = self._files.rows_by_folder([folder.id for folder in existing])
+        return [(folder, rows[folder.id]) for folder in existing]
 
     def section(self, agent: StoredAgent, labels: Sequence[str | None]) -> str | None:
         """The section `<directories>` of the agent's system message; None without folders. `labels`: those of the message's
@@ -71,13 +72,15 @@ class FileViews:
         return file_views.directories(views, most=most, limit=limit, labels=labels)
 
     def blocks(self, agents: Sequence[StoredAgent]) -> dict[str, list[FileBlock]]:
-        """The files of each agent that has folders, as file blocks of its memory. Each folder is read once. Raises: OSError."""
+        """The files of each agent that has folders, as file blocks of its memory. The folders are read at once.
+        Raises: OSError.
+        """
         with_folders = [agent for agent in agents if agent.source_ids]
         desks = self._files.desks([agent.id for agent in with_folders]) if with_folders else {}
         folders = self._folders.get_many(list({one for agent in with_folders for one in agent.source_ids}))
         files = {
-            folder_id: [AttachedFile(row, folder) for row in self._files.rows(folder_id) if row.readable]
-            for folder_id, folder in folders.items()
+            folder_id: [AttachedFile(row, folders[folder_id]) for row in rows if row.readable]
+            for folder_id, rows in self._files.rows_by_folder(list(folders)).items()
         }
         return {
             agent.id: [

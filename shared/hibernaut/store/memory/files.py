@@ -21,6 +21,7 @@ from hibernaut.ports.storage.table import (
     Item,
     Key,
     Put,
+    Query,
     Update,
     Value,
     eq,
@@ -117,6 +118,12 @@ class FileStore:
     def rows(self, folder_id: str) -> list[FileRow]:
         """The files of a folder, oldest first."""
         return [_row(folder_id, item) for item in self._table.query(keys.folder(self._tenant, folder_id).pk, prefix="FILE#")]
+
+    def rows_by_folder(self, folder_ids: Sequence[str]) -> dict[str, list[FileRow]]:
+        """The files of each of the folders, oldest first, read at once."""
+        queries = [Query(keys.folder(self._tenant, folder_id).pk, prefix="FILE#") for folder_id in folder_ids]
+        found = zip(folder_ids, self._table.query_many(queries), strict=True)
+        return {folder_id: [_row(folder_id, item) for item in items] for folder_id, items in found}
 
     def page(self, folder_id: str, request: Page) -> list[FileRow]:
         """A page of the files of a folder, by creation time. Raises: NotFound for a cursor."""
