@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from hibernaut.domain.memory.memory_edits import BlockEdited, apply
 from hibernaut.domain.memory.system_prompt import PromptInputs, compile_prompt, skills_section
 from hibernaut.domain.tools.tool_rules import prompt_section
 from hibernaut.schemas.memory.block import Block
-from hibernaut.schemas.names import label_fault
+from hibernaut.schemas.names import SECTIONS, label_fault
 from hibernaut.schemas.runs.send import ClientSkill
 from hibernaut.schemas.tools.tool_rule import TerminalToolRule
 
@@ -88,7 +89,29 @@ def test_a_memory_tool_takes_the_value_as_it_is_stored_and_as_it_is_shown(value:
 @given(st.text(max_size=20))
 def test_a_legal_label_is_a_tag_of_one_line(label: str) -> None:
     if label and label_fault(label) is None:
-        assert prompt_tags.tag_of(label) == label
+        assert prompt_tags.tag_of(label) == (label.lstrip("/ ") or "block")
         assert len(label.splitlines()) == 1
         assert not set("<>") & set(label)
     assert label_fault("team/goals") is None
+
+
+AROUND = st.lists(st.sampled_from(["/", " ", "\u00a0", "\u200b", "\u2060", "\ufeff", "//", "\t"]), max_size=3).map("".join)
+
+
+@given(st.sampled_from(sorted(SECTIONS)), AROUND, st.sampled_from(["", " ", " priority=1", "/", "/x", "\u200b"]), st.booleans())
+def test_no_label_is_read_as_the_tag_of_a_section(section: str, before: str, behind: str, upper: bool) -> None:
+    label = f"{before}{section.upper() if upper else section}{behind}"
+    assert label_fault(label) is not None
+    assert prompt_tags.tag_of(label) == "block"
+
+
+@pytest.mark.parametrize("label", ["ｄirectories", "memory_𝐛locks", "base\u200d_instructions"])
+def test_no_label_looks_like_the_tag_of_a_section(label: str) -> None:
+    assert label_fault(label) is not None
+
+
+@pytest.mark.parametrize(
+    "label", ["human", "skills/directories", "my directories", "directories_of_mine", "/notes", "file", "👩‍💻"]
+)
+def test_other_labels_are_free(label: str) -> None:
+    assert label_fault(label) is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hibernaut.schemas.names import is_plain
+from hibernaut.schemas.names import is_plain, reads_as_section
 
 UPDATE = "memory_update"
 """The tag of an update of memory. Only the server writes it: what others say is sent without it (`without_update_tags`)."""
@@ -38,9 +38,10 @@ _UPDATE_TAG = re.compile(rf"<(?=\s*/?\s*{UPDATE})", re.IGNORECASE)
 
 def tag_of(label: str | None) -> str:
     """The tag that encloses the block with this label. Labels of earlier versions may contain characters that are no longer
-    allowed.
+    allowed, or read as the tag of a section. A label that begins with a slash would be a closing tag.
     """
-    return "".join(each for each in label or "" if is_plain(each)) or "block"
+    name = "".join(each for each in label or "" if is_plain(each)).lstrip("/ ")
+    return name if name and not reads_as_section(name) else "block"
 
 
 def escaped(text: str, labels: Iterable[str | None] = ()) -> str:

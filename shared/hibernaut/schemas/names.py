@@ -9,9 +9,18 @@ from pydantic import AfterValidator, StringConstraints
 
 LONGEST_LABEL = 512
 SECTIONS = frozenset(
-    {"available_skills", "base_instructions", "directories", "memory_blocks", "memory_metadata", "tool_usage_rules"}
+    {
+        "available_skills",
+        "base_instructions",
+        "directories",
+        "memory_blocks",
+        "memory_metadata",
+        "memory_update",
+        "removed_blocks",
+        "tool_usage_rules",
+    }
 )
-"""The section tags of a system message, which are not allowed as block labels."""
+"""The section tags of a system message. No label of a block may be read as one of them."""
 NOT_PLAIN = "may not contain '<', '>' or control characters"
 _CONTROLS = ("Cc", "Zl", "Zp")
 
@@ -25,9 +34,18 @@ def label_fault(label: str) -> str | None:
     """What is wrong with a block's label; None if it is valid. The length is not checked."""
     if not is_plain(label):
         return f"A block's label {NOT_PLAIN}."
-    if label.lower() in SECTIONS:
+    if reads_as_section(label):
         return f"A block cannot be labelled '{label}': a section of the system message is called so."
     return None
+
+
+def reads_as_section(label: str) -> bool:
+    """Whether a tag `<label>` may be taken for the tag of a section: also with a slash or spaces before its name, with attributes
+    behind it, or in other characters of the same look.
+    """
+    text = "".join(each for each in unicodedata.normalize("NFKC", label) if unicodedata.category(each) != "Cf")
+    words = text.replace("/", " ").split(maxsplit=1)
+    return bool(words) and words[0].lower() in SECTIONS
 
 
 def _label(label: str) -> str:

@@ -152,7 +152,7 @@ def _core_memory_append(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
 
 def _core_memory_replace(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:
     block, old, new = _writable(blocks, _text(args, "label")), _passage(args, "old_content"), _passage(args, "new_content")
-    return _edit(block, replaced_everywhere(block.value, old, new))
+    return _edit(block, replaced_everywhere(block.value, old, new, block.limit))
 
 
 def _memory_replace(args: JsonObject, blocks: Sequence[Block]) -> _Outcome:

@@ -11,6 +11,8 @@ from hibernaut.domain.memory.system_prompt import LINE_NUMBER_WARNING
 
 SHOWN = 2_000
 """The number of characters of a block's value that a refusal quotes, so that the model sees the current value."""
+NAMED = 20
+"""The number of lines that a refusal names."""
 
 _NUMBERED = re.compile(r"^[ +-]?[ \t]*\d+→", re.MULTILINE)
 _WARNINGS = tuple(LINE_NUMBER_WARNING.rstrip(".").split(". "))
@@ -30,10 +32,16 @@ def unnumbered(text: str, argument: str) -> str:
     return text
 
 
-def replaced_everywhere(value: str, old: str, new: str) -> str:
-    """The value with all occurrences replaced. Raises: Refused if there is none."""
+def replaced_everywhere(value: str, old: str, new: str, most: int) -> str:
+    """The value with all occurrences replaced. `most`: characters of a result that is longer than the value.
+
+    Raises: Refused if there is no occurrence, or too many: the length is counted before a text of it is made.
+    """
     if not old or old not in value:
         raise _not_found(value, "old_content")
+    longer = value.count(old) * (len(new) - len(old))
+    if longer > 0 and len(value) + longer > most:
+        raise Refused(f"Not edited: the block would hold {len(value) + longer} characters, and its limit is {most}. Write less.")
     return value.replace(old, new)
 
 
@@ -52,9 +60,10 @@ def replaced_once(value: str, old: str, new: str) -> str:
         case 1:
             return value.replace(old, new)
         case count:
-            places = ", ".join(str(line) for line in _lines_of(value, old))
+            places = ", ".join(str(line) for line in _lines_of(value, old, NAMED))
+            more = ", …" if count > NAMED else ""
             raise Refused(
-                f"Not edited: `old_string` stands {count} times in the block, in lines {places}. "
+                f"Not edited: `old_string` stands {count} times in the block, in lines {places}{more}. "
                 "Give more of the text around the one that you mean, so that it is unique."
             )
 
@@ -72,10 +81,13 @@ def inserted(value: str, new: str, after: int) -> str:
     return "\n".join([*lines[:place], new, *lines[place:]])
 
 
-def _lines_of(value: str, part: str) -> list[int]:
-    lines, at = [], value.find(part)
-    while at >= 0:
-        lines.append(value.count("\n", 0, at) + 1)
+def _lines_of(value: str, part: str, most: int) -> list[int]:
+    """The lines in which the first `most` occurrences begin, counted from 1."""
+    lines: list[int] = []
+    line, seen, at = 1, 0, value.find(part)
+    while at >= 0 and len(lines) < most:
+        line, seen = line + value.count("\n", seen, at), at
+        lines.append(line)
         at = value.find(part, at + len(part))
     return lines
 

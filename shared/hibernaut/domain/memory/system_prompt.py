@@ -20,7 +20,9 @@ from hibernaut.schemas.runs.send import ClientSkill
 FORM = 3
 """The version of the message's form: a stored message of another version is compiled again."""
 PLACEHOLDER = "{CORE_MEMORY}"
-"""The placeholder for memory in a system prompt; without it, memory follows the prompt."""
+"""The placeholder for memory in a system prompt; without it, memory follows the prompt. A second one stays as it is: memory may
+be long, and a prompt could name it thousands of times.
+"""
 
 LINE_NUMBER_WARNING = (
     "The numbers before the arrows below (such as 1→) only show where a line stands. "
@@ -81,7 +83,7 @@ def compile_prompt(inputs: PromptInputs) -> str:
     """The text of the system message."""
     memory = "\n\n".join(part for part in (core_memory_section(inputs), inputs.rules_section, inputs.directories) if part)
     placed = PLACEHOLDER in inputs.system
-    system = inputs.system.replace(PLACEHOLDER, memory) if placed else inputs.system
+    system = inputs.system.replace(PLACEHOLDER, memory, 1) if placed else inputs.system
     sections = [tagged("base_instructions", system), "" if placed else memory, _metadata_section(inputs)]
     return "\n\n".join(section for section in sections if section)
 

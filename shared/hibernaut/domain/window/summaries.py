@@ -23,6 +23,7 @@ CUT_OFF = "... [summary truncated to fit]"
 READY = "The messages to summarise come next. Are you ready?"
 ACKNOWLEDGED = "Understood. I will answer with the summary alone, between <summary> and </summary>."
 _NOTE = "Note: earlier messages of this conversation are no longer in view"
+_OWN_TAG = re.compile(r"<(?=/?(?:start_transcript|end_transcript|summary_so_far|summary)\b)", re.IGNORECASE)
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 
 _TASK = (
@@ -71,7 +72,10 @@ def with_prompt(settings: CompactionSettings | None) -> CompactionSettings | Non
 
 
 def request(transcript: str, before: str, part: int, parts: int) -> str:
-    """The user message for a summariser: one part of the transcript, and the summary of the previous parts."""
+    """The user message for a summariser: one part of the transcript, and the summary of the previous parts. The tags of this
+    message are escaped in both, so that no text ends the transcript and speaks as the server.
+    """
+    before, transcript = (_OWN_TAG.sub("&lt;", text) for text in (before, transcript))
     earlier = f"<summary_so_far>\n{before}\n</summary_so_far>\n\n" if before else ""
     part_note = f"This is part {part} of {parts} of the messages. " if parts > 1 else ""
     return (

@@ -36,18 +36,25 @@ def pieces(rows: Sequence[Message], room: int) -> list[str]:
 
 
 def _lines(row: Message, longest: int | None) -> Iterator[str]:
-    """The lines `[role] text -> tool(arguments)` of a row, each cut in its middle to `longest` characters."""
+    """The lines `[role] text -> tool(arguments)` of a row, each cut in its middle to `longest` characters. A line break in a text
+    is followed by two spaces, so that no text begins a line of its own.
+    """
     if row.role == "tool":
         returns = [unpack(each.func_response or "") for each in row.tool_returns] or [unpack(row.text())]
         for text in returns:
-            yield _clipped(f"[tool] {_clipped(text, LONGEST_RETURN)}", longest)
+            yield _clipped(_one_entry(f"[tool] {_clipped(text, LONGEST_RETURN)}"), longest)
         return
     images = sum(part.type == "image" for part in row.content)
     text = " ".join(part for part in (unwrapped(row), f"[{images} images]" if images else "") if part)
     calls = ", ".join(f"{call.function.name}({call.function.arguments})" for call in row.tool_calls or ())
     if text or calls:
         role = "assistant" if row.role == "approval" else row.role
-        yield _clipped(f"[{role}] {text}{' -> ' if text and calls else '-> ' if calls else ''}{calls}", longest)
+        arrow = " -> " if text and calls else "-> " if calls else ""
+        yield _clipped(_one_entry(f"[{role}] {text}{arrow}{calls}"), longest)
+
+
+def _one_entry(text: str) -> str:
+    return "\n  ".join(text.splitlines())
 
 
 def _clipped(text: str, longest: int | None) -> str:

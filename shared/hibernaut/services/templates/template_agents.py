@@ -9,6 +9,8 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.template import CreateTemplateAgents, InitialMessage, StoredTemplate, TemplateAgents
 from hibernaut.schemas.base import JsonObject
+from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.limits import LONGEST_TEXT
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.records import Records, by_key
 
@@ -67,7 +69,17 @@ class TemplateAgentsFactory:
 
 
 def filled(text: str, variables: dict[str, str]) -> str:
-    """The text with the values of the variables in place of `{{name}}`. A variable without a value stays."""
+    """The text with the values of the variables in place of `{{name}}`. A variable without a value stays.
+
+    Raises: InvalidArgument if it would be longer than any block.
+    """
+    size = len(text) + sum(
+        len(variables[found[1]]) - len(found[0]) for found in _VARIABLE.finditer(text) if found[1] in variables
+    )
+    if size > LONGEST_TEXT:
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: With its variables, a block's value would have {size} characters; at most {LONGEST_TEXT} are possible."
+        )
     return _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
 
 

@@ -170,3 +170,8 @@ def test_skills_are_listed_for_one_request() -> None:
     assert text.startswith("<available_skills>\n")
     assert text.endswith("- pdf (skills/pdf.md): reads PDF files\n</available_skills>")
     assert skills_section([]) == ""
+
+
+def test_memory_stands_once_however_often_the_prompt_names_it() -> None:
+    text = compile_prompt(replace(INPUTS, system="{CORE_MEMORY}" * 1000))
+    assert text.count("<memory_blocks>") == 1
