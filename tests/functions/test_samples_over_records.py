@@ -12,7 +12,7 @@ import pytest
 from functions.sweep_runs.handler import handler as sweep
 from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.ports.storage.table import Item
+from hibernaut.ports.storage.table import Item, Update
 from hibernaut.schemas.base import JsonObject
 from hibernaut.store.table import keys
 from hibernaut.wiring.engines.memory_index import index_of
@@ -174,6 +174,14 @@ def test_a_run_whose_execution_failed_is_taken_up(deployed: Deployment, name: st
         earlier = json.loads(json.dumps(event).replace(f"{run}.{takings}", f"{run}.{number}"))
         assert deployed.without(STEPS, lambda: sweep(earlier, Context()))["started"] == 1  # noqa: B023  called at once
     assert deployed.aws.invoke("sweep_runs", event) == {"started": 1, "closed": 0}
+    deployed.aws.wait_for_all()
+    assert deployed.run(run)["status"] == "completed"
+
+
+def test_the_sweep_of_every_minute_takes_up_a_run_that_was_left_open(deployed: Deployment) -> None:
+    run = deployed.left_open(deployed.agent(), "Hello")
+    deployed.aws.table.write(Update(keys.run(TENANT, run), set={"due_sk": f"{1:013d}#{run}"}))
+    assert deployed.aws.invoke("sweep_runs", sample("sweep_runs", "every_minute")) == {"started": 1, "closed": 0}
     deployed.aws.wait_for_all()
     assert deployed.run(run)["status"] == "completed"
 
