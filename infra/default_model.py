@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
 from hibernaut.adapters.model.demo.demo import PROVIDER as DEMO
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import ANTHROPIC, VERTEX

@@ -10,7 +10,7 @@ from functions.log import correlated, log
 from hibernaut.adapters.schedules.lambda_function import places_in
 from hibernaut.schemas.base import JsonObject
 from hibernaut.services.schedules.firing_worker import FiringWorker
-from hibernaut.wiring.aws_parts.firing import firing_worker
+from hibernaut.wiring.aws_functions.firing import firing_worker
 
 
 @correlated

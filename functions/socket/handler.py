@@ -11,7 +11,7 @@ from functions.log import correlated
 from hibernaut.adapters.sockets.lambda_worker import LambdaWorkers
 from hibernaut.rest.sockets.gateway import GatewaySockets
 from hibernaut.schemas.base import JsonObject
-from hibernaut.wiring.aws_parts.sockets import sockets as deployed
+from hibernaut.wiring.aws_functions.sockets import sockets as deployed
 
 
 @correlated

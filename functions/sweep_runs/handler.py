@@ -45,7 +45,7 @@ def _remove_orphans(event: JsonObject, context: LambdaContext) -> None:
     if not str(event.get("at", "")).endswith(HOURLY):
         return
     try:
-        from hibernaut.wiring.aws_parts.firing import reconciliation  # once an hour
+        from hibernaut.wiring.aws_functions.firing import reconciliation  # once an hour
 
         reconciliation().run(time_left=lambda: context.get_remaining_time_in_millis() / 1000)
     except HibernautError as error:

@@ -1,20 +1,27 @@
-"""No circle of imports: neither of modules nor of the packages in a layer, also by imports inside functions."""
+"""No circle of imports: neither of modules nor of what a package holds, at any depth, also by imports inside functions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
 
 PRODUCT = "hibernaut"
+CHAT, WIRING = f"{PRODUCT}.local.chat", f"{PRODUCT}.wiring"
+FOR_TYPES_ALONE = (
+    {f"{CHAT}.chat", f"{CHAT}.chat_commands"},  # a command is a function of its chat
+    # Each of the others builds a part of the run engine from the engine's resources.
+    {f"{WIRING}.run_engine", f"{WIRING}.erasing", f"{WIRING}.lookup_tools", f"{WIRING}.mcp"},
+)
+"""Modules that import each other for annotations alone."""
 
 
 @cache
-def imports() -> Mapping[str, frozenset[str]]:
-    """The modules that each module imports when it runs."""
-    graph = grimp.build_graph(PRODUCT, exclude_type_checking_imports=True, cache_dir=None)
+def imports(*, types: bool = False) -> Mapping[str, frozenset[str]]:
+    """The modules that each module imports when it runs. `types`: also those that it imports for annotations alone."""
+    graph = grimp.build_graph(PRODUCT, exclude_type_checking_imports=not types, cache_dir=None)
     return {name: frozenset(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
 
 
@@ -27,12 +34,21 @@ def circle(graph: Mapping[str, frozenset[str]]) -> list[str]:
     return []
 
 
-def room(module: str) -> str | None:
-    """The package of a module within its layer, such as `hibernaut.rest.routers`; None for what the layer's packages share."""
-    parts = module.split(".")
-    is_package = any(other.startswith(f"{module}.") for other in imports())
-    inside = parts if is_package else parts[:-1]
-    return ".".join(inside[:3]) if len(inside) > 2 else None
+def rooms(graph: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    """The imports between what one package holds: its modules and sub-packages, of every package at any depth.
+
+    An import of two modules counts once, for the two neighbours in their innermost common package. The module of a package itself
+    (`__init__`) is no neighbour of what the package holds.
+    """
+    found: dict[str, set[str]] = {}
+    for importer, imported in graph.items():
+        own = importer.split(".")
+        for each in imported:
+            other = each.split(".")
+            shared = next((at for at, (one, two) in enumerate(zip(own, other, strict=False)) if one != two), None)
+            if shared is not None:
+                found.setdefault(".".join(own[: shared + 1]), set()).add(".".join(other[: shared + 1]))
+    return {name: frozenset(others) for name, others in found.items()}
 
 
 def test_no_modules_import_each_other() -> None:
@@ -40,16 +56,30 @@ def test_no_modules_import_each_other() -> None:
     assert len(imports()) > 500
 
 
-def test_no_packages_of_a_layer_import_each_other() -> None:
-    rooms: dict[str, set[str]] = {}
-    for importer, imported in imports().items():
-        own = room(importer)
-        if own is not None:
-            others = {there for each in imported if (there := room(each)) is not None and there != own}
-            rooms.setdefault(own, set()).update(others)
-    assert circle({name: frozenset(others) for name, others in rooms.items()}) == []
-    assert {"hibernaut.services.turns", "hibernaut.rest.routers", "hibernaut.domain.turn"} <= rooms.keys()
+def part(graph: Mapping[str, frozenset[str]], names: Set[str]) -> Mapping[str, frozenset[str]]:
+    """The graph of these modules alone."""
+    return {name: graph[name] & names for name in names}
+
+
+def test_two_groups_of_modules_name_each_other_in_annotations_and_no_others_do() -> None:
+    graph = imports(types=True)
+    assert circle(part(graph, graph.keys() - set[str]().union(*FOR_TYPES_ALONE))) == []
+    assert all(circle(part(graph, group)) for group in FOR_TYPES_ALONE)
+
+
+def test_nothing_in_a_package_imports_its_neighbour_in_a_circle() -> None:
+    found = rooms(imports())
+    assert circle(found) == []
+    # A package in a layer, a module directly in a layer, and a package one level deeper.
+    assert {"hibernaut.services.turns", "hibernaut.local.command", "hibernaut.adapters.model.bedrock"} <= found.keys()
 
 
 def test_a_circle_is_found() -> None:
     assert set(circle({"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"a"})})) == {"a", "b", "c"}
+
+
+def test_a_circle_of_a_module_with_the_package_beside_it_is_found() -> None:
+    graph = {"p.command": {"p.options.chat"}, "p.options.chat": {"p.chat.screen"}, "p.chat.server": {"p.command"}}
+    assert circle({name: frozenset(others) for name, others in graph.items()}) == []
+    found = rooms({name: frozenset(others) for name, others in graph.items()})
+    assert set(circle(found)) == {"p.command", "p.options", "p.chat"}

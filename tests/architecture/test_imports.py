@@ -83,3 +83,23 @@ def test_outward_requests_pass_one_door() -> None:
             if getattr(called, "id", getattr(called, "attr", None)) in MAKERS:
                 made.add(name(file))
     assert made == set(HTTP_CLIENTS)
+
+
+def test_schemas_and_domain_ask_neither_clock_nor_files_and_parse_addresses_alone() -> None:
+    """What the contract of import-linter does not see: it knows packages (`urllib`), not their modules, and no built-in."""
+    asking = []
+    for file in files(("shared/hibernaut/schemas", "shared/hibernaut/domain"), "*.py"):
+        for node in ast.walk(parsed(file)):
+            match node:
+                case ast.ImportFrom(module=str(module)) if module.startswith("urllib") and module != "urllib.parse":
+                    asking.append((name(file), module))
+                case ast.Import(names=names):
+                    asking += [
+                        (name(file), one.name) for one in names if one.name.startswith("urllib") and one.name != "urllib.parse"
+                    ]
+                case (
+                    ast.Call(func=ast.Name(id="open" | "input" as called))
+                    | ast.Call(func=ast.Attribute(attr="now" | "today" | "utcnow" as called))
+                ):
+                    asking.append((name(file), called))
+    assert asking == []

@@ -14,6 +14,7 @@ from websockets.typing import Subprotocol
 
 from hibernaut.schemas.access.access_token import CreateAccessToken
 from hibernaut.schemas.access.budget import SetBudget
+from hibernaut.services.access.access_tokens import AccessTokens
 from tests.compat.conftest import HANDLE, Keyed, Said, calls
 from tests.support.web_sockets import LONGEST, Conversing, conversing, events, text_of
 
@@ -253,7 +254,7 @@ def test_a_token_for_web_pages_permits_by_websocket_what_it_permits_by_http(keye
     elsewhere, origin = new_agent(keyed, key), keyed.url.replace("http://", "https://")
     policy = {"type": "agent", "id": agent, "access": ["read_messages", "write_messages"]}
     wanted = CreateAccessToken.model_validate({"hostname": origin, "policy": [policy]})
-    token = keyed.access.keys_of(keyed.tenant).tokens.create(wanted).token
+    token = AccessTokens(keyed.access.keys_of(keyed.tenant)).create(wanted).token
     assert [refused(keyed, token)[0], refused(keyed, token, origin=keyed.url)[0]] == [403, 403]
     with conversing(keyed.url, token, origin=origin) as page:
         assert page.whole("send", agent_id=agent, body=message())[-1]["type"] == "done"

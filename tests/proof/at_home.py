@@ -17,7 +17,7 @@ from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import OutcomeUnknown
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.stop import RunStatus
-from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from tests.proof.agents import made_for
 from tests.proof.clients import Client, Notes, Say
 from tests.proof.faults import Died, PausedPoints, Points, WatchedBlobs

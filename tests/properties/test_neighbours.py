@@ -25,6 +25,7 @@ from hibernaut.rest.app import create_app
 from hibernaut.rest.http.async_bridge import WaitSettings
 from hibernaut.schemas.access.access_token import AccessRight, CreateAccessToken
 from hibernaut.schemas.access.api_key import CreateApiKey
+from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -80,7 +81,7 @@ class Server:
         made.things["key_id"] = self.key(tenant, scope="read")[0]
         policy = {"type": "agent", "id": made.things["agent_id"], "access": ["read_messages"]}
         wanted = CreateAccessToken.model_validate({"hostname": PAGE, "policy": [policy]})
-        made.things["token"] = self.house.access.keys_of(tenant).tokens.create(wanted).token
+        made.things["token"] = AccessTokens(self.house.access.keys_of(tenant)).create(wanted).token
         return made
 
     def settle(self) -> None:
@@ -215,7 +216,7 @@ def test_a_token_for_web_pages_reaches_the_routes_of_its_rights_and_its_agent_al
     ours, others = server.stock("pages", "horse"), server.stock("pages", f"{WORD} {SECRET}")
     agent_id = ours.things["agent_id"]
     wanted = {"hostname": PAGE, "policy": [{"type": "agent", "id": agent_id, "access": list(get_args(AccessRight))}]}
-    tokens = server.house.access.keys_of("pages").tokens
+    tokens = AccessTokens(server.house.access.keys_of("pages"))
     ours.key, ours.origin = tokens.create(CreateAccessToken.model_validate(wanted)).token, PAGE
     server.settle()
     foreign = {value for name, value in others.things.items() if name.endswith("_id")}

@@ -28,7 +28,7 @@ from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.services.resting.resting import Resting
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.sending.sending import SendRequest
-from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.engines.index_feed import indexing_of
 from hibernaut.wiring.run_engine import RunEngines, SearchEngines

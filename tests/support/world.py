@@ -41,7 +41,7 @@ from hibernaut.services.host import Host, TraceMode
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.prompt.system_messages import system_row
 from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
-from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.run_engine import RunEngines

@@ -10,7 +10,7 @@ import pytest
 
 from hibernaut.services.host import Retention
 from hibernaut.services.schedules.schedules import MOST_OF_TENANT
-from hibernaut.wiring.aws_parts.sockets import callers_in
+from hibernaut.wiring.aws_functions.sockets import callers_in
 from hibernaut.wiring.configuration.retention_settings import RetentionSettings
 from hibernaut.wiring.configuration.variables import LARGEST_DIMENSION
 from hibernaut.wiring.engines.memory_index import index_of

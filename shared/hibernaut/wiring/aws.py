@@ -41,7 +41,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.services.host import Host
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.aws_parts.composition import Composition
 from hibernaut.wiring.aws_parts.packages import PackageLinks, installer_of

@@ -54,7 +54,7 @@ from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.per_tenant import PerTenant
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Progress, Reindexing
-from hibernaut.services.tool_calls.tool_execution import ToolLimits
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.services.tools.package_collector import PackageCollector
 from hibernaut.store.schedules.schedule_keys import is_schedule
 from hibernaut.store.stores import Stores

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from hibernaut.services.steps.step_lease import StepLease
     from hibernaut.services.steps.step_work import StepLoader
     from hibernaut.services.templates.template_migration import TemplateMigration
-    from hibernaut.services.tool_calls.tool_execution import ToolExecution, ToolLimits
+    from hibernaut.services.tool_calls.tool_execution import ToolExecution
+    from hibernaut.services.tool_calls.tool_limits import ToolLimits
     from hibernaut.services.tools.tools import Tools
     from hibernaut.services.turns.approvals import ApprovalAnswers
     from hibernaut.services.turns.compaction import Compaction

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from botocore.credentials import RefreshableCredentials
 
-from hibernaut.adapters.model.bedrock import control_url, runtime_url
 from hibernaut.adapters.model.bedrock.bedrock import BedrockModel, wire_of
 from hibernaut.adapters.model.bedrock.signing import SignedHeaders, headers_of
+from hibernaut.adapters.model.bedrock_endpoints import control_url, runtime_url
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider_settings import ProviderSettings, of_bedrock

@@ -11,8 +11,8 @@ import pytest
 from httpx2 import BaseTransport, Client, HTTPTransport, MockTransport, Request, Response
 
 from hibernaut.local.migrating.dry_run import DryRun
-from hibernaut.local.migrating.mcp_records import server_from_api
 from hibernaut.local.migrating.report import MigrationReport
+from hibernaut.local.migrating.sources.mcp_records import server_from_api
 from hibernaut.local.profiles import CannotServe
 from hibernaut.local.progress import ProgressLines
 from hibernaut.schemas.mcp.server import MASK

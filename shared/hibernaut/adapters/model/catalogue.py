@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
 from hibernaut.adapters.model.default_model import default_model
 from hibernaut.adapters.model.demo.demo import PROVIDER as OWN
 from hibernaut.adapters.model.demo.demo import DemoModel

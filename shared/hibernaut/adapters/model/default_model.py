@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
 from hibernaut.schemas.models.llm_config import ModelDescription
 
 PREFERRED = {

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from hibernaut.adapters.addresses import THIS_MACHINE
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.google_credentials import service_account
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.prices.context_windows import ContextWindows
 from hibernaut.adapters.model.provider import CatalogueProvider, capped_config

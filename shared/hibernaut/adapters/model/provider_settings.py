@@ -9,8 +9,8 @@ from dataclasses import field
 from urllib.parse import quote
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
-from hibernaut.adapters.model.bedrock import is_region, runtime_url
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import is_region, runtime_url
 from hibernaut.adapters.model.dialects import DIALECTS, OPENAI, Dialect
 from hibernaut.domain.redaction import Redaction, bare_address
 from hibernaut.ports.storage.secrets import Secrets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
-from hibernaut.adapters.model.bedrock import NAME as BEDROCK
+from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
 from hibernaut.adapters.model.dialects import AZURE, GEMINI, OPENAI
 from hibernaut.adapters.model.image_refusals import ImageTolerantModel
 from hibernaut.adapters.model.prices.context_windows import ContextWindows

@@ -37,7 +37,7 @@ from hibernaut.local.aws_offline.template import checkout, template_of
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.wiring.aws import forget_compositions
-from hibernaut.wiring.aws_parts.sockets import forget_sockets
+from hibernaut.wiring.aws_functions.sockets import forget_sockets
 
 INDEX = "HIBERNAUT_OPENSEARCH"
 CALLERS = {"HIBERNAUT_CALLERS": "127.0.0.0/8,::1/128"}

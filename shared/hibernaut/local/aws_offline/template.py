@@ -27,7 +27,7 @@ there. Tools run on this machine, outside any VPC.
 SOURCES = (
     "infra",
     "shared/hibernaut/adapters/cipher/kms.py",
-    "shared/hibernaut/adapters/model/bedrock/__init__.py",
+    "shared/hibernaut/adapters/model/bedrock_endpoints.py",
     "shared/hibernaut/adapters/model/demo/demo.py",
     "shared/hibernaut/adapters/model/dialects.py",
     "shared/hibernaut/adapters/model/provider_settings.py",

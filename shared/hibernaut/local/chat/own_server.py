@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hibernaut.local.profiles import CannotServe
 
-BESIDE = "from hibernaut.local.chat.beside import serve_beside; serve_beside()"
+PROGRAM = "from hibernaut.local.chat_server import serve_for_chat; serve_for_chat()"
 READY = "Ctrl-C stops it"
 _ADDRESS = re.compile(r"http://\S+")
 GRACE = 8.0
@@ -29,7 +29,7 @@ class OwnServer:
         folder = ["--data-dir", data] if data is not None else []
         self._output = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by `close`
         self.process = subprocess.Popen(
-            [sys.executable, "-c", BESIDE, "dev", "--port", "0", *folder, *more],
+            [sys.executable, "-c", PROGRAM, "dev", "--port", "0", *folder, *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,

@@ -8,9 +8,9 @@ from hibernaut.domain.agent_files.notes import ImportNotes
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_tools
 from hibernaut.local.migrating.digests import log_digest
 from hibernaut.local.migrating.mcp_moves import OTHER, is_other, unreadable_of
-from hibernaut.local.migrating.mcp_records import server_of
 from hibernaut.local.migrating.migration import NO_TEXT
 from hibernaut.local.migrating.report import MigrationReport
+from hibernaut.local.migrating.sources.mcp_records import server_of
 from hibernaut.local.migrating.sources.source import MigrationSource, SourceAgent, SourceLog
 from hibernaut.local.migrating.target import Target
 from hibernaut.local.progress import ProgressReport

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from hibernaut.domain.api_keys import is_well_formed
 from hibernaut.schemas.access.access_token import (
@@ -23,9 +22,7 @@ from hibernaut.schemas.access.access_token import (
 from hibernaut.schemas.access.api_key import StoredApiKey
 from hibernaut.schemas.errors import NotFound
 from hibernaut.schemas.ids import is_id
-
-if TYPE_CHECKING:
-    from hibernaut.services.access.api_keys import ApiKeys
+from hibernaut.services.access.api_keys import ApiKeys
 
 
 class AccessTokens:

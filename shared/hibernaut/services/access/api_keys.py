@@ -24,7 +24,6 @@ from hibernaut.schemas.access.api_key import (
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
 from hibernaut.schemas.immutable import immutable
-from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
@@ -48,7 +47,7 @@ class AccessParts:
 
 
 class ApiKeys:
-    """The API keys of one tenant. `tokens`: the client-side access tokens among them."""
+    """The API keys of one tenant."""
 
     def __init__(self, parts: AccessParts, tenant: str) -> None:
         """Raises: InvalidArgument if the name is not a valid tenant name."""
@@ -59,7 +58,6 @@ class ApiKeys:
         self._authentication = parts.authentication
         self._clock = parts.clock
         self._ids = parts.ids
-        self.tokens = AccessTokens(self)
 
     def now(self) -> datetime:
         """The time by which keys expire."""

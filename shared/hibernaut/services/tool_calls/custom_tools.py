@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.turn.actor import Call
@@ -19,10 +18,8 @@ from hibernaut.schemas.tools.tool import NpmRequirement, Tool
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.tool_environments import ToolEnvironments
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.stores import TenantStores
-
-if TYPE_CHECKING:
-    from hibernaut.services.tool_calls.tool_execution import ToolLimits
 
 
 class CustomTools:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
 from hibernaut.domain.files.text_encodings import decoded
@@ -26,10 +25,8 @@ from hibernaut.schemas.runs.turn import ClaimedResult
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.stores import TenantStores
-
-if TYPE_CHECKING:
-    from hibernaut.services.tool_calls.tool_execution import ToolLimits
 
 PAGE_SECONDS = 20.0
 """The time limit of one page in seconds, for redirects, download and extraction together."""

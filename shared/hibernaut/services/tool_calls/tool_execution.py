@@ -24,7 +24,6 @@ from hibernaut.ports.tools.tool_runner import ToolOutcome, ToolRunner
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.errors import MasterKeyUnavailable, place_of
 from hibernaut.schemas.faults.secret_errors import SecretUnreadable
-from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.turn import Claim, ClaimedResult
 from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
@@ -35,6 +34,7 @@ from hibernaut.services.tool_calls.agent_calls import RepliesPending
 from hibernaut.services.tool_calls.call_policies import CallPolicies, is_limited
 from hibernaut.services.tool_calls.custom_tools import CustomTools, longest_output
 from hibernaut.services.tool_calls.parallel_calls import PendingResult, at_once, beside
+from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.stores import TenantStores
 
 if TYPE_CHECKING:
@@ -66,17 +66,6 @@ class ClaimHeld(Exception):
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         super().__init__(f"claimed for another {seconds:.0f} s")
-
-
-@immutable
-class ToolLimits:
-    """The limits of one call: of a custom tool `timeout` in seconds and `memory` in bytes; `reply` are the seconds for which a
-    call to other agents waits for their replies.
-    """
-
-    timeout: float = 60.0
-    memory: int = 1_073_741_824
-    reply: float = 3600.0
 
 
 class LookupTools(Protocol):

@@ -1,1 +1,1 @@
-"""Parts of the composition on AWS: the API, its sockets, schedules, packages and tables."""
+"""Parts of the composition on AWS: the API, schedules, packages and tables."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hibernaut.adapters.embedder.hosted import voyage
-from hibernaut.adapters.model.bedrock import is_region
+from hibernaut.adapters.model.bedrock_endpoints import is_region
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.provider_settings import VERTEX_NAMES, is_location
 from hibernaut.ports.tools.web_search import SEARCH_NAMES

@@ -12,6 +12,7 @@ from hibernaut.schemas.access.api_key import NO_AGENT, CreateApiKey, RotateApiKe
 from hibernaut.schemas.access.scope import Scope
 from hibernaut.schemas.errors import InvalidArgument, NotFound, Unauthenticated
 from hibernaut.services.access.access import Access
+from hibernaut.services.access.access_tokens import AccessTokens
 from hibernaut.store.access.api_keys import TOKENS_KEPT
 from hibernaut.store.table import keys
 from tests.unit.services.access.conftest import Deployment
@@ -25,7 +26,7 @@ def wanted(*access: str, agent_id: str = ONE, hostname: str = "https://app.examp
 
 
 def made(access: Access, *rights: str, agent_id: str = ONE) -> AccessToken:
-    return access.keys_of("acme").tokens.create(wanted(*rights, agent_id=agent_id))
+    return AccessTokens(access.keys_of("acme")).create(wanted(*rights, agent_id=agent_id))
 
 
 def test_a_principal_has_the_rights_of_the_policy(deployment: Deployment) -> None:
@@ -54,7 +55,7 @@ def test_a_token_lives_five_minutes_unless_its_request_says_otherwise(deployment
     deployment.clock.sleep(1)
     with pytest.raises(Unauthenticated):
         access.authentication.authenticate(token)
-    assert access.keys_of("acme").tokens.list(None, offset=0, limit=10).tokens == []
+    assert AccessTokens(access.keys_of("acme")).list(None, offset=0, limit=10).tokens == []
     (row,) = deployment.engine.query(keys.api_key_row("acme", "key").pk)
     assert row["ttl"] == int((deployment.clock.now() + TOKENS_KEPT).timestamp())
 
@@ -63,17 +64,17 @@ def test_a_token_lives_five_minutes_unless_its_request_says_otherwise(deployment
 def test_a_life_of_nothing_or_of_more_than_thirty_days_is_refused(deployment: Deployment, life: timedelta) -> None:
     request = wanted().model_copy(update={"expires_at": deployment.clock.now() + life})
     with pytest.raises(InvalidArgument):
-        deployment.process().keys_of("acme").tokens.create(request)
+        AccessTokens(deployment.process().keys_of("acme")).create(request)
 
 
 def test_a_token_is_deleted_by_its_id_or_by_itself_in_its_own_tenant(deployment: Deployment) -> None:
     access = deployment.process()
     one, two = made(access), made(access)
-    tokens = access.keys_of("acme").tokens
+    tokens = AccessTokens(access.keys_of("acme"))
     plain = access.keys_of("acme").create(CreateApiKey(scope=Scope.READ))
     for name in (one.token, plain.id, plain.key, "x"):
         with pytest.raises(NotFound):
-            (access.keys_of("other").tokens if name == one.token else tokens).delete(name)
+            (AccessTokens(access.keys_of("other")) if name == one.token else tokens).delete(name)
     tokens.delete(one.token)
     (left,) = tokens.list(None, offset=0, limit=10).tokens
     tokens.delete(left.token)
@@ -85,7 +86,7 @@ def test_a_token_is_deleted_by_its_id_or_by_itself_in_its_own_tenant(deployment:
 
 def test_pages_hold_the_usable_tokens_of_an_agent_in_order(deployment: Deployment) -> None:
     access = deployment.process()
-    tokens = access.keys_of("acme").tokens
+    tokens = AccessTokens(access.keys_of("acme"))
     for number in range(7):
         access.keys_of("acme").create(CreateApiKey(scope=Scope.READ))
         made(access, agent_id=(ONE, TWO)[number % 2])

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.embedder.hosted.bedrock import SECONDS
-from hibernaut.adapters.model.bedrock import ACCEPT, path_of
 from hibernaut.adapters.model.bedrock.signing import headers_of
+from hibernaut.adapters.model.bedrock_endpoints import ACCEPT, path_of
 from hibernaut.adapters.model.provider_settings import ProviderSettings, key_advice
 from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.adapters.model.wire.provider_client import ProviderClient

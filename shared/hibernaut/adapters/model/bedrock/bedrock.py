@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
-from hibernaut.adapters.model.bedrock import control_url
 from hibernaut.adapters.model.bedrock.bedrock_list import BedrockModelList
 from hibernaut.adapters.model.bedrock.signing import headers_of
+from hibernaut.adapters.model.bedrock_endpoints import control_url
 from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.adapters.model.wire.connections import Dial

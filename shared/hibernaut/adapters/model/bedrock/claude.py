@@ -15,8 +15,8 @@ from hibernaut.adapters.model.anthropic import anthropic_replies
 from hibernaut.adapters.model.anthropic.anthropic_messages import INTERLEAVED_BETA, MessagesRequest, MessagesServer, request_of
 from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.anthropic.anthropic_turns import THINKING
-from hibernaut.adapters.model.bedrock import ACCEPT, path_of
 from hibernaut.adapters.model.bedrock.event_stream import chunks, is_event_stream
+from hibernaut.adapters.model.bedrock_endpoints import ACCEPT, path_of
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.wire.provider_client import ProviderClient
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from hibernaut.adapters.model.bedrock import ACCEPT, converse_messages, converse_replies, path_of
+from hibernaut.adapters.model.bedrock import converse_messages, converse_replies
 from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits, converse_traits
 from hibernaut.adapters.model.bedrock.converse_replies import ConverseSent
 from hibernaut.adapters.model.bedrock.event_stream import events, is_event_stream
+from hibernaut.adapters.model.bedrock_endpoints import ACCEPT, path_of
 from hibernaut.adapters.model.learned import LearnedTraits, Say
 from hibernaut.adapters.model.wire.provider_client import ProviderClient
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen

@@ -25,9 +25,9 @@ from hibernaut.local.aws_offline.api_gateway.gateway_events import (
 )
 from hibernaut.local.aws_offline.api_gateway.routes import Route, Routes
 from hibernaut.local.aws_offline.api_gateway.socket_gateway import SocketGateway
+from hibernaut.local.aws_offline.api_gateway.streams import Broken, Message, Send, Streams, with_contexts
 from hibernaut.local.aws_offline.lambdas import PAYLOAD_LIMIT, Lambdas, Reply
 from hibernaut.local.aws_offline.stack import Stack
-from hibernaut.local.aws_offline.streams import Broken, Message, Send, Streams, with_contexts
 from hibernaut.schemas.base import JsonObject
 
 BODY_LIMIT = 10 * 1024 * 1024

@@ -20,10 +20,10 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from hibernaut.local.aws_offline.api_gateway.streams import Message, Send
 from hibernaut.local.aws_offline.lambdas import Lambdas, Reply
 from hibernaut.local.aws_offline.resources import Resource
 from hibernaut.local.aws_offline.stack import Stack
-from hibernaut.local.aws_offline.streams import Message, Send
 from hibernaut.schemas.base import JsonObject
 
 PATH = "/v1/ws"

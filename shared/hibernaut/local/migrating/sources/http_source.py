@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hibernaut.local.migrating.api import Api, RequestRefused
 from hibernaut.local.migrating.letta_messages import rows_of
-from hibernaut.local.migrating.mcp_records import server_from_api
+from hibernaut.local.migrating.sources.mcp_records import server_from_api
 from hibernaut.local.migrating.sources.source import (
     OF_AN_IDENTITY,
     SourceAgent,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from hibernaut.local.migrating.mcp_records import server_from_row
+from hibernaut.local.migrating.sources.mcp_records import server_from_row
 from hibernaut.local.migrating.sources.postgres import Postgres
 from hibernaut.local.migrating.sources.source import (
     OF_AN_IDENTITY,

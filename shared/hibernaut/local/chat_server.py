@@ -10,7 +10,7 @@ import threading
 from hibernaut.local.command import main
 
 
-def serve_beside() -> None:
+def serve_for_chat() -> None:
     """Run the command line until the standard input, which the chat holds open, is closed."""
 
     def watch() -> None:
