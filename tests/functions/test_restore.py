@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.local.administration.deployment import DeployedResources
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.offline import OfflineAws
@@ -26,6 +25,7 @@ from hibernaut.schemas.access.api_key import CreateApiKey
 from hibernaut.schemas.base import Json
 from hibernaut.wiring.access import DeployedStack, access_to_stack
 from tests.support.counted_aws import THROTTLED
+from tests.support.created_tables import create_table
 from tests.support.stack_account import asked_of_aws, deployed, permitted
 from tests.workflows.deployment import Deployment
 

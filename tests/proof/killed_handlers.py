@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from functions.advance_turn import handler as advance_turn
 from functions.summarize import handler as summarize
 from hibernaut.adapters.clock import SystemClock
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.runs.workflow import RunRef
@@ -21,6 +20,7 @@ from tests.proof.at_rest import copied
 from tests.proof.clients import TENANT
 from tests.proof.place import Place
 from tests.support.clocks import LaterClock
+from tests.support.created_tables import create_table
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.world import World
 

@@ -6,11 +6,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable
 from hibernaut.local.aws_offline.moto.fixes import install
 from hibernaut.ports.storage.table import Index, Item, Key, Put, Query, Table
 from tests.proof.at_rest import CopiedTable, copied
+from tests.support.created_tables import create_table
 from tests.support.moto_tables import items_of
 
 ITEMS: list[Item] = [

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
+from tests.support.created_tables import create_table
 from tools.engines import DYNAMODB_LOCAL
 
 _SECONDS_TO_START = 60

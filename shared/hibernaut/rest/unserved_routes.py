@@ -1,5 +1,4 @@
-"""The routes of Letta's V1 API that this server does not serve, as data: planned routes, and routes that will never be served,
-with the reason.
+"""The routes of Letta's V1 API that this server does not serve, as data, each with the reason.
 
 `routes()` makes them answer 501 with their name. Without it a client would get a 404 without an explanation, or a 405 if a path
 parameter of another route matches. The compatibility manifest is generated from the same data. Remove a route from this table
@@ -23,15 +22,14 @@ class UnservedRoute:
     """A route that answers 501.
 
     `endpoint`: "METHOD path" as V1's clients call it, with `|` between several methods. `what`: what the route does in V1.
-    `source`: the section of the API digest, or of its run-time part ("RT"). `never`: the reason why the route will not be served;
-    empty: it is planned.
+    `source`: the section of the API digest, or of its run-time part ("RT"). `never`: the reason why the route is not served.
     """
 
     id: str
     endpoint: str
     what: str
     source: str
-    never: str = ""
+    never: str
 
     @property
     def methods(self) -> list[str]:
@@ -44,8 +42,6 @@ class UnservedRoute:
 
 def unserved() -> Iterator[UnservedRoute]:
     """All of them. Of two routes that match one path, the more specific comes first."""
-    for source, later in _LATER.items():
-        yield from (UnservedRoute(*row, source) for row in later)
     for reason, rows in _NEVER.items():
         yield from (UnservedRoute(*row, "API 3", reason) for row in rows)
 
@@ -64,9 +60,6 @@ def _refusal(route: UnservedRoute) -> Callable[[Request], Awaitable[Response]]:
 
 
 _Rows = tuple[tuple[str, str, str], ...]
-
-_LATER: dict[str, _Rows] = {}
-"""Section of the digest -> (id, endpoint, what it does) of the planned routes."""
 
 _GIT = "V1 forwards it to a git service beside the server, and answers 501 without one. Blocks have a history here: GET /v1/blocks/{block_id}/versions."
 _VOICE = "V1 answers 410: the route is retired."
@@ -126,4 +119,4 @@ _NEVER: dict[str, _Rows] = {
         ("internal.deployment.delete", "DELETE /v1/_internal_templates/deployment/{deployment_id}", "Deletes a deployment."),
     ),
 }
-"""Reason -> (id, endpoint, what it does) of the routes that will never be served."""
+"""Reason -> (id, endpoint, what it does) of the routes."""

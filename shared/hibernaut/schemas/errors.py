@@ -236,15 +236,15 @@ class NotImplementedHere(HibernautError):
 
 class RouteNotServed(NotImplementedHere):
     """A route of V1 that this server does not serve. `route` is "METHOD path" with the names of its parameters, `what` says what
-    it does in V1; `never` is the reason if it will not be implemented.
+    it does in V1, `never` is the reason why it is not served.
     """
 
     code = "route_not_served"
 
-    def __init__(self, route: str, what: str, never: str = "") -> None:
+    def __init__(self, route: str, what: str, never: str) -> None:
         self.route = route
-        standing = f"is not part of this server. {never}" if never else "is not served yet."
-        super().__init__(f"NOT_IMPLEMENTED: {route} ({what.rstrip('.')}) {standing} docs/compatibility.md lists every route.")
+        why = f"({what.rstrip('.')}) is not part of this server. {never}"
+        super().__init__(f"NOT_IMPLEMENTED: {route} {why} docs/compatibility.md lists every route.")
 
 
 class Unavailable(HibernautError):

@@ -58,6 +58,3 @@ def out_of_reach(id: str, source: str, sentence: str, reason: str, endpoint: str
 def _endpoint(text: str) -> tuple[str, str] | None:
     method, _, path = text.partition(" ")
     return (method, path) if text else None
-
-
-LATER = "Not built yet."

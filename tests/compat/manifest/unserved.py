@@ -1,15 +1,8 @@
-"""The routes that come later or not at all: made from the table that answers them with 501 (`rest.unserved_routes`)."""
+"""The routes that will not come: made from the table that answers them with 501 (`rest.unserved_routes`)."""
 
 from __future__ import annotations
 
-from hibernaut.rest.unserved_routes import UnservedRoute, unserved
-from tests.compat.manifest.form import LATER, Row, out_of_reach, todo
+from hibernaut.rest.unserved_routes import unserved
+from tests.compat.manifest.form import out_of_reach
 
-
-def _row(route: UnservedRoute) -> Row:
-    if route.never:
-        return out_of_reach(route.id, route.source, route.what, route.never, route.endpoint)
-    return todo(route.id, route.source, route.what, LATER, route.endpoint)
-
-
-ROWS = tuple(_row(route) for route in unserved())
+ROWS = tuple(out_of_reach(route.id, route.source, route.what, route.never, route.endpoint) for route in unserved())

@@ -17,8 +17,8 @@ from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.parsing.tokens import ExpressionTokenizer
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.local.aws_offline.moto.fixes import MOTO_VERSION, install
+from tests.support.created_tables import create_table
 
 KEY = {"pk": {"S": "T#a"}, "sk": {"S": "1"}}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.adapters.table.dynamodb import DynamoDbTable, one_attempt
 from hibernaut.adapters.table.dynamodb_stream import ChangeRecord
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.local.aws_offline.moto.fixes import install
 from hibernaut.ports.storage.table import Table
 from tests.support.change_streams import changes_of
+from tests.support.created_tables import create_table
 from tests.support.dynamodb_local import DynamoDbLocal, dynamodb_local
 from tests.support.tables import CountingTable, LosesResponses, RevealsSlowly
 

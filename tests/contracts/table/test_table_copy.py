@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hibernaut.adapters.table.definition import create_table
 from hibernaut.local.restoring import table_copy
 from hibernaut.local.restoring.table_copy import STATE_KEY, CopyFailed, TableCopy, WireItem
+from tests.support.created_tables import create_table
 from tests.support.dynamodb_local import DynamoDbLocal
 
 NAMES = itertools.count(1)

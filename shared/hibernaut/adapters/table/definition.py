@@ -6,12 +6,9 @@ Knows: key schema, indexes, stream, ttl. Must not know: any client library, or t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hibernaut.ports.storage.table import Index
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 TTL_ATTRIBUTE = "ttl"
 
@@ -35,15 +32,6 @@ def table_definition(name: str) -> dict[str, Any]:
 def index_name(index: Index) -> str:
     """What DynamoDB calls the index (a name has at least three characters there)."""
     return f"by_{index}"
-
-
-def create_table(client: DynamoDBClient, name: str, *, stream: bool = True) -> None:
-    """Make the table in an emulator, where it is ready at once. `stream`: it has its stream."""
-    definition = table_definition(name)
-    if not stream:
-        del definition["StreamSpecification"]
-    client.create_table(**definition)
-    client.update_time_to_live(TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL_ATTRIBUTE})
 
 
 def _key_schema(prefix: str) -> list[dict[str, str]]:

@@ -7,7 +7,6 @@ event that alone is larger is sent in parts.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
@@ -36,7 +35,6 @@ LARGEST = 30_000
 """Bytes of one message of the server: API Gateway's quota of a frame is 32 KB."""
 PART = 7_000
 """Characters of an event in one part. A character has at most 4 bytes, so a part stays below `LARGEST`."""
-logger = logging.getLogger(__name__)
 
 
 @cache

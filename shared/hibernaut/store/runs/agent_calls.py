@@ -17,9 +17,6 @@ from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec
 from hibernaut.store.table.tenant_table import TenantTable
 
-CLAIMED, CALLER = 0, 1
-"""The places of the claim and of the calling run in the transaction `begin`."""
-
 
 class ClaimedCall(NamedTuple):
     """A call to other agents that has begun, and the token with which its claim is changed."""

@@ -30,7 +30,7 @@ def made(kind: type[HibernautError]) -> HibernautError:
     if kind is errors.Unauthenticated:
         return errors.Unauthenticated("expired", "Ask for another one.")
     if kind is errors.RouteNotServed:
-        return errors.RouteNotServed("GET /v1/x", "What it does.")
+        return errors.RouteNotServed("GET /v1/x", "What it does.", "Why not.")
     if kind is errors.BudgetExceeded:
         return errors.BudgetExceeded("used up", budget="steps_per_day", subject="tenant", resets_at=None, retry_after=1)
     if kind is errors.ReplyTooLarge:
