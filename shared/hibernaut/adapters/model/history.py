@@ -79,6 +79,18 @@ def history(rows: Sequence[Message]) -> History:
     return [each for each in found if not isinstance(each, AssistantTurn) or _keeps(each, last=each is found[-1])]
 
 
+def assistant_text(rows: Sequence[Message]) -> str:
+    """The assistant's text, and its thoughts from tool arguments (these are not native reasoning), one in a line."""
+    texts: list[str] = []
+    for row in rows:
+        for part in row.content:
+            if part.type == "text":
+                texts.append(part.text)
+            elif part.type == "reasoning" and not part.is_native:
+                texts.append(part.reasoning)
+    return "\n".join(texts)
+
+
 def _take_returns(turn: AssistantTurn, row: Message) -> None:
     call_ids = {call.id for call in turn.calls}
     returns = row.tool_returns or ([_legacy_return(row)] if row.tool_call_id else [])

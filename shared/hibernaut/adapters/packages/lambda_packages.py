@@ -6,11 +6,9 @@ A build may take longer than a request may: then it goes on, and the repeated re
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
 
-from hibernaut.adapters.aws_clients import aws_client
+from hibernaut.adapters.function_client import FunctionClient, LambdaClient
 from hibernaut.adapters.packages.target import target_name
 from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable, PackagesPending, PackagesRefused
 from hibernaut.schemas.tools.package_set import PackageSet
@@ -22,19 +20,11 @@ AGAIN = 5.0
 _CONNECT_TIMEOUT = 3
 
 
-class PackageLambdaClient(Protocol):
-    """The used part of boto3's Lambda client."""
-
-    def invoke(self, **request: Any) -> Any: ...
-
-
 class LambdaPackages:
     """The `PackageInstaller` on AWS. Thread-safe."""
 
-    def __init__(self, function_name: str, client: PackageLambdaClient | None = None) -> None:
-        self._function_name = function_name
-        self._client = client
-        self._lock = threading.Lock()
+    def __init__(self, function_name: str, client: LambdaClient | None = None) -> None:
+        self._function = FunctionClient(function_name, client, connect_timeout=_CONNECT_TIMEOUT, read_timeout=PATIENCE)
 
     @property
     def target(self) -> str:
@@ -47,9 +37,7 @@ class LambdaPackages:
 
         payload = json.dumps({"tenant": tenant, "requirements": list(requirements)}).encode()
         try:
-            response = self._invocable().invoke(
-                FunctionName=self._function_name, InvocationType="RequestResponse", Payload=payload
-            )
+            response = self._function.invoke(payload, "RequestResponse")
             answer = json.loads(response["Payload"].read())
         except ReadTimeoutError:
             raise PackagesPending(
@@ -70,12 +58,3 @@ class LambdaPackages:
             case _:
                 # The function's own failure; its log says why.
                 raise PackageIndexUnavailable("The packages could not be built; try again.", AGAIN)
-
-    def _invocable(self) -> PackageLambdaClient:
-        with self._lock:
-            if self._client is None:
-                from botocore.config import Config
-
-                once = Config(connect_timeout=_CONNECT_TIMEOUT, read_timeout=PATIENCE, retries={"total_max_attempts": 1})
-                self._client = cast("PackageLambdaClient", aws_client("lambda", once))
-            return self._client

@@ -22,6 +22,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.prompt.file_views import AttachedFile, FileViews, limits_of, named
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.steps.step_work import DeskChange, StepWork
+from hibernaut.services.tool_calls.tool_arguments import BadToolArguments, text_argument
 from hibernaut.store.stores import TenantStores
 
 LONGEST_PATTERN = 1_000
@@ -43,10 +44,6 @@ class FileAnswer:
     status: Literal["success", "error"]
     message: str
     desk: DeskChange | None = None
-
-
-class _BadFileArguments(ValueError):
-    """Invalid arguments of a call. The text tells the model what is expected."""
 
 
 @immutable
@@ -81,7 +78,7 @@ class FileTools:
                     return self._semantic(work, reach, call.args)
                 case _:
                     return FileAnswer("error", f"{call.name} cannot be used on this server.")
-        except _BadFileArguments as refusal:
+        except BadToolArguments as refusal:
             return FileAnswer("error", str(refusal))
         except (OSError, KeyError):
             return FileAnswer("error", "The files could not be read just now. Try again.")
@@ -96,13 +93,13 @@ class FileTools:
         most = limits_of(work.agent)[0]
         requests = _requests(args)
         if len(requests) > most:
-            raise _BadFileArguments(f"At most {most} files can be open at once, and the call names {len(requests)}. Open fewer.")
+            raise BadToolArguments(f"At most {most} files can be open at once, and the call names {len(requests)}. Open fewer.")
         now = self._clock.now()
         windows: dict[str, OpenFile] = {}
         for name, offset, length in requests:
             file = self._file(reach, name)
             if offset and offset >= file.row.lines:
-                raise _BadFileArguments(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
+                raise BadToolArguments(f"{file.name} has {file.row.lines} lines: `offset` counts from 0 and must be below that.")
             windows[file.row.file_id] = OpenFile(start=offset, length=length, accessed=now)
         close_others = args.get("close_all_others") is True
         cleared = file_views.opened(reach.desk, windows, most=most, attached=reach.files, close_others=close_others)
@@ -135,14 +132,14 @@ class FileTools:
         file = named(list(reach.files.values()), name)
         if file is None:
             names = ", ".join(sorted(one.name for one in reach.files.values())[:50]) or "none"
-            raise _BadFileArguments(f"There is no file {name}. Your files: {names}.")
+            raise BadToolArguments(f"There is no file {name}. Your files: {names}.")
         return file
 
     def _grep(self, reach: _FilesInReach, args: JsonObject) -> FileAnswer:
-        pattern = _text(args, "pattern")
+        pattern = text_argument(args, "pattern")
         if not pattern.strip() or len(pattern) > LONGEST_PATTERN:
-            raise _BadFileArguments(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
-        include = _text(args, "include")
+            raise BadToolArguments(f"`pattern` must be a regular expression of 1 to {LONGEST_PATTERN} characters.")
+        include = text_argument(args, "include")
         offset, context = _whole(args, "offset", 0, least=0), _whole(args, "context_lines", CONTEXT, least=0, most=50)
         files = list(reach.files.values())
         if include:
@@ -151,7 +148,7 @@ class FileTools:
                     self._reader.matching([file.name for file in files], include_pattern(include), seconds=5, most=10_000)
                 )
             except (BadPattern, TooSlow):
-                raise _BadFileArguments("`include` must be a pattern of file names, such as *.py.") from None
+                raise BadToolArguments("`include` must be a pattern of file names, such as *.py.") from None
             files = [file for index, file in enumerate(files) if index in indices]
         found = self._matches(files, pattern)
         desk = file_views.looked_at(reach.desk, {match.file_id for match in found.matches}, self._clock.now())
@@ -160,7 +157,7 @@ class FileTools:
         return FileAnswer("success", message, DeskChange(reach.before, desk) if desk != reach.desk else None)
 
     def _matches(self, files: Sequence[AttachedFile], pattern: str) -> GrepResult:
-        """The matches in the files, up to the limits, with the names of skipped files. Raises: _BadFileArguments."""
+        """The matches in the files, up to the limits, with the names of skipped files. Raises: BadToolArguments."""
         deadline = self._clock.monotonic() + SECONDS_TO_GREP
         found: list[Match] = []
         batches, skipped = _batches(files)
@@ -171,9 +168,9 @@ class FileTools:
             try:
                 found += self._in_files(batch, pattern, deadline, MOST_MATCHES - len(found))
             except BadPattern as error:
-                raise _BadFileArguments(f"`pattern` is no regular expression: {error}.") from None
+                raise BadToolArguments(f"`pattern` is no regular expression: {error}.") from None
             except TooSlow:
-                raise _BadFileArguments(
+                raise BadToolArguments(
                     f"The pattern takes longer than {SECONDS_TO_GREP:.0f} seconds on these files. "
                     "Make it simpler (nested repetitions are slow), or narrow the files by `include`."
                 ) from None
@@ -211,9 +208,9 @@ class FileTools:
         return excerpts
 
     def _semantic(self, work: StepWork, reach: _FilesInReach, args: JsonObject) -> FileAnswer:
-        query = _text(args, "query").strip()
+        query = text_argument(args, "query").strip()
         if not query:
-            raise _BadFileArguments("`query` must say what you look for.")
+            raise BadToolArguments("`query` must say what you look for.")
         limit = _whole(args, "limit", 5, most=MOST_HITS)
         scope = SearchScope("file", tuple(work.agent.source_ids))
         searched = self._search.passages(scope, query, limit=limit)
@@ -263,28 +260,21 @@ def _names(reach: _FilesInReach, file_ids: Sequence[str]) -> str:
 
 
 def _requests(args: JsonObject) -> list[tuple[str, int, int | None]]:
-    """The (name, offset, length) of each request. Raises: _BadFileArguments."""
+    """The (name, offset, length) of each request. Raises: BadToolArguments."""
     requests: Json = args.get("file_requests")
     requests = [requests] if isinstance(requests, dict | str) else requests
     if not isinstance(requests, list) or not requests:
-        raise _BadFileArguments(
+        raise BadToolArguments(
             "`file_requests` must be a list of objects with `file_name`, and `offset` and `length` if you like."
         )
     parsed = []
     for one in requests:
         one = {"file_name": one} if isinstance(one, str) else one
         if not isinstance(one, dict) or not isinstance(one.get("file_name"), str):
-            raise _BadFileArguments("Each of `file_requests` must have a `file_name`.")
+            raise BadToolArguments("Each of `file_requests` must have a `file_name`.")
         length = None if one.get("length") is None else _whole(one, "length", 1)
         parsed.append((one["file_name"], _whole(one, "offset", 0, least=0), length))
     return parsed
-
-
-def _text(args: JsonObject, name: str) -> str:
-    value = args.get(name)
-    if value is not None and not isinstance(value, str):
-        raise _BadFileArguments(f"`{name}` must be a text.")
-    return value or ""
 
 
 def _whole(args: JsonObject, name: str, default: int, *, least: int = 1, most: int = 2**31) -> int:
@@ -292,5 +282,5 @@ def _whole(args: JsonObject, name: str, default: int, *, least: int = 1, most: i
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise _BadFileArguments(f"`{name}` must be a whole number from {least} on.")
+        raise BadToolArguments(f"`{name}` must be a whole number from {least} on.")
     return min(value, most)

@@ -25,6 +25,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchHit, SearchResult, SearchScope, fits
 from hibernaut.services.search.search_api import TOP_K, SearchApi, archival_hit, checked_span, passage_filter, passes
 from hibernaut.services.steps.step_work import StepWork
+from hibernaut.services.tool_calls.tool_arguments import BadToolArguments, text_argument
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.lists.logs import IdRange
 
@@ -43,10 +44,6 @@ class MemoryAnswer:
     status: Literal["success", "error"]
     message: Json
     passage: Passage | None = None
-
-
-class _BadMemoryArguments(ValueError):
-    """Invalid arguments of a call. The text tells the model what is expected."""
 
 
 class MemoryTools:
@@ -72,7 +69,7 @@ class MemoryTools:
                     return MemoryAnswer("success", str(self._archival(work, call.args)))
                 case _:
                     return MemoryAnswer("error", f"{call.name} cannot be used on this server.")
-        except _BadMemoryArguments as refusal:
+        except BadToolArguments as refusal:
             return MemoryAnswer("error", str(refusal))
         except InvalidArgument as refusal:
             return MemoryAnswer("error", refusal.detail.removeprefix("INVALID_ARGUMENT: "))
@@ -82,9 +79,9 @@ class MemoryTools:
         limit = _whole(args, "limit", 5)
         roles = _texts(args, "roles")
         if not set(roles) <= set(_ROLES):
-            raise _BadMemoryArguments(f"`roles` may hold {', '.join(_ROLES)}.")
+            raise BadToolArguments(f"`roles` may hold {', '.join(_ROLES)}.")
         start, end = _span(args, ("start_date", "end_date"), work.agent.timezone)
-        query = _text(args, "query")
+        query = text_argument(args, "query")
         scope = SearchScope("message", (work.agent.id,), roles=tuple(roles), start=start, end=end)
         if query.strip():
             found = self._memory.messages(scope, query, limit=limit)
@@ -113,13 +110,13 @@ class MemoryTools:
 
     def _insert(self, args: JsonObject) -> MemoryAnswer:
         """Build the passage. The step's transaction writes it and chooses the archive."""
-        text, tags = checked(_text(args, "content"), _texts(args, "tags") or None)
+        text, tags = checked(text_argument(args, "content"), _texts(args, "tags") or None)
         now = self._clock.now()
         passage = Passage(id=self._ids.new("passage"), text=text, tags=tags, created_at=now, updated_at=now)
         return MemoryAnswer("success", None, passage)
 
     def _archival(self, work: StepWork, args: JsonObject) -> list[JsonObject]:
-        query, limit, match_all = _text(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
+        query, limit, match_all = text_argument(args, "query"), _whole(args, "top_k", TOP_K), args.get("tag_match_mode") == "all"
         span = _span(args, ("start_datetime", "end_datetime"), work.agent.timezone)
         scope = passage_filter(_texts(args, "tags"), all_tags=match_all, span=span)
         found = [*self._searches.archival(work.agent, scope, query, limit=limit).hits]
@@ -167,19 +164,12 @@ def _ago(span: timedelta) -> str:
     return f"{seconds}s ago"
 
 
-def _text(args: JsonObject, name: str) -> str:
-    value = args.get(name)
-    if value is not None and not isinstance(value, str):
-        raise _BadMemoryArguments(f"`{name}` must be a text.")
-    return value or ""
-
-
 def _texts(args: JsonObject, name: str) -> list[str]:
     value = args.get(name)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _BadMemoryArguments(f"`{name}` must be a list of texts.")
+        raise BadToolArguments(f"`{name}` must be a list of texts.")
     return value
 
 
@@ -188,7 +178,7 @@ def _whole(args: JsonObject, name: str, default: int) -> int:
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _BadMemoryArguments(f"`{name}` must be a whole number from 1 to {MOST_RESULTS}.")
+        raise BadToolArguments(f"`{name}` must be a whole number from 1 to {MOST_RESULTS}.")
     return min(value, MOST_RESULTS)
 
 
@@ -198,8 +188,8 @@ def _span(args: JsonObject, names: tuple[str, str], timezone: str) -> tuple[date
 
 
 def _moment(args: JsonObject, name: str, timezone: str, *, end: bool = False) -> datetime | None:
-    text = _text(args, name)
+    text = text_argument(args, name)
     try:
         return moment_of(text, timezone, end=end) if text else None
     except ValueError:
-        raise _BadMemoryArguments(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None
+        raise BadToolArguments(f"`{name}` must be an ISO 8601 date or time, such as 2026-03-01 or 2026-03-01T14:30.") from None

@@ -51,11 +51,7 @@ class GeminiModel:
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says."""
-        body = self.payload(request)
-        with self._client.call() as call:
-            if on_open is not None:
-                on_open(call.hang_up)
-            return answered(call, request, body, on_delta)
+        return completed(self._client, request, self.payload(request), on_delta, on_open)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""
@@ -102,7 +98,23 @@ class GeminiModel:
         return self._place.model(model, limits, display if isinstance(display, str) else None)
 
 
-def answered(call: ProviderCall, request: ModelRequest, body: JsonObject, on_delta: Callable[[Delta], None] | None) -> ModelReply:
+def completed(
+    client: ProviderClient,
+    request: ModelRequest,
+    body: JsonObject,
+    on_delta: Callable[[Delta], None] | None,
+    on_open: OnOpen | None,
+) -> ModelReply:
+    """The reply to a request with this body, as `Model.complete` says."""
+    with client.call() as call:
+        if on_open is not None:
+            on_open(call.hang_up)
+        return _answered(call, request, body, on_delta)
+
+
+def _answered(
+    call: ProviderCall, request: ModelRequest, body: JsonObject, on_delta: Callable[[Delta], None] | None
+) -> ModelReply:
     """The reply to one call, streamed if there is somebody to tell. Raises: ModelError."""
     name, model = call.name, request.config.model
     method = "generateContent" if on_delta is None else "streamGenerateContent?alt=sse"

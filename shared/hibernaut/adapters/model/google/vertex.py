@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.google_credentials import ADVICE, GoogleTokens, NoGoogleToken
 from hibernaut.adapters.model.google import gemini_messages
-from hibernaut.adapters.model.google.gemini import answered, generates, listed
+from hibernaut.adapters.model.google.gemini import completed, generates, listed
 from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.adapters.model.provider_settings import OWN_KEY_ADVICE, ProviderSettings
 from hibernaut.adapters.model.wire.connections import Dial
@@ -43,11 +43,7 @@ class VertexModel:
         self, request: ModelRequest, on_delta: Callable[[Delta], None] | None = None, on_open: OnOpen | None = None
     ) -> ModelReply:
         """As the port says."""
-        body = self.payload(request)
-        with self._client.call() as call:
-            if on_open is not None:
-                on_open(call.hang_up)
-            return answered(call, request, body, on_delta)
+        return completed(self._client, request, self.payload(request), on_delta, on_open)
 
     def payload(self, request: ModelRequest) -> JsonObject:
         """As the port says."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import assert_never
 
 from hibernaut.adapters.model.dialects import AZURE, Dialect
-from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
+from hibernaut.adapters.model.history import AssistantTurn, assistant_text, history, wire_id
 from hibernaut.adapters.model.openai.chat_refusals import bridged
 from hibernaut.adapters.model.openai.chat_tools import tools
 from hibernaut.adapters.model.openai.responses_models import ModelOptions, model_options
@@ -138,7 +138,7 @@ def _alert(row: Message, dialect: Dialect) -> JsonObject:
 
 
 def _spoken(turn: AssistantTurn, dialect: Dialect) -> list[JsonObject]:
-    message: JsonObject = {"role": "assistant", "content": _words(turn.rows)}
+    message: JsonObject = {"role": "assistant", "content": assistant_text(turn.rows)}
     if not turn.calls:
         return [message]
     message["content"] = message["content"] or None
@@ -184,18 +184,6 @@ def _images_message(call: ToolCall, returned: ToolReturn) -> JsonObject:
     """A user message with the images of a return, because a tool message contains only text."""
     words = {"type": "text", "text": f"[images given by the call {wire_id(call.id)} of {call.function.name}]"}
     return {"role": "user", "content": [words, *(_image(image.source) for image in returned.images)]}
-
-
-def _words(rows: Sequence[Message]) -> str:
-    """The assistant's text, and the thoughts that it wrote as an argument (these are not native reasoning)."""
-    texts: list[str] = []
-    for row in rows:
-        for part in row.content:
-            if part.type == "text":
-                texts.append(part.text)
-            elif part.type == "reasoning" and not part.is_native:
-                texts.append(part.reasoning)
-    return "\n".join(texts)
 
 
 def _content(row: Message) -> str | list[JsonObject]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from typing import assert_never
 
-from hibernaut.adapters.model.history import AssistantTurn, history, wire_id
+from hibernaut.adapters.model.history import AssistantTurn, assistant_text, history, wire_id
 from hibernaut.adapters.model.openai.responses_models import ModelOptions, model_options
 from hibernaut.adapters.model.strict_schemas import closed
 from hibernaut.adapters.model.token_logprobs import alternatives, refuse_logprobs
@@ -153,7 +152,7 @@ def _flat(turn: AssistantTurn) -> list[JsonObject]:
     """A turn in our form, without item ids, because the API refuses ids of replies that it did not store
     (langchain-ai/langchain#38372, anomalyco/opencode#7724).
     """
-    text = _assistant_text(turn.rows)
+    text = assistant_text(turn.rows)
     sent: list[JsonObject] = [{"type": "message", "role": "assistant", "content": text}] if text else []
     sent += [
         {
@@ -184,18 +183,6 @@ def _output(returned: ToolReturn) -> Json:
     if not returned.images:
         return text
     return [*([_words(text)] if text else []), *(_image(image.source) for image in returned.images)]
-
-
-def _assistant_text(rows: Sequence[Message]) -> str:
-    """The assistant's text, and its thoughts from tool arguments (these are not native reasoning)."""
-    texts: list[str] = []
-    for row in rows:
-        for part in row.content:
-            if part.type == "text":
-                texts.append(part.text)
-            elif part.type == "reasoning" and not part.is_native:
-                texts.append(part.reasoning)
-    return "\n".join(texts)
 
 
 def _message(role: str, content: list[JsonObject]) -> JsonObject:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
+from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.file_queries import AgentFileListQuery, AgentFolderListQuery
-from hibernaut.schemas.agents.agent import AgentState, StoredAgent
+from hibernaut.rest.routers.agents.changed_agent import null_or_state
+from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.ids import AgentId, FileId, FolderId
 from hibernaut.schemas.memory.file import AgentFilePage
 from hibernaut.schemas.memory.folder import Source
@@ -28,7 +29,7 @@ def list_agent_folders(services: TheServices, agent_id: AgentId, query: AgentFol
 def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Attach a folder to the agent. Its files are opened up to the agent's limit, and the file tools are attached too."""
     agent = services.agents.updates.attach_folder(agent_id, folder_id, user=caller.user_id, key_id=caller.key_id)
-    return _null_or_state(services, caller, agent)
+    return null_or_state(services, caller, agent)
 
 
 @router.patch("/folders/detach/{folder_id}", response_model=AgentState | None)
@@ -36,7 +37,7 @@ def attach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, f
 def detach_folder(services: TheServices, caller: TheCaller, agent_id: AgentId, folder_id: FolderId) -> Response:
     """Detach a folder from the agent. The file tools are detached with the last folder."""
     agent = services.agents.updates.detach_folder(agent_id, folder_id, user=caller.user_id, key_id=caller.key_id)
-    return _null_or_state(services, caller, agent)
+    return null_or_state(services, caller, agent)
 
 
 @router.get("/files", response_model=AgentFilePage)
@@ -62,8 +63,3 @@ def close_file(services: TheServices, agent_id: AgentId, file_id: FileId) -> Res
     """Close a file."""
     services.agent_files.close(agent_id, file_id)
     return plain({"message": f"File id={file_id} successfully closed"})
-
-
-def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
-    """The reply is null for a 1.0 client, and the agent for other clients (digest 1.4)."""
-    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from hibernaut.rest.dependencies import Caller, Services, TheCaller, TheServices
-from hibernaut.rest.http.json_responses import plain, replies, reply
+from hibernaut.rest.dependencies import TheCaller, TheServices
+from hibernaut.rest.http.json_responses import replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.record_queries import AgentToolListQuery
-from hibernaut.schemas.agents.agent import AgentState, StoredAgent
+from hibernaut.rest.routers.agents.changed_agent import null_or_state
+from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.base import Schema
 from hibernaut.schemas.errors import Unprocessable
 from hibernaut.schemas.ids import AgentId, ToolId
@@ -33,14 +34,14 @@ def list_agent_tools(services: TheServices, agent_id: AgentId, query: AgentToolL
 def attach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Attach a tool."""
     agent = services.agents.updates.attach_tool(agent_id, tool_id, user=caller.user_id, key_id=caller.key_id)
-    return _null_or_state(services, caller, agent)
+    return null_or_state(services, caller, agent)
 
 
 @router.patch("/detach/{tool_id}", response_model=AgentState | None)
 def detach_tool(services: TheServices, caller: TheCaller, agent_id: AgentId, tool_id: ToolId) -> Response:
     """Detach a tool. The rules that name it remain."""
     agent = services.agents.updates.detach_tool(agent_id, tool_id, user=caller.user_id, key_id=caller.key_id)
-    return _null_or_state(services, caller, agent)
+    return null_or_state(services, caller, agent)
 
 
 @router.patch("/approval/{tool_name}", response_model=AgentState | None)
@@ -59,7 +60,7 @@ def modify_approval(
     agent = services.agents.updates.set_approval(
         agent_id, tool_name, required=required, user=caller.user_id, key_id=caller.key_id
     )
-    return _null_or_state(services, caller, agent)
+    return null_or_state(services, caller, agent)
 
 
 @router.post("/{tool_name}/run", response_model=ToolExecutionResult)
@@ -68,8 +69,3 @@ def run_agent_tool(
 ) -> Response:
     """Run one of the agent's tools. Nothing is written to its conversation."""
     return reply(services.tools.runs.run_attached(agent_id, tool_name, request.args, key_id=caller.key_id))
-
-
-def _null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
-    """The reply is null for a 1.0 client, and the agent for other clients (digest 1.4)."""
-    return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))
