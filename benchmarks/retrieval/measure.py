@@ -14,7 +14,7 @@ from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
-from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
+from hibernaut.adapters.embedder.wrapped_embedder import WrappedEmbedder
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.domain.search import fusion
@@ -22,7 +22,7 @@ from hibernaut.ports.memory.embedder import Embedder, Embedders, Vector
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.schemas.ids import DEFAULT_TENANT
 from hibernaut.schemas.memory.passage import Archive, Passage
-from hibernaut.schemas.memory.search import SearchMode
+from hibernaut.schemas.memory.search_index import SearchMode
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker

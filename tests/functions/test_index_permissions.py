@@ -11,7 +11,7 @@ import pytest
 from opensearchpy import Transport
 
 from hibernaut.local.aws_offline.offline import OfflineAws
-from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexQuery, Tombstone
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.test_permissions_used import Call, allowed

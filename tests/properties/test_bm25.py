@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hibernaut.domain.search.bm25 import best, rarities, rarity, saturation, scan, shares
 from hibernaut.domain.search.words import analysed, terms
-from hibernaut.schemas.memory.search import WordCounts
+from hibernaut.schemas.memory.search_index import WordCounts
 
 WORDS = st.sampled_from(["harbour", "harbours", "boat", "café", "tea", "東京", "the", "Straße", "42", "rare"])
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=12)

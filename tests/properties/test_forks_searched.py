@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.domain.search.index_documents import searchable_text
 from hibernaut.ports.memory.memory_index import MemoryIndex
-from hibernaut.schemas.memory.search import SearchMode
+from hibernaut.schemas.memory.search_index import SearchMode
 from hibernaut.schemas.memory.searches import AgentMessageSearch, MessageSearch
 from hibernaut.services.search.search_api import SearchApi
 from hibernaut.wiring.engines.index_feed import indexing_of

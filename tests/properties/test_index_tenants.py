@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
-from hibernaut.schemas.memory.search import IndexDocument
+from hibernaut.schemas.memory.search_index import IndexDocument
 from tests.contracts.memory_index.documents import EAST, NORTH, SPACE, document, query, tombstone
 
 WORDS = st.sampled_from(["tea", "harbour", "boat", "rare", "green", "東京"])

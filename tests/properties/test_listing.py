@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hibernaut.domain.wire.listing import Cursor, Page, in_order, page, sought
+from hibernaut.domain.wire.listing import Cursor, Page, filtered_page, in_order, page
 from hibernaut.schemas.errors import NotFound
 
 
@@ -82,7 +82,7 @@ def test_a_list_that_is_looked_through_in_parts_shows_all_that_passes(passing: l
     cursor: Cursor = "after"
     while True:
         left = range(start, len(passing))
-        found = sought(left, passing.__getitem__, limit=limit, most=most, cursor=cursor, id_of=str)
+        found = filtered_page(left, passing.__getitem__, limit=limit, most=most, cursor=cursor, id_of=str)
         assert len(found.rows) <= limit
         met += found.rows
         if found.rest is not None:

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.ports.memory.memory_index import IndexAsleep
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 
 Name = tuple[str, str]
 """Of a copy: its space, and what the collection calls it."""

@@ -63,11 +63,11 @@ class BudgetWindow:
 
 @immutable
 class BudgetStanding:
-    """A budget and its usage. `told`: the crossings that were reported in this window."""
+    """A budget and its usage. `reported`: the crossings that were reported in this window."""
 
     budget: StoredBudget
     used: BudgetUse
-    told: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
 
     def after(self, spent: Spending) -> BudgetStanding:
         """The standing after a spending."""
@@ -80,7 +80,7 @@ class BudgetStanding:
             "cost_per_day": usage.cost_per_day + cost,
             "cost_per_month": usage.cost_per_month + cost,
         }
-        return BudgetStanding(self.budget, usage.model_copy(update=more), self.told)
+        return BudgetStanding(self.budget, usage.model_copy(update=more), self.reported)
 
 
 @immutable

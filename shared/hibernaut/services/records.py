@@ -40,8 +40,8 @@ from hibernaut.store.memory.files import FileStore
 from hibernaut.store.memory.folders import FolderStore
 from hibernaut.store.runs.approvals import ApprovalStore
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.optimistic_retry import until_settled
 from hibernaut.store.table.secret_vault import SecretVault
-from hibernaut.store.table.settling import until_settled
 from hibernaut.store.table.writer import Writer
 from hibernaut.store.versions.version_store import UNKNOWN, Edit, VersionStore
 

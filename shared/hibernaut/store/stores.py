@@ -36,7 +36,7 @@ from hibernaut.store.conversations.conversation_records import ConversationRecor
 from hibernaut.store.conversations.conversations import ConversationStore, window_cache
 from hibernaut.store.conversations.messages import MessageStore
 from hibernaut.store.conversations.resting import RestingStore
-from hibernaut.store.conversations.tenant_rounds import RoundStore
+from hibernaut.store.conversations.round_states import RoundStore
 from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex

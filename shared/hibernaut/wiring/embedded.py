@@ -172,7 +172,7 @@ class Embedded:
         own = OwnModels(self.stores, self.cipher, connections)
         search = SearchEngines(self._index, self.embedders, own)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)
-        self.pump = IndexPollWorker(
+        self.index_worker = IndexPollWorker(
             self.stores.outbox,
             indexing_of(self.stores, self._index, self.embedders, own),
             self.stores.api_keys.tenants,
@@ -220,7 +220,7 @@ class Embedded:
                 self.schedules.note(item.key, item.due_ms)
         self.schedules.open()
         self._ticker.start()
-        self.pump.start()
+        self.index_worker.start()
         if self._index.is_new or not self.reindexing.end():
             self._rebuilder.start()
 
@@ -247,7 +247,7 @@ class Embedded:
         self._children.close()
         self.ingest.close()
         self.workflow.close()
-        self.pump.close()
+        self.index_worker.close()
         self.schedules.close()
         self.events.close()
         self.host.tracer.close()

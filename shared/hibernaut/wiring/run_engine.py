@@ -329,7 +329,7 @@ class RunEngine:
     @cached_property
     def firing(self) -> ScheduleFiring:
         from hibernaut.services.schedules.firing import FiringParts, ScheduleFiring
-        from hibernaut.services.schedules.schedule_keys import ScheduleKeys
+        from hibernaut.services.schedules.schedule_api_keys import ScheduleKeys
 
         stores = self._shared.stores
         parts = FiringParts(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hibernaut.ports.memory.memory_index import MemoryIndex
-from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexQuery, Tombstone
 
 SPACE = "mini-4"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

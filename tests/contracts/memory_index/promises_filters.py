@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hibernaut.ports.memory.memory_index import MemoryIndex
-from hibernaut.schemas.memory.search import IndexDocument, Reach, Stretch
+from hibernaut.schemas.memory.search_index import IndexDocument, Reach, Stretch
 from tests.contracts.memory_index.documents import EAST, NOON, SPACE, both, by_vector, by_words, document, held, query, tombstone
 
 

@@ -9,7 +9,7 @@ import pytest
 from hibernaut.domain.search.bm25 import rarities, rarity, saturation
 from hibernaut.domain.search.words import analysed, terms
 from hibernaut.ports.memory.memory_index import MemoryIndex
-from hibernaut.schemas.memory.search import IndexFound, WordCounts
+from hibernaut.schemas.memory.search_index import IndexFound, WordCounts
 from tests.contracts.memory_index.documents import SPACE, corpus, document, meaning, query, tombstone
 
 ASKED = "Which tortoises live in Chidi's garden, which in the cellar?"

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
+from hibernaut.adapters.embedder.wrapped_embedder import WrappedEmbedder
 from hibernaut.ports.memory.embedder import Embedder, Vector
 
 MOST_QUERIES = 256

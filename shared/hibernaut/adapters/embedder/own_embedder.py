@@ -10,7 +10,7 @@ from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel
 from hibernaut.adapters.embedder.providers import embedder_of
-from hibernaut.adapters.embedder.wrapped import WrappedEmbedder
+from hibernaut.adapters.embedder.wrapped_embedder import WrappedEmbedder
 from hibernaut.adapters.model.provider_settings import ProviderSettings
 from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.domain.models.embedding_models import BEDROCK, BEDROCK_MODELS

@@ -22,7 +22,7 @@ from hibernaut.adapters.memory_index.opensearch_client import translated
 from hibernaut.domain.search.bm25 import rarities
 from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.memory_index import IndexAsleep
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone
 
 _STATES_AT_ONCE = 1000
 _IS_THERE = "resource_already_exists_exception"

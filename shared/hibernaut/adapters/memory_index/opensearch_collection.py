@@ -32,7 +32,7 @@ from hibernaut.adapters.memory_index.opensearch_client import failed_item, trans
 from hibernaut.domain.search.bm25 import saturation
 from hibernaut.domain.search.words import analysed
 from hibernaut.ports.memory.memory_index import IndexAsleep
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
 VISIBLE_AFTER = 120.0
 """Seconds: twice the longest refresh interval of a vector collection, a minute. The documented interval of NEXTGEN is ten

@@ -17,7 +17,7 @@ from typing import Any
 from hibernaut.adapters.memory_index import opensearch_requests as requests
 from hibernaut.adapters.memory_index.opensearch_client import failed_item, translated, whole
 from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexHit, IndexQuery, Tombstone
 
 _NOT_NEWER = 409
 _UNKNOWN_FIELD = "strict_dynamic_mapping_exception"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hibernaut.domain.search.words import analysed
-from hibernaut.schemas.memory.search import IndexDocument, IndexHit, IndexQuery, Reach, Stretch, WordCounts
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexHit, IndexQuery, Reach, Stretch, WordCounts
 
 MOST_BYTES = 5_000_000
 """Of one bulk request: the smallest domains take 10 MiB."""

@@ -17,7 +17,15 @@ from hibernaut.adapters.memory_index.sqlite_queries import narrows
 from hibernaut.adapters.memory_index.sqlite_schema import space_creation, space_removal
 from hibernaut.adapters.memory_index.sqlite_vectors import VectorPlace, Vectors, packed
 from hibernaut.adapters.memory_index.sqlite_words import by_words
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexHit, IndexQuery, Tombstone, WordCounts
+from hibernaut.schemas.memory.search_index import (
+    IndexDocument,
+    IndexedState,
+    IndexFound,
+    IndexHit,
+    IndexQuery,
+    Tombstone,
+    WordCounts,
+)
 
 SECONDS_OF_A_TOMBSTONE = 3600
 _BYTES_OF_VECTORS = 512_000_000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from hibernaut.schemas.memory.search import IndexQuery, Reach
+from hibernaut.schemas.memory.search_index import IndexQuery, Reach
 
 Values = list[str | int]
 

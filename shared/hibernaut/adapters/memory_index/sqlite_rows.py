@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from hibernaut.adapters.memory_index.sqlite_queries import LIST, filters, microseconds
 from hibernaut.domain.search.words import analysed
-from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexQuery, Tombstone
 
 STATES_AT_ONCE = 1000
 

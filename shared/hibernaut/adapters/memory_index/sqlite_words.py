@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from hibernaut.adapters.memory_index.sqlite_queries import filters
 from hibernaut.domain.search.bm25 import K1, USUAL_LENGTH, B, rarities
 from hibernaut.domain.search.words import terms
-from hibernaut.schemas.memory.search import IndexHit, IndexQuery, WordCounts
+from hibernaut.schemas.memory.search_index import IndexHit, IndexQuery, WordCounts
 
 _LEAST_OF_FTS5 = 1e-6
 """The rarity that FTS5 gives to a term which more than half of the texts hold (SQLite's fts5_aux.c)."""

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from hibernaut.adapters.model.learned import Listener
+from hibernaut.adapters.model.learned_traits import Listener
 from hibernaut.ports.model import Delta, Model, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.content import ImageContent, Part, TextContent, UrlImage

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from hibernaut.domain.search.words import stem, terms, words
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import WordCounts
+from hibernaut.schemas.memory.search_index import WordCounts
 
 K1, B = 1.2, 0.75
 USUAL_LENGTH = 72.0

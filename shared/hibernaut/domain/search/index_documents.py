@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from hibernaut.domain.tools.tool_returns import as_text, json_object, unwrapped
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import IndexDocument, Reach, Stretch, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, Reach, Stretch, Tombstone
 from hibernaut.schemas.messages.message import Message
 
 BY_WORDS, EMBEDDED, GONE = 1, 2, 3

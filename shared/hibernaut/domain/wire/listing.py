@@ -40,7 +40,7 @@ class FilteredPage(Generic[Row]):
     rest: tuple[Cursor, str] | None = None
 
 
-def sought(
+def filtered_page(
     rows: Iterable[Row], admits: Callable[[Row], bool], *, limit: int, most: int, cursor: Cursor, id_of: Callable[[Row], str]
 ) -> FilteredPage[Row]:
     """The first `limit` rows that `admits` accepts, among the first `most` rows. `cursor` names the direction in which a next

@@ -93,7 +93,7 @@ def _opened(settings: EmbeddedSettings) -> Iterator[_OpenDataFolder]:
             shared.close()
         return
     try:
-        embedded.pump.start()
+        embedded.index_worker.start()
         yield _OpenDataFolder(embedded.reindexing, served=False)
     finally:
         embedded.close()

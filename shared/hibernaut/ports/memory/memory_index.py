@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 
 WORDS = "words"
 """The space of documents without vectors."""

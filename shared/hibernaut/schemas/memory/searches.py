@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
 from hibernaut.schemas.ids import AgentId, ArchiveId
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import SearchMode, TagMatch
+from hibernaut.schemas.memory.search_index import SearchMode, TagMatch
 
 MOST_RESULTS = 100
 _A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -27,7 +27,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.services.access.authentication import Authentication
 from hibernaut.services.access.pepper import Pepper
 from hibernaut.store.stores import Stores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 from hibernaut.store.table.tenants import checked
 
 TRIES = 5

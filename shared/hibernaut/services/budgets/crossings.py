@@ -29,7 +29,7 @@ class BudgetCrossings:
         window = BudgetWindow.at(now)
         for standing in standings:
             for crossing in crossings(standing):
-                if crossing.mark(window) not in standing.told and self._is_first(crossing, window, now):
+                if crossing.mark(window) not in standing.reported and self._is_first(crossing, window, now):
                     self._raise(crossing)
 
     def _is_first(self, crossing: BudgetCrossing, window: BudgetWindow, now: datetime) -> bool:

@@ -25,7 +25,7 @@ from hibernaut.schemas.events.webhook import Delivery, DisabledReason, StoredWeb
 from hibernaut.schemas.immutable import immutable
 from hibernaut.services.events.wanted_types import want_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookOutcome
-from hibernaut.services.runs.workers import in_parallel
+from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.store.events import event_keys
 from hibernaut.store.events.outbox import LEFT_MS
 from hibernaut.store.events.webhooks import WebhookStore, pending

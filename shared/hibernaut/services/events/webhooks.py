@@ -32,7 +32,7 @@ from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
 from hibernaut.store.events.webhooks import WebhookStore
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 from hibernaut.store.table.tenant_seals import TenantSeals
 
 MOST_WEBHOOKS = 20

@@ -21,7 +21,7 @@ from hibernaut.schemas.memory.passage import Passage
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
 from hibernaut.store.memory.passages import PassageStore
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 50 * MEBIBYTE

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 
 from hibernaut.domain.search.passage_texts import checked
-from hibernaut.domain.wire.listing import FilteredPage, sought
+from hibernaut.domain.wire.listing import FilteredPage, filtered_page
 from hibernaut.ports.storage.table import MAX_BYTES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import as_of, is_id
@@ -166,7 +166,7 @@ class Passages:
             [archive.id for archive in archives], span, first=first, descending=not query.ascending
         )
         needle = (query.search or "").casefold()
-        return sought(
+        return filtered_page(
             passages,
             lambda one: needle in one.text.casefold(),
             limit=query.limit,

@@ -11,7 +11,7 @@ from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.resting.pack_writer import Allowance
 from hibernaut.store.conversations.resting import WalkState
-from hibernaut.store.conversations.tenant_rounds import RoundState
+from hibernaut.store.conversations.round_states import RoundState
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table.lists.logs import IdRange
 

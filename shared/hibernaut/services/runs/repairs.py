@@ -24,7 +24,7 @@ from hibernaut.services.turns.handovers import Handovers
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.transaction_values import Handover, RepairPlan
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 TRIES = 20
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
-from hibernaut.domain.wire.listing import FilteredPage, Page, page, sought
+from hibernaut.domain.wire.listing import FilteredPage, Page, filtered_page, page
 from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -90,7 +90,7 @@ class Runs:
         )
         first, descending = (page_query.limit or CHUNK) + 1, page_query.descending != backwards
         if query.active:
-            open_page = sought(
+            open_page = filtered_page(
                 self._runs.walk_open(span, first=first, descending=descending),
                 lambda state: _is_wanted(state.run, query),
                 limit=page_query.limit or MOST_READ,
@@ -100,7 +100,7 @@ class Runs:
             )
             runs = [state.run.wire() for state in open_page.rows]
             return FilteredPage(runs[::-1] if backwards else runs, open_page.rest)
-        found = sought(
+        found = filtered_page(
             self._runs.walk(self._whose(query), span, first=first, descending=descending),
             lambda row: _passes(row, query),
             limit=page_query.limit or MOST_READ,
@@ -136,7 +136,7 @@ class Runs:
             if page_query.descending
             else IdRange(page_query.after, page_query.before)
         )
-        found = sought(
+        found = filtered_page(
             self._approvals.walk_waiting(
                 span, first=(page_query.limit or CHUNK) + 1, descending=page_query.descending != backwards
             ),

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from hibernaut.domain.models.usage_rows import usage_rows, usage_total
-from hibernaut.domain.wire.listing import FilteredPage, sought
+from hibernaut.domain.wire.listing import FilteredPage, filtered_page
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.ids import compose
 from hibernaut.schemas.immutable import immutable
@@ -83,7 +83,7 @@ class Steps:
         for cursor in (query.before, query.after):
             if cursor is not None:
                 self._stored(cursor)
-        found = sought(
+        found = filtered_page(
             self._all(query),
             lambda step: _passes(step, query),
             limit=query.limit,

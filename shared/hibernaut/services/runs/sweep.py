@@ -18,8 +18,8 @@ from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.services.host import Host
 from hibernaut.services.resting.idle_agents import IdleAgents
 from hibernaut.services.resting.old_messages import OldMessages
+from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
-from hibernaut.services.runs.workers import in_parallel
 from hibernaut.store.due_index import DueItem
 from hibernaut.store.identities.erasure_keys import ERASURE
 from hibernaut.store.runs.batch_keys import BATCH

@@ -29,13 +29,13 @@ from hibernaut.schemas.runs.send import DEFAULT_MAX_STEPS, LettaAsyncRequest, Me
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.host import Host
 from hibernaut.services.schedules.alarms import alarm_of
-from hibernaut.services.schedules.schedule_keys import ScheduleKeys
+from hibernaut.services.schedules.schedule_api_keys import ScheduleKeys
 from hibernaut.services.sending.sending import AcceptedRequest, Sending, SendRequest, body_digest
 from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
 from hibernaut.services.turns.compaction import Compaction
 from hibernaut.store.schedules.schedules import LOST_MS, ScheduleState, ScheduleStore
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 EARLY_MS = 1_000
 """Milliseconds by which the clock of a worker may be slow."""

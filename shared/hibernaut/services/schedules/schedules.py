@@ -34,7 +34,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.schedules.schedules import ScheduleState, ScheduleStore
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.lists.row_lists import RowList
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 MOST_OF_AGENT = 100
 MOST_OF_TENANT = 10_000

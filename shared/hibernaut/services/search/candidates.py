@@ -21,7 +21,7 @@ from hibernaut.domain.search.words import terms
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import WORDS, MemoryIndex
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexHit, IndexQuery
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexFound, IndexHit, IndexQuery
 from hibernaut.services.search.search_sources import EmbeddingSpace
 
 EMBEDDED_TAIL = 16

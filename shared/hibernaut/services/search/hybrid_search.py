@@ -20,7 +20,7 @@ from hibernaut.ports.memory.embedder import EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexQuery, Kind, Reach, SearchMode, TagMatch
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.candidates import Candidates, gathered
 from hibernaut.services.search.search_sources import EmbeddingSpace, Record, SearchSources

@@ -105,7 +105,7 @@ class IndexPollWorker:
                     idle += 1
                     self._queue.look()
             except Exception as error:  # noqa: BLE001  the thread ends here; unread work waits for the next attempt
-                logger.error("index pump failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
+                logger.error("index worker failed", extra={"error": type(error).__qualname__, "place": place_of(error)})
                 self._stopping.wait(REST)
 
     def _ask_again(self) -> None:

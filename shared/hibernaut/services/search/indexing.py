@@ -23,7 +23,7 @@ from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Vector
 from hibernaut.ports.memory.memory_index import IndexAsleep, MemoryIndex
 from hibernaut.ports.storage.table import Change, ConditionFailed, Item, Key
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import IndexDocument
+from hibernaut.schemas.memory.search_index import IndexDocument
 from hibernaut.services.search.late_visibility import LateVisibility
 from hibernaut.services.search.search_sources import EmbeddingSpace, SearchSources
 from hibernaut.store.memory.search_outbox import NextState, Pointer

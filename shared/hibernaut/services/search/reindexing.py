@@ -15,7 +15,7 @@ from dataclasses import replace
 from hibernaut.ports.memory.memory_index import MemoryIndex
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import Kind
+from hibernaut.schemas.memory.search_index import Kind
 from hibernaut.store.memory.search_outbox import SEARCHED_ROLES, IndexBuild
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table.lists.logs import LogEnd

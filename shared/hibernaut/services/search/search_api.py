@@ -17,7 +17,7 @@ from hibernaut.domain.times import local_time, moment_of
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import SearchMode
+from hibernaut.schemas.memory.search_index import SearchMode
 from hibernaut.schemas.memory.searches import (
     AgentMessageHit,
     AgentMessageSearch,

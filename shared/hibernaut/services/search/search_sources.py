@@ -11,7 +11,7 @@ from hibernaut.ports.memory.embedder import Embedder, Embedders
 from hibernaut.ports.memory.memory_index import WORDS
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import IndexDocument, Kind
+from hibernaut.schemas.memory.search_index import IndexDocument, Kind
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.store.memory.search_outbox import Pointer

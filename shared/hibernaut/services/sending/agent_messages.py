@@ -47,7 +47,7 @@ from hibernaut.services.tool_calls.agent_calls import CallRefused, RepliesPendin
 from hibernaut.store.runs.agent_calls import ClaimedCall
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 TRIES = 20
 """How often a call is claimed while other calls of the same request change the count of its messages."""

@@ -16,7 +16,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.sending.refusals import refuse_paused
 from hibernaut.store.runs.transactions import grown
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 
 class Captures:

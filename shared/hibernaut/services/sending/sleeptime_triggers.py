@@ -30,7 +30,7 @@ from hibernaut.services.turns.sleeptime_turns import trigger_of
 from hibernaut.store.groups.group_keys import IDLE
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 RUN_TYPE = "sleeptime_agent_send_message_async"
 """The type of the runs, as in Letta V1."""

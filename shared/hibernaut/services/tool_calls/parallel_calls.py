@@ -15,7 +15,7 @@ MOST_AT_ONCE = 8
 PendingResult = Future[ClaimedResult]
 
 
-def beside(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
+def parallel_group(actor: Actor, calls: Sequence[Call], first: int, is_outside: Callable[[Call], bool]) -> list[int]:
     """The indices of the calls from `first` on that are made at once. Empty if these are fewer than two.
 
     All calls up to the first one whose tool may not run beside others belong to the group. Of these only the outside ones are

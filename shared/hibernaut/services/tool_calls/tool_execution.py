@@ -33,7 +33,7 @@ from hibernaut.services.steps.step_work import StepWork, ToolEffects
 from hibernaut.services.tool_calls.agent_calls import RepliesPending
 from hibernaut.services.tool_calls.call_policies import CallPolicies, is_limited
 from hibernaut.services.tool_calls.custom_tools import CustomTools, longest_output
-from hibernaut.services.tool_calls.parallel_calls import PendingResult, at_once, beside
+from hibernaut.services.tool_calls.parallel_calls import PendingResult, at_once, parallel_group
 from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.store.stores import TenantStores
 
@@ -121,7 +121,9 @@ class ToolExecution:
         effects, results, futures = work.effects, [], dict[int, PendingResult]()
         for index, call in enumerate(calls):
             if index not in futures:
-                group = beside(work.turn.actor, calls, index, lambda call: is_outside(work, call) and not is_limited(call))
+                group = parallel_group(
+                    work.turn.actor, calls, index, lambda call: is_outside(work, call) and not is_limited(call)
+                )
                 futures |= at_once({one: partial(self._outside, work, calls[one], effects) for one in group})
             try:
                 result, effects = (

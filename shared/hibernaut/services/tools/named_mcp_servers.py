@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hibernaut.domain.tools.mcp.mcp_results import McpListing
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
-from hibernaut.schemas.mcp.by_name import McpExecution, McpServerByName, McpUpdateByName
+from hibernaut.schemas.mcp.named_servers import McpExecution, McpServerByName, McpUpdateByName
 from hibernaut.schemas.mcp.server import McpRefresh, StoredMcpServer
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.services.tools.mcp_servers import McpServers

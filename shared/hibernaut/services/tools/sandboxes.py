@@ -21,7 +21,7 @@ from hibernaut.schemas.tools.sandbox import (
 )
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 TRIES = 20
 

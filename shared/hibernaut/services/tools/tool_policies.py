@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hibernaut.domain.tools import tool_policy
 from hibernaut.domain.tools.tool_policy import MATCHES, JudgedCall
-from hibernaut.domain.wire.listing import FilteredPage, sought
+from hibernaut.domain.wire.listing import FilteredPage, filtered_page
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -31,7 +31,7 @@ from hibernaut.schemas.tools.tool_policy import (
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.lists.logs import IdRange
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 
 TRIES = 20
 MOST_READ = 10_000
@@ -151,7 +151,7 @@ class ToolPolicies:
 
     def calls(self, query: CallQuery) -> FilteredPage[ToolCallRecord]:
         """A page of the recorded calls, newest first. At most 10,000 of them are searched."""
-        found = sought(
+        found = filtered_page(
             self._recorded(query),
             lambda record: _passes(record, query),
             limit=query.limit,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hibernaut.ports.storage.table import ABSENT, Item, Op, Put, Table, Term, Update, Value, eq
 from hibernaut.schemas.errors import Conflict
 from hibernaut.store.access import deployment_keys
-from hibernaut.store.table.settling import until_settled
+from hibernaut.store.table.optimistic_retry import until_settled
 from hibernaut.store.table.writer import Writer
 
 MOST_RATES = 2000

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from hibernaut.ports.storage.table import ABSENT, Change, Delete, Index, Item, Key, Put, Query, Update, Value, eq
 from hibernaut.schemas.immutable import immutable
-from hibernaut.schemas.memory.search import Kind
+from hibernaut.schemas.memory.search_index import Kind
 from hibernaut.store.table import keys
 from hibernaut.store.table.tenant_table import TenantTable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from hibernaut.ports.memory.memory_index import MemoryIndex
-from hibernaut.schemas.memory.search import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexedState, IndexFound, IndexQuery, Tombstone
 from hibernaut.wiring.settings import AwsSettings
 
 PREFIX = "memory"

@@ -35,7 +35,7 @@ def test_what_was_said_under_an_earlier_model_is_found_by_its_words(tmp_path: Pa
         services = services_of(house.stores, house.host, house.engines).of(TENANT)
         if embedders is not later:
             services.agents.creation.create(said)
-        assert house.pump.drain()
+        assert house.index_worker.drain()
         hits, _standing = services.searches.messages(MessageSearch(query="key in the cellar"))
         assert [hit.content for hit in hits] == ["The key lies in the cellar."]
         house.close()

@@ -49,10 +49,10 @@ class Lab:
         return services_of(self.house.stores, self.house.host, self.house.engines).of(tenant)
 
     def index(self) -> None:
-        assert self.house.pump.drain()
+        assert self.house.index_worker.drain()
 
     def ask_again(self, tenant: str = "default") -> None:
-        self.house.pump._indexing.of(tenant).ask_again(going=lambda: True)
+        self.house.index_worker._indexing.of(tenant).ask_again(going=lambda: True)
 
     def held(self, tenant: str = "default") -> set[tuple[str, bool]]:
         """The spaces of the tenant's passages, and whether they have vectors."""

@@ -14,7 +14,7 @@ import pytest
 from hibernaut.domain.search import index_documents
 from hibernaut.domain.search.index_documents import OF_WHAT_STANDS_BEFORE, cosine_in_context, in_context, of_passage
 from hibernaut.schemas.memory.passage import Passage
-from hibernaut.schemas.memory.search import IndexQuery
+from hibernaut.schemas.memory.search_index import IndexQuery
 from hibernaut.services.search import indexing
 from hibernaut.services.search.hybrid_search import SearchScope
 from tests.support.clocks import ManualClock

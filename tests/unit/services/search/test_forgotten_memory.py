@@ -52,7 +52,7 @@ class Indexed:
 
     def held(self) -> set[str]:
         """The names of all documents."""
-        assert self.house.pump.drain()
+        assert self.house.index_worker.drain()
         return held(self.index)
 
 

@@ -14,7 +14,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.memory.embedder import EmbedderFailed
 from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.passage import Archive, Passage
-from hibernaut.schemas.memory.search import IndexDocument, IndexFound, IndexQuery, Tombstone
+from hibernaut.schemas.memory.search_index import IndexDocument, IndexFound, IndexQuery, Tombstone
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.search.candidates import EMBEDDED_CHARACTERS, EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import HybridSearch, SearchScope

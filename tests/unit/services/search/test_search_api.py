@@ -8,7 +8,7 @@ import pytest
 
 from hibernaut.ports.memory.memory_index import IndexAsleep
 from hibernaut.schemas.memory.passage import CreatePassage
-from hibernaut.schemas.memory.search import IndexFound, IndexQuery
+from hibernaut.schemas.memory.search_index import IndexFound, IndexQuery
 from hibernaut.schemas.memory.searches import ArchivalSearch, PassageSearch
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search import search_api

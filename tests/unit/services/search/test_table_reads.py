@@ -16,7 +16,7 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.memory.file import FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Archive, Passage
-from hibernaut.schemas.memory.search import Kind
+from hibernaut.schemas.memory.search_index import Kind
 from hibernaut.schemas.messages.message import Message
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker

@@ -172,5 +172,5 @@ def test_what_is_not_embedded_yet_is_found_by_its_words_and_named(tmp_path: Path
         found = desk.call("semantic_search_files", query="honey")
         assert "Bees make honey in summer." in found
         assert "f/bees.txt is still being embedded (0 % done)" in found
-        assert house.pump.drain()
+        assert house.index_worker.drain()
         assert "still being embedded" not in desk.call("semantic_search_files", query="honey")

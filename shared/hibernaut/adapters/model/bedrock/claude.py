@@ -17,7 +17,7 @@ from hibernaut.adapters.model.anthropic.anthropic_replies import Origin
 from hibernaut.adapters.model.anthropic.anthropic_turns import THINKING
 from hibernaut.adapters.model.bedrock.event_stream import chunks, is_event_stream
 from hibernaut.adapters.model.bedrock_endpoints import ACCEPT, path_of
-from hibernaut.adapters.model.learned import LearnedTraits, Say
+from hibernaut.adapters.model.learned_traits import LearnedTraits, Say
 from hibernaut.adapters.model.wire.provider_client import ProviderClient
 from hibernaut.domain.models.anthropic_models import AnthropicTraits, traits_of
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen

@@ -11,7 +11,7 @@ from hibernaut.adapters.model.bedrock.converse_models import ConverseTraits, con
 from hibernaut.adapters.model.bedrock.converse_replies import ConverseSent
 from hibernaut.adapters.model.bedrock.event_stream import events, is_event_stream
 from hibernaut.adapters.model.bedrock_endpoints import ACCEPT, path_of
-from hibernaut.adapters.model.learned import LearnedTraits, Say
+from hibernaut.adapters.model.learned_traits import LearnedTraits, Say
 from hibernaut.adapters.model.wire.provider_client import ProviderClient
 from hibernaut.ports.model import Delta, ModelReply, ModelRequest, OnOpen
 from hibernaut.schemas.base import JsonObject

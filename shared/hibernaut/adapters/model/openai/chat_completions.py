@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.model.dialects import OPENAI, Dialect, dialect_at
-from hibernaut.adapters.model.learned import LearnedTraits, Say
+from hibernaut.adapters.model.learned_traits import LearnedTraits, Say
 from hibernaut.adapters.model.openai import chat_refusals, openai_messages, openai_replies
 from hibernaut.adapters.model.openai.ollama_list import ollama_rows, warn_of_windows
 from hibernaut.adapters.model.openai.openai_replies import ChatSent

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hibernaut.adapters.model.dialects import Dialect
-from hibernaut.adapters.model.learned import LearnedTraits, Say
+from hibernaut.adapters.model.learned_traits import LearnedTraits, Say
 from hibernaut.adapters.model.openai import responses_messages, responses_replies
 from hibernaut.adapters.model.openai.chat_completions import OFFICIAL_URL, OpenAIModel
 from hibernaut.adapters.model.openai.responses_replies import SentRequest

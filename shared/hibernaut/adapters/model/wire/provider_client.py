@@ -70,13 +70,13 @@ class ProviderClient:
         self.url = base_url.rstrip("/")
         self._headers = headers
         self._lines = Connections(dial)
-        self._told = dial is dial_any
+        self._shows_cause = dial is dial_any
 
     @contextmanager
     def call(self) -> Iterator[ProviderCall]:
         """A connection for one call. It is reused only if the call succeeds. A ModelError leaves with the body that was sent."""
         with self._lines.call() as line:
-            call = ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers, self._told)
+            call = ProviderCall(self.name, self.url, line.client, line.hang_up, self._headers, self._shows_cause)
             try:
                 yield call
             except ModelError as error:
@@ -86,8 +86,8 @@ class ProviderClient:
 
 @dataclass(slots=True)
 class ProviderCall:
-    """One call. `hang_up` aborts it from any thread; `told`: errors say why there is no connection; `sent` is the body of its
-    request.
+    """One call. `hang_up` aborts it from any thread; `shows_cause`: errors say why there is no connection; `sent` is the body of
+    its request.
 
     `post` and `get` return the unread response; `seconds` limits the whole call. Raises: ModelError, by the status, body and
     headers of an error response; ModelTimeout; ModelConnection.
@@ -98,7 +98,7 @@ class ProviderCall:
     client: Client
     hang_up: Callable[[], None]
     headers: Headers
-    told: bool
+    shows_cause: bool
     sent: JsonObject = field(default_factory=dict)
 
     def post(self, path: str, body: JsonObject, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
@@ -126,7 +126,7 @@ class ProviderCall:
             raise ModelTimeout(f"{self.name}: no answer in time") from error
         except (HTTPError, InvalidURL) as error:
             raise ModelConnection(
-                f"{self.name}: no connection to {bare_address(self.url)} ({_cause(error, told=self.told)}){_ADVICE}"
+                f"{self.name}: no connection to {bare_address(self.url)} ({_cause(error, shows=self.shows_cause)}){_ADVICE}"
             ) from error
         answer = HttpAnswer(self.name, response, deadline, self.hang_up)
         if not response.is_success:
@@ -142,8 +142,8 @@ class ProviderCall:
             )
 
 
-def _cause(error: Exception, *, told: bool) -> str:
-    """Why there is no connection, in a few words where the reason is known, else its kind. If not `told`, only the reason that
+def _cause(error: Exception, *, shows: bool) -> str:
+    """Why there is no connection, in a few words where the reason is known, else its kind. If not `shows`, only the reason that
     the door words for whoever may read it: all others would tell a remote client about our network.
     """
     from ssl import SSLCertVerificationError
@@ -152,7 +152,7 @@ def _cause(error: Exception, *, told: bool) -> str:
 
     if isinstance(error, AddressRefused):
         return str(error)
-    cause: BaseException | None = error if told else None
+    cause: BaseException | None = error if shows else None
     while cause is not None:
         match cause:
             case SSLCertVerificationError():

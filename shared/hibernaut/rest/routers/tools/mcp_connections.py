@@ -22,7 +22,7 @@ from hibernaut.rest.http.lanes import TOOL_RUNS
 from hibernaut.rest.http.streaming import MEDIA_TYPE
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.schemas.errors import HibernautError, InvalidArgument
-from hibernaut.schemas.mcp.by_name import McpServerByName
+from hibernaut.schemas.mcp.named_servers import McpServerByName
 from hibernaut.schemas.mcp.server import McpServerId
 
 if TYPE_CHECKING:

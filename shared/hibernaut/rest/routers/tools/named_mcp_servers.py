@@ -9,7 +9,7 @@ from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.routers.tools.mcp_servers import RefreshQuery
-from hibernaut.schemas.mcp.by_name import (
+from hibernaut.schemas.mcp.named_servers import (
     AnyMcpConfig,
     McpExecution,
     McpListedTool,

@@ -6,7 +6,7 @@ import pytest
 
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.errors import Conflict, NotFound
-from hibernaut.store.table.settling import TRIES, until_settled
+from hibernaut.store.table.optimistic_retry import TRIES, until_settled
 
 
 class Contest:
