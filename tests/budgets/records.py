@@ -80,7 +80,7 @@ class Records:
         thread = services.conversations.openings.create(agent_id, CreateConversation())
         rate = RateSchedule(rate_expression="1 day")
         scheduled = services.schedules.create(agent_id, CreateSchedule(action="compaction", schedule=rate), None).id
-        schedules = self.embedded.stores.schedules_of(TENANT)
+        schedules = stores.schedules
         schedule = schedules.get(scheduled, self._now())
         record = stores.conversation_records.get(thread.id)
         thread_head = stores.conversations.head(thread.id)

@@ -97,7 +97,11 @@ NOT_FOR_A_STEP = (
     "hibernaut.services.tool_calls.memory_tools",
     "hibernaut.services.turns.compaction",
     "hibernaut.store.agents.pauses",
+    "hibernaut.store.events.webhooks",
+    "hibernaut.store.identities.erasures",
+    "hibernaut.store.mcp",
     "hibernaut.store.runs.batches",
+    "hibernaut.store.schedules.schedules",
     "hibernaut.store.templates",
     "hibernaut.wiring.api_services",
 )

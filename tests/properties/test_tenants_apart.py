@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 import pytest
@@ -19,9 +20,15 @@ from hibernaut.ports.storage.table import Change, Check, Delete, Item, Key, Put,
 from hibernaut.schemas.memory.passage import Archive, Passage
 from hibernaut.store.access import deployment_keys
 from hibernaut.store.agents.pauses import PauseStore
+from hibernaut.store.events.webhooks import WebhookStore
+from hibernaut.store.identities.erasures import ErasureStore
+from hibernaut.store.mcp.mcp_servers import McpServerStore
+from hibernaut.store.mcp.oauth import OAuthStore
 from hibernaut.store.runs.batches import BatchStore
+from hibernaut.store.schedules.schedules import ScheduleStore
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.store.table import blob_keys
+from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.tenant_table import ForeignTenant
 from hibernaut.store.templates.imports import ImportStore
 from hibernaut.store.templates.templates import TemplateStore
@@ -44,7 +51,17 @@ NOT_ENDED = {
 """They want more of their arguments than types say."""
 PARTS = {"table", "codec", "blobs"}
 """What the stores of a tenant make repositories of; the views themselves have tests of their own."""
-MADE_AT_USE = {"pauses": PauseStore, "templates": TemplateStore, "imports": ImportStore, "batches": BatchStore}
+MADE_AT_USE = {
+    "pauses": PauseStore,
+    "templates": TemplateStore,
+    "imports": ImportStore,
+    "batches": BatchStore,
+    "webhooks": WebhookStore,
+    "schedules": ScheduleStore,
+    "mcp_servers": McpServerStore,
+    "oauth": OAuthStore,
+    "erasures": ErasureStore,
+}
 """The repositories that are imported and made at each use."""
 
 
@@ -108,14 +125,16 @@ class Neighbours:
     theirs: Holdings
 
     def call(self, repository: str, name: str, choose: Callable[[Sequence[Any]], Any]) -> None:
-        """Call a method with what is theirs, and write what it answers of changes. Raises: whatever the method likes."""
+        """Call a method with what is theirs, read the list that it answers, and write the changes. Raises: whatever the
+        method likes.
+        """
         method = getattr(getattr(self.stores, repository), name)
         given, named = DrawnArguments(self.theirs, choose).of(method)
         answer = method(*given, **named)
-        if isinstance(answer, Iterator):
-            answer = list(islice(answer, 5))
-        changes = answer if isinstance(answer, list) else [answer]
-        if changes and all(isinstance(each, Put | Update | Delete | Check) for each in changes):
+        rows = answer.walk() if isinstance(answer, RowList) else answer
+        answer = list(islice(rows, 5)) if isinstance(rows, Iterator) else rows
+        parts = answer if isinstance(answer, list | tuple) else [answer]
+        if changes := [each for each in parts if isinstance(each, Put | Update | Delete | Check)]:
             with suppress(Exception):
                 self.stores.writer.write(*changes)
 
@@ -132,10 +151,10 @@ class Neighbours:
         assert {key for key in self.blobs.named if not key.startswith(blob_keys.blob_prefixes(OURS))} == set()
 
 
-@pytest.fixture(scope="module")
-def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbours]:
+@pytest.fixture
+def neighbours(tmp_path: Path) -> Iterator[Neighbours]:
     """They have an agent with a block and a tool that has talked, an archive, and large records in blobs."""
-    data = data_in(tmp_path_factory.mktemp("data"), in_turn(calls(("knock", {"x": "front"})), says("Hello."), says(LARGE)))
+    data = data_in(tmp_path, in_turn(calls(("knock", {"x": "front"})), says("Hello."), says(LARGE)))
     data.blobs = blobs = NotedBlobs()
     world = World(data, indexed=True)
     agent = world.make_agent(blocks={"human": LARGE}, tools=("knock",))
@@ -164,7 +183,7 @@ def methods() -> list[tuple[str, str]]:
     return [(name, method) for name, found in functions for method, _ in found if not method.startswith("_")]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 def test_no_method_of_a_store_touches_what_another_tenant_has(neighbours: Neighbours, data: st.DataObject) -> None:
     before = neighbours.held()
@@ -173,6 +192,12 @@ def test_no_method_of_a_store_touches_what_another_tenant_has(neighbours: Neighb
             neighbours.call(repository, name, lambda values: data.draw(st.sampled_from(list(values))))
         neighbours.check()
     assert neighbours.held() == before
+
+
+def test_a_tenant_is_named_to_no_method_of_the_shared_stores_but_of() -> None:
+    """Repositories that another method made would be none of those above."""
+    public = ((name, method) for name, method in inspect.getmembers(Stores, inspect.isfunction) if not name.startswith("_"))
+    assert [name for name, method in public if str in get_type_hints(method).values()] == ["of"]
 
 
 def test_what_is_drawn_lets_nearly_every_method_come_to_its_end_or_to_the_refusal(neighbours: Neighbours) -> None:

@@ -93,8 +93,9 @@ FILE_CHARACTERS = 8_000_000
 class TenantStores:
     """All repositories of one tenant. They cannot access keys of another tenant (`store.table.tenant_table`).
 
-    `file_windows`: the process's cache of file windows. `table`, `codec`, `blobs`: for the repositories that no step needs, which
-    are imported and made at each use.
+    `request_rates`: its limits on requests per second, in the one item with those of all tenants. `file_windows`: the process's
+    cache of file windows. `table`, `codec`, `blobs`: for the repositories that few processes need, which are imported and made at
+    each use.
     """
 
     tenant: str
@@ -124,6 +125,7 @@ class TenantStores:
     budgets: BudgetStore
     tool_policies: ToolPolicyStore
     call_rates: CallRateStore
+    request_rates: TenantRates
     sandboxes: SandboxStore
     call_records: CallRecordStore
     events: EventOutbox
@@ -168,6 +170,41 @@ class TenantStores:
         from hibernaut.store.runs.batches import BatchStore
 
         return BatchStore(self.table, self.codec)
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        """The webhooks and their deliveries."""
+        from hibernaut.store.events.webhooks import WebhookStore
+
+        return WebhookStore(self.table, self.codec)
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        """The schedules."""
+        from hibernaut.store.schedules.schedules import ScheduleStore
+
+        return ScheduleStore(self.table, self.codec)
+
+    @property
+    def mcp_servers(self) -> McpServerStore:
+        """The MCP servers."""
+        from hibernaut.store.mcp.mcp_servers import McpServerStore
+
+        return McpServerStore(self.table, self.codec)
+
+    @property
+    def oauth(self) -> OAuthStore:
+        """The authorizations of MCP servers."""
+        from hibernaut.store.mcp.oauth import OAuthStore
+
+        return OAuthStore(self.table, self.codec)
+
+    @property
+    def erasures(self) -> ErasureStore:
+        """The erasures of persons."""
+        from hibernaut.store.identities.erasures import ErasureStore
+
+        return ErasureStore(self.table, self.codec, self.blobs)
 
 
 class Stores:
@@ -220,56 +257,12 @@ class Stores:
 
         return ApiKeyStore(self._table, self.rates)
 
-    def rates_of(self, tenant: str) -> TenantRates:
-        """The limits on requests per second of a tenant's subjects."""
-        return TenantRates(self.rates, self.writer, tenant)
-
     @cached_property
     def connections(self) -> ConnectionStore:
         """WebSocket connections that a gateway holds."""
         from hibernaut.store.access.connections import ConnectionStore  # one function has such connections
 
         return ConnectionStore(self._table)
-
-    def webhooks_of(self, tenant: str) -> WebhookStore:
-        """The webhooks of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.events.webhooks import WebhookStore  # at the first use: a step has none
-
-        engine, blobs = self._engines(checked(tenant))
-        table = TenantTable(engine, tenant)
-        return WebhookStore(table, Codec(TenantBlobs(blobs, tenant), table))
-
-    def schedules_of(self, tenant: str) -> ScheduleStore:
-        """The schedules of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.schedules.schedules import ScheduleStore  # at the first use: a step has none
-
-        engine, blobs = self._engines(checked(tenant))
-        table = TenantTable(engine, tenant)
-        return ScheduleStore(table, Codec(TenantBlobs(blobs, tenant), table))
-
-    def mcp_servers_of(self, tenant: str) -> McpServerStore:
-        """The MCP servers of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.mcp.mcp_servers import McpServerStore  # at the first use: most steps call none
-
-        engine, blobs = self._engines(checked(tenant))
-        table = TenantTable(engine, tenant)
-        return McpServerStore(table, Codec(TenantBlobs(blobs, tenant), table))
-
-    def oauth_of(self, tenant: str) -> OAuthStore:
-        """The authorizations of a tenant's MCP servers. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.mcp.oauth import OAuthStore  # at the first use: few requests need one
-
-        engine, blobs = self._engines(checked(tenant))
-        table = TenantTable(engine, tenant)
-        return OAuthStore(table, Codec(TenantBlobs(blobs, tenant), table))
-
-    def erasures_of(self, tenant: str) -> ErasureStore:
-        """The erasures of persons of a tenant. Raises: InvalidArgument for an invalid tenant name."""
-        from hibernaut.store.identities.erasures import ErasureStore  # at the first use: a step has none
-
-        engine, own_blobs = self._engines(checked(tenant))
-        table, blobs = TenantTable(engine, tenant), TenantBlobs(own_blobs, tenant)
-        return ErasureStore(table, Codec(blobs, table), blobs)
 
     def _written(self, changes: Sequence[Change]) -> None:
         self.outbox.written(changes)
@@ -299,6 +292,7 @@ class Stores:
         )
         passages = PassageStore(table, codec, search_outbox, versions)
         budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
+        request_rates = TenantRates(self.rates, self.writer, tenant)
         events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
         return TenantStores(
             tenant=tenant,
@@ -339,6 +333,7 @@ class Stores:
             budgets=budgets,
             tool_policies=ToolPolicyStore(table, codec, self.clock, self._policies.of(tenant)),
             call_rates=CallRateStore(tenant, writer),
+            request_rates=request_rates,
             sandboxes=SandboxStore(table, codec, self.clock, self._sandboxes.of(tenant), vault),
             call_records=CallRecordStore(table, codec, self._retention),
             events=events,
@@ -353,7 +348,7 @@ class Stores:
                 events=events,
             ),
             writer=writer,
-            deletion=Deletion(table, blobs, writer, search_outbox, conversations.logs, self.rates_of(tenant)),
+            deletion=Deletion(table, blobs, writer, search_outbox, conversations.logs, request_rates),
             window_ids=WindowIds(conversations, self._window_ids.of(tenant)),
             search_outbox=search_outbox,
             folders=FolderStore(table, codec),

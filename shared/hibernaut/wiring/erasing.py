@@ -24,9 +24,6 @@ def erasures_of(stores: TenantStores, shared: RunResources, *, prompts: SystemMe
     parts = ErasureParts(
         stores=stores,
         records=records,
-        erasures=shared.stores.erasures_of(stores.tenant),
-        webhooks=shared.stores.webhooks_of(stores.tenant),
-        schedules=shared.stores.schedules_of(stores.tenant),
         blobs=shared.stores.blob_collector,
         host=host,
         deletion=AgentDeletion(records, termination=termination),

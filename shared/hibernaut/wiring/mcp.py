@@ -59,7 +59,7 @@ def mcp_calls_of(stores: TenantStores, shared: RunResources) -> McpCalls:
     """The calls of tools of one tenant's servers."""
     from hibernaut.services.tool_calls.mcp_calls import McpCalls
 
-    return McpCalls(stores, shared.stores.mcp_servers_of(stores.tenant), shared.host, _targets(stores, shared))
+    return McpCalls(stores, shared.host, _targets(stores, shared))
 
 
 class McpUseCases(NamedTuple):
@@ -74,8 +74,7 @@ def mcp_use_cases_of(stores: TenantStores, shared: RunResources, tools: Tools) -
     from hibernaut.services.mcp.oauth_flows import OAuthFlows
     from hibernaut.services.tools.mcp_connections import McpConnections
 
-    servers, store = _servers(stores, shared, tools), shared.stores.oauth_of(stores.tenant)
-    flows = OAuthFlows(stores.tenant, store, stores.writer, _grants(stores, shared), host=shared.host)
+    servers, flows = _servers(stores, shared, tools), OAuthFlows(stores, shared.host, _grants(stores, shared))
     return McpUseCases(servers, McpConnections(servers, flows))
 
 
@@ -86,7 +85,7 @@ def _servers(stores: TenantStores, shared: RunResources, tools: Tools) -> McpSer
     host = shared.host
     return McpServers(
         records_over(stores, host.clock, host.ids),
-        shared.stores.mcp_servers_of(stores.tenant),
+        stores.mcp_servers,
         host.mcp,
         targets=_targets(stores, shared),
         tools=tools,
@@ -98,7 +97,7 @@ def _servers(stores: TenantStores, shared: RunResources, tools: Tools) -> McpSer
 def _grants(stores: TenantStores, shared: RunResources) -> OAuthGrants:
     from hibernaut.services.mcp.oauth_grants import OAuthGrants
 
-    return OAuthGrants(stores.tenant, shared.stores.oauth_of(stores.tenant), stores.writer, host=shared.host)
+    return OAuthGrants(stores, shared.host)
 
 
 def _targets(stores: TenantStores, shared: RunResources) -> McpTargets:

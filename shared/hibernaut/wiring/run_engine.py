@@ -317,28 +317,26 @@ class RunEngine:
     def webhooks(self) -> Webhooks:
         from hibernaut.services.events.webhooks import Webhooks
 
-        return Webhooks(self._stores, self._shared.stores.webhooks_of(self._stores.tenant), self._host)
+        return Webhooks(self._stores, self._host)
 
     @cached_property
     def schedules(self) -> Schedules:
         from hibernaut.services.schedules.schedules import Schedules
 
-        store = self._shared.stores.schedules_of(self._stores.tenant)
-        return Schedules(self._stores, store, self._host, self.firing)
+        return Schedules(self._stores, self._host, self.firing)
 
     @cached_property
     def firing(self) -> ScheduleFiring:
         from hibernaut.services.schedules.firing import FiringParts, ScheduleFiring
         from hibernaut.services.schedules.schedule_api_keys import ScheduleKeys
 
-        stores = self._shared.stores
         parts = FiringParts(
             sending=lambda: self.sending,
             sleeptime=lambda: self.sleeptime,
             compactions=lambda: self.compactions,
-            keys=ScheduleKeys(self._stores, stores.api_keys),
+            keys=ScheduleKeys(self._stores, self._shared.stores.api_keys),
         )
-        return ScheduleFiring(self._stores, stores.schedules_of(self._stores.tenant), self._host, parts)
+        return ScheduleFiring(self._stores, self._host, parts)
 
     @cached_property
     def _lease(self) -> StepLease:

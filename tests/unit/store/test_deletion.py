@@ -106,7 +106,7 @@ def test_a_run_that_is_half_deleted_is_still_shown_and_can_be_deleted_again(tabl
             Writer(dying, RetryPolicy(clock)),
             stores.search_outbox,
             stores.conversations.logs,
-            Stores(table, blobs, clock).rates_of(TENANT),
+            stores.request_rates,
         ).run(run)
     shown = stores.runs.get(run.id)
     assert shown is not None
@@ -121,6 +121,6 @@ def test_a_deleted_agent_leaves_no_limit_on_requests(table: SqliteTable, blobs: 
     stores = Stores(table, blobs, ManualClock())
     other = AGENT.replace("4000", "4001")
     for tenant, agent_id in ((TENANT, AGENT), (TENANT, other), ("acme", AGENT)):
-        stores.rates_of(tenant).limit(agent_id, 3)
+        stores.of(tenant).request_rates.limit(agent_id, 3)
     stores.of(TENANT).deletion.agent(AGENT)
     assert stores.rates.read()[0] == {f"{TENANT}#{other}": 3, f"acme#{AGENT}": 3}

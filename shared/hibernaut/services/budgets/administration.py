@@ -24,10 +24,11 @@ class Budgets:
         """`default`: the budget of a tenant that has none. Raises: InvalidArgument if the name is not a valid tenant name."""
         self._tenant = checked(tenant)
         self._api_keys = stores.api_keys
-        self._agents = stores.of(tenant).agents
-        self._store = stores.of(tenant).budgets
-        self._writer = stores.of(tenant).writer
-        self._rates = stores.rates_of(tenant)
+        own = stores.of(tenant)
+        self._agents = own.agents
+        self._store = own.budgets
+        self._writer = own.writer
+        self._rates = own.request_rates
         self._clock = clock
         self._default = default
 

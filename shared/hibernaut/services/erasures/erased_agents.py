@@ -88,7 +88,7 @@ class ErasedAgents:
             self._parts.deletion.delete(agent.id)
 
     def _counts(self, agent_id: str, conversations: list[str]) -> dict[str, int]:
-        tenant, count = self._records.tenant, self._parts.erasures.count
+        tenant, count = self._records.tenant, self._parts.stores.erasures.count
         own = keys.agent(tenant, agent_id).pk
         return {
             "conversations": len(conversations),
@@ -128,7 +128,7 @@ class ErasedAgents:
             found |= dict.fromkeys(each for link in links for each in (link.before or {}).get("block_ids") or ())
             after = links[-1].number
         last = ""
-        while runs := self._parts.erasures.run_ids(agent_id, last):
+        while runs := self._parts.stores.erasures.run_ids(agent_id, last):
             for state in self._parts.stores.runs.get_many(runs).values():
                 found |= dict.fromkeys(state.run.memory_versions)
             last = runs[-1]

@@ -46,7 +46,7 @@ class ErasedLogs:
         """
         rows_left, senders = ROWS, self._senders(erasure)
         while rows_left > 0:
-            row = self._parts.erasures.agent_after(erasure.cursor)
+            row = self._parts.stores.erasures.agent_after(erasure.cursor)
             if row is None:
                 return None if rows_left == ROWS else erasure
             agent_id, identities_of_agent = row
@@ -76,7 +76,7 @@ class ErasedLogs:
 
     def _senders(self, erasure: StoredErasure) -> frozenset[str]:
         """The values of `sender_id` that mean the person, or an agent of the person's that wrote to others."""
-        agents = self._parts.erasures.lines(erasure.id, "agent")
+        agents = self._parts.stores.erasures.lines(erasure.id, "agent")
         return frozenset([*erasure.senders, *(line.id for line in agents if line.extent == "whole")])
 
     def _end_queued(self, erasure: StoredErasure, conversation: str, senders: frozenset[str]) -> None:
@@ -115,7 +115,7 @@ class ErasedLogs:
     def _finish(self, erasure: StoredErasure, agent_id: str, log: LogCursor) -> None:
         """Erase everything derived from the person's messages, and let the agent accept messages again."""
         self._runs.end_schedules(erasure, agent_id)
-        line = self._parts.erasures.line(erasure.id, "agent", agent_id)
+        line = self._parts.stores.erasures.line(erasure.id, "agent", agent_id)
         if line is None or line.extent != "parts" or line.done:
             return
         agent = self._records.agents.get(agent_id)
@@ -128,14 +128,14 @@ class ErasedLogs:
                 self._parts.forget_traces(each.id)
                 for conversation in self._parts.conversations(each.id):
                     self._renew(each, conversation)
-            line = self._parts.erasures.line(erasure.id, "agent", agent_id) or line
+            line = self._parts.stores.erasures.line(erasure.id, "agent", agent_id) or line
             line = line.model_copy(update={"counts": {**line.counts, "messages": rows}})
-        changes = self._parts.erasures.put_line(erasure.id, line.model_copy(update={"done": True}))
+        changes = self._parts.stores.erasures.put_line(erasure.id, line.model_copy(update={"done": True}))
         self._parts.write([*changes, *self._parts.resumed(erasure, agent_id)])
 
     def finish_left(self, erasure: StoredErasure) -> None:
         """Finish the agents whose lines were written behind the cursor."""
-        for line in self._parts.erasures.lines(erasure.id, "agent"):
+        for line in self._parts.stores.erasures.lines(erasure.id, "agent"):
             if line.extent == "parts" and not line.done:
                 self._finish(erasure, line.id, LogCursor(rows=line.counts.get("messages", 0)))
 

@@ -68,7 +68,7 @@ class ErasedRecords:
             leave(self._records, agent_id, lambda agent: _without(agent, line.id), by_key(erasure.key_id))
             self._parts.write([blocks.detach(line.id, agent_id)])
         self._parts.write([self._records.identities.detach_block(erasure.identity_id, line.id)])
-        self._parts.erasures.empty(keys.block(self._records.tenant, line.id).pk)
+        self._parts.stores.erasures.empty(keys.block(self._records.tenant, line.id).pk)
         return line
 
     def _whole_block(self, line: ErasureLine, block: StoredBlock | None) -> ErasureLine:
@@ -78,7 +78,7 @@ class ErasedRecords:
         return line.model_copy(
             update={
                 "extent": "whole",
-                "counts": {"block_versions": self._parts.erasures.count(place.pk, VERSION)},
+                "counts": {"block_versions": self._parts.stores.erasures.count(place.pk, VERSION)},
                 "version": (head.number or None) if head else newest.version if newest else None,
                 "hash": (head.hash or None) if head else newest.hash if newest else None,
             }
@@ -108,7 +108,7 @@ class ErasedRecords:
         if agents and line.extent != "whole":
             return line.model_copy(update={"extent": "kept", "counts": {"agents_that_keep_archives": len(agents)}})
         if line.extent != "whole":
-            own, count = keys.archive(self._records.tenant, line.id).pk, self._parts.erasures.count
+            own, count = keys.archive(self._records.tenant, line.id).pk, self._parts.stores.erasures.count
             passages = {"passages": count(own, "PASSAGE#"), "passage_versions": count(own, VERSION)}
             line = line.model_copy(update={"extent": "whole", "counts": passages})
             self._parts.put(erasure.id, line)
@@ -131,7 +131,7 @@ class ErasedRecords:
         if folder is not None:
             self._parts.write(folders.delete(folder))
         self._parts.files.delete_all(line.id)
-        self._parts.erasures.empty(keys.folder(self._records.tenant, line.id).pk)
+        self._parts.stores.erasures.empty(keys.folder(self._records.tenant, line.id).pk)
         return line
 
 

@@ -30,7 +30,7 @@ class ErasedRemains:
 
     def _erased(self, erasure: StoredErasure) -> set[str]:
         """The ids of the agents and blocks that went whole."""
-        lines = [line for kind in ("agent", "block") for line in self._parts.erasures.lines(erasure.id, kind)]
+        lines = [line for kind in ("agent", "block") for line in self._parts.stores.erasures.lines(erasure.id, kind)]
         return {line.id for line in lines if line.extent == "whole"}
 
     def deliveries(self, erasure: StoredErasure) -> StoredErasure | None:
@@ -38,14 +38,14 @@ class ErasedRemains:
         webhook#event.
         """
         erased_ids, (webhook_id, _, event_id) = self._erased(erasure), erasure.cursor.partition("#")
-        webhooks = sorted(webhook.id for webhook in self._parts.webhooks.all())
+        webhooks = sorted(webhook.id for webhook in self._parts.stores.webhooks.all())
         for each in webhooks if erased_ids else ():
             if each < webhook_id:
                 continue
-            page = self._parts.webhooks.page(each, event_id if each == webhook_id else "", PAGE)
+            page = self._parts.stores.webhooks.page(each, event_id if each == webhook_id else "", PAGE)
             for key, event in page:
                 if _names(event, erased_ids):
-                    self._parts.write([self._parts.webhooks.drop(key)])
+                    self._parts.write([self._parts.stores.webhooks.drop(key)])
             if len(page) == PAGE:
                 return erasure.model_copy(update={"cursor": f"{each}#{page[-1][1]['id']}"})
         return None

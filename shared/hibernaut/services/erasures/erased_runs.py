@@ -42,7 +42,7 @@ class ErasedRuns:
         for archive_id in self._records.archives.of_agent(state.run.agent_id):
             self._passages(erasure, archive_id, state.run)
         self._review(erasure, state.run)
-        for _, step_id in self._parts.erasures.steps_of([run_id]):
+        for _, step_id in self._parts.stores.erasures.steps_of([run_id]):
             self._stores.traces.delete(run_id, step_id)
         self._stores.deletion.run(state.run)
 
@@ -67,20 +67,20 @@ class ErasedRuns:
         items = self._stores.passages.items(archive_id, [passage.id])
         self._records.until_settled(attempt)
         self._records.deletion.forget_blobs(items)
-        self._parts.erasures.empty(keys.archive(self._records.tenant, archive_id).pk, f"{VERSION}{passage.id}#")
+        self._parts.stores.erasures.empty(keys.archive(self._records.tenant, archive_id).pk, f"{VERSION}{passage.id}#")
 
     def _review(self, erasure: StoredErasure, run: StoredRun) -> None:
         """Note the blocks that the run changed and that are not erased."""
         if not run.memory_versions:
             return
-        line = self._parts.erasures.line(erasure.id, "agent", run.agent_id)
+        line = self._parts.stores.erasures.line(erasure.id, "agent", run.agent_id)
         line = line or ErasureLine(kind="agent", id=run.agent_id, extent="parts")
         if line.extent == "parts":
             self._parts.put(erasure.id, line.model_copy(update={"to_review": sorted({*line.to_review, *run.memory_versions})}))
 
     def end_schedules(self, erasure: StoredErasure, agent_id: str) -> None:
         """Delete the schedules of an agent that send messages of the person."""
-        schedules = self._parts.schedules
+        schedules = self._parts.stores.schedules
         ids = [keys.last_part(str(row["sk"])) for row in schedules.rows(agent_id).all()]
         for state in schedules.get_many(ids, self._parts.host.clock.now()) if ids else ():
             if any(one.sender_id in erasure.senders for one in state.record.message.messages):

@@ -35,18 +35,18 @@ class ErasureChecks:
         if erasure.cursor.startswith(IN_INDEX):
             return None
         after = erasure.cursor.removeprefix(IN_TABLE)
-        lines = self._parts.erasures.lines(erasure.id, after=after, limit=PAGE)
+        lines = self._parts.stores.erasures.lines(erasure.id, after=after, limit=PAGE)
         found = [remnant for line in lines if line.extent == "whole" for remnant in self._in_table(line)]
         following = f"{IN_TABLE}{place_of(lines[-1])}" if len(lines) == PAGE else IN_BLOBS
         return _with(erasure, found, following)
 
     def _in_table(self, line: ErasureLine) -> Iterator[ErasureRemnant]:
         for partition, prefix in self._partitions(line):
-            if not self._parts.erasures.is_empty(partition, prefix):
+            if not self._parts.stores.erasures.is_empty(partition, prefix):
                 yield ErasureRemnant(where="table", kind=line.kind, id=line.id)
                 break
         for place in (line.id, *line.conversation_ids) if line.kind in ("agent", "archive", "folder") else ():
-            if not self._parts.erasures.is_empty(keys.unindexed(self._tenant, place, "NEW", "-").pk):
+            if not self._parts.stores.erasures.is_empty(keys.unindexed(self._tenant, place, "NEW", "-").pk):
                 yield ErasureRemnant(where="index", kind=line.kind, id=place)
 
     def _partitions(self, line: ErasureLine) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ class ErasureChecks:
 
     def _erased(self, erasure: StoredErasure) -> dict[str, str]:
         """The kinds of all that went whole, by id."""
-        lines = [line for line in self._parts.erasures.lines(erasure.id) if line.extent == "whole"]
+        lines = [line for line in self._parts.stores.erasures.lines(erasure.id) if line.extent == "whole"]
         return {each: line.kind for line in lines for each in (line.id, *line.conversation_ids)}
 
     def in_index(self, erasure: StoredErasure) -> tuple[bool, list[ErasureRemnant]]:

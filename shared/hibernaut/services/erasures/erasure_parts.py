@@ -18,9 +18,7 @@ from hibernaut.services.records import Records
 from hibernaut.services.resting.resting import Resting
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.blob_collector import BlobCollector
-from hibernaut.store.events.webhooks import WebhookStore
-from hibernaut.store.identities.erasures import PAGE, ErasureStore
-from hibernaut.store.schedules.schedules import ScheduleStore
+from hibernaut.store.identities.erasures import PAGE
 from hibernaut.store.stores import TenantStores
 
 LEASE_MS = 60_000
@@ -47,9 +45,6 @@ class ErasureParts:
 
     stores: TenantStores
     records: Records
-    erasures: ErasureStore
-    webhooks: WebhookStore
-    schedules: ScheduleStore
     blobs: BlobCollector
     host: Host
     deletion: AgentDeletion
@@ -65,7 +60,7 @@ class ErasureParts:
     def begin(self, erasure_id: str, line: ErasureLine) -> None:
         """Write a line of the receipt, unless it has one of the record: the counts of the first worker remain."""
         with suppress(ConditionFailed):
-            self.write(self.erasures.begin_line(erasure_id, line))
+            self.write(self.stores.erasures.begin_line(erasure_id, line))
 
     def plan(self, erasure_id: str, kind: Subject, ids: Sequence[str]) -> None:
         """Note records that are examined later."""
@@ -74,7 +69,7 @@ class ErasureParts:
 
     def put(self, erasure_id: str, line: ErasureLine) -> None:
         """Replace a line of the receipt."""
-        self.write(self.erasures.put_line(erasure_id, line))
+        self.write(self.stores.erasures.put_line(erasure_id, line))
 
     def pause(self, erasure: StoredErasure, agent_id: str, *, keep_agent: bool = False) -> None:
         """Refuse further messages to an agent. `keep_agent`: the agent stays, and so does a pause by the user. Does nothing if
@@ -106,8 +101,8 @@ class ErasureParts:
         steps. Raises: OSError.
         """
         steps, after = 0, ""
-        while runs := self.erasures.run_ids(agent_id, after):
-            for run_id, step_id in self.erasures.steps_of(runs):
+        while runs := self.stores.erasures.run_ids(agent_id, after):
+            for run_id, step_id in self.stores.erasures.steps_of(runs):
                 self.stores.traces.delete(run_id, step_id)
                 steps += 1
             after = runs[-1]

@@ -52,7 +52,7 @@ class ErasureWork:
         """Continue an erasure, or a check that was requested, by at most so many pages. Raises: OSError, StoreUnavailable,
         Conflict; the sweep comes again then.
         """
-        erasure = self._parts.erasures.get(erasure_id)
+        erasure = self._parts.stores.erasures.get(erasure_id)
         if erasure is None or erasure.phase == "over":
             return
         try:
@@ -82,8 +82,8 @@ class ErasureWork:
         over = after.phase == "over"
         lease = now + timedelta(milliseconds=LEASE_MS) if due_in_ms == LEASE_MS and not over else None
         after = after.model_copy(update={"lease": lease})
-        changes = self._parts.erasures.change(before, after, None if over else due_ms, token)
-        admitted = self._parts.erasures.admit(before) if before.senders and not after.senders else []
+        changes = self._parts.stores.erasures.change(before, after, None if over else due_ms, token)
+        admitted = self._parts.stores.erasures.admit(before) if before.senders and not after.senders else []
         self._parts.stores.writer.write(changes, *admitted, token=token)
         if over and after.state != before.state:
             logger.info("person erased", extra={"erasure": after.id})
@@ -120,7 +120,7 @@ class ErasureWork:
 
     def _a_record(self, erasure: StoredErasure) -> StoredErasure | None:
         """Erase the next record of the receipt that is not done. Agents that stay are done later."""
-        lines = self._parts.erasures.lines(erasure.id, after=erasure.cursor, limit=PAGE)
+        lines = self._parts.stores.erasures.lines(erasure.id, after=erasure.cursor, limit=PAGE)
         for line in lines:
             if is_planned(line):
                 self._records.erase(erasure, line)
@@ -130,7 +130,7 @@ class ErasureWork:
     def _next_phase(self, erasure: StoredErasure) -> StoredErasure:
         now, following = self._parts.host.clock.now(), _FOLLOWING[erasure.phase]
         if erasure.phase == "others":
-            if any(map(is_planned, self._parts.erasures.lines(erasure.id))):
+            if any(map(is_planned, self._parts.stores.erasures.lines(erasure.id))):
                 following = "parts"  # An agent of older data, without a mark, has been deleted meanwhile.
             else:
                 self._logs.finish_left(erasure)

@@ -37,7 +37,7 @@ class Erasures:
 
     def __init__(self, parts: ErasureParts) -> None:
         self._parts = parts
-        self._store = parts.erasures
+        self._store = parts.stores.erasures
         self._agents = ErasedAgents(parts)
 
     @cached_property

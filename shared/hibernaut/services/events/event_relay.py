@@ -28,7 +28,7 @@ from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookOutcome
 from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.store.events import event_keys
 from hibernaut.store.events.outbox import LEFT_MS
-from hibernaut.store.events.webhooks import WebhookStore, pending
+from hibernaut.store.events.webhooks import pending
 from hibernaut.store.stores import TenantStores
 
 AT_ONCE = 8
@@ -51,12 +51,12 @@ class RelayParts:
 class EventRelay:
     """Passes on the events of one tenant."""
 
-    def __init__(self, stores: TenantStores, webhooks: WebhookStore, calls: WebhookCalls, parts: RelayParts) -> None:
+    def __init__(self, stores: TenantStores, calls: WebhookCalls, parts: RelayParts) -> None:
         self._tenant = stores.tenant
         self._stores = stores
         self._outbox = stores.events
         self._writer = stores.writer
-        self._webhooks = webhooks
+        self._webhooks = stores.webhooks
         self._calls = calls
         self._clock, self._ids, self._bus, self._jitter = parts.clock, parts.ids, parts.bus, parts.jitter
 

@@ -30,7 +30,6 @@ from hibernaut.schemas.ids import as_of
 from hibernaut.services.events.wanted_types import want_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
-from hibernaut.store.events.webhooks import WebhookStore
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.optimistic_retry import until_settled
 from hibernaut.store.table.tenant_seals import TenantSeals
@@ -51,11 +50,11 @@ logger = logging.getLogger(__name__)
 class Webhooks:
     """The use cases of one tenant's webhooks."""
 
-    def __init__(self, stores: TenantStores, store: WebhookStore, host: Host) -> None:
+    def __init__(self, stores: TenantStores, host: Host) -> None:
         self._tenant = stores.tenant
         self._writer = stores.writer
         self._outbox = stores.events
-        self._store = store
+        self._store = stores.webhooks
         self._clock, self._ids = host.clock, host.ids
         self._public_only = host.public_only
         self._vault = WebhookVault(TenantSeals(stores.tenant, host.cipher))

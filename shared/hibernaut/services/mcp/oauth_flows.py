@@ -20,9 +20,8 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.mcp.oauth import FlowStatus, OAuthParties, OAuthSecrets, StoredOAuthFlow
 from hibernaut.services.host import Host
 from hibernaut.services.mcp.oauth_grants import OAuthGrants, OAuthVault, digest_of, tokens_of
-from hibernaut.store.mcp.oauth import OAuthStore
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
-from hibernaut.store.table.writer import Writer
 
 LIFE = timedelta(minutes=10)
 """The time that a user has for the answer."""
@@ -44,12 +43,12 @@ class BegunFlow:
 class OAuthFlows:
     """The flows of one tenant."""
 
-    def __init__(self, tenant: str, store: OAuthStore, writer: Writer, grants: OAuthGrants, *, host: Host) -> None:
-        self._tenant = tenant
-        self._store = store
-        self._writer = writer
+    def __init__(self, stores: TenantStores, host: Host, grants: OAuthGrants) -> None:
+        self._tenant = stores.tenant
+        self._store = stores.oauth
+        self._writer = stores.writer
         self._http = host.oauth
-        self._vault = OAuthVault(TenantSeals(tenant, host.cipher))
+        self._vault = OAuthVault(TenantSeals(stores.tenant, host.cipher))
         self._grants = grants
         self._clock = host.clock
         self._ids = host.ids

@@ -17,9 +17,8 @@ from hibernaut.ports.tools.oauth import OAuthHttp, OAuthUnreachable
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.mcp.oauth import OAuthParties, OAuthSecrets, StoredOAuthGrant
 from hibernaut.services.host import Host
-from hibernaut.store.mcp.oauth import OAuthStore
+from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.tenant_seals import SealPurpose, TenantSeals
-from hibernaut.store.table.writer import Writer
 
 EARLY = timedelta(seconds=60)
 """The time before its expiry at which a token is replaced."""
@@ -55,10 +54,10 @@ def digest_of(text: str) -> str:
 class OAuthGrants:
     """The grants of one tenant."""
 
-    def __init__(self, tenant: str, store: OAuthStore, writer: Writer, *, host: Host) -> None:
-        self._store = store
-        self._writer = writer
-        self._vault = OAuthVault(TenantSeals(tenant, host.cipher))
+    def __init__(self, stores: TenantStores, host: Host) -> None:
+        self._store = stores.oauth
+        self._writer = stores.writer
+        self._vault = OAuthVault(TenantSeals(stores.tenant, host.cipher))
         self._http = host.oauth
         self._clock = host.clock
         self._ids = host.ids

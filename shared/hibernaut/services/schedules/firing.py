@@ -33,7 +33,7 @@ from hibernaut.services.schedules.schedule_api_keys import ScheduleKeys
 from hibernaut.services.sending.sending import AcceptedRequest, Sending, SendRequest, body_digest
 from hibernaut.services.sending.sleeptime_triggers import SleeptimeTriggers
 from hibernaut.services.turns.compaction import Compaction
-from hibernaut.store.schedules.schedules import LOST_MS, ScheduleState, ScheduleStore
+from hibernaut.store.schedules.schedules import LOST_MS, ScheduleState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.optimistic_retry import until_settled
 
@@ -84,9 +84,9 @@ class FiringParts:
 class ScheduleFiring:
     """Fires the schedules of one tenant."""
 
-    def __init__(self, stores: TenantStores, store: ScheduleStore, host: Host, parts: FiringParts) -> None:
+    def __init__(self, stores: TenantStores, host: Host, parts: FiringParts) -> None:
         self._stores = stores
-        self._store = store
+        self._store = stores.schedules
         self._host = host
         self._parts = parts
 

@@ -34,7 +34,7 @@ class AlarmReconciliation:
             for tenant, schedule_id in page.schedules:
                 by_tenant[tenant].append(schedule_id)
             for tenant, ids in by_tenant.items():
-                existing = self._stores.schedules_of(tenant).existing(ids)
+                existing = self._stores.of(tenant).schedules.existing(ids)
                 for orphan in (each for each in ids if each not in existing):
                     self._scheduler.delete(tenant, orphan)
                     removed += 1

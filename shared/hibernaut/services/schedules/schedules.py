@@ -31,7 +31,7 @@ from hibernaut.services.host import Host
 from hibernaut.services.schedules.alarms import alarm_of
 from hibernaut.services.schedules.firing import ScheduleFiring
 from hibernaut.store.runs.runs import RunState
-from hibernaut.store.schedules.schedules import ScheduleState, ScheduleStore
+from hibernaut.store.schedules.schedules import ScheduleState
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.optimistic_retry import until_settled
@@ -57,10 +57,10 @@ class ScheduleQuery:
 class Schedules:
     """The use cases of one tenant's schedules."""
 
-    def __init__(self, stores: TenantStores, store: ScheduleStore, host: Host, firing: ScheduleFiring) -> None:
+    def __init__(self, stores: TenantStores, host: Host, firing: ScheduleFiring) -> None:
         self._tenant = stores.tenant
         self._stores = stores
-        self._store = store
+        self._store = stores.schedules
         self._clock, self._ids = host.clock, host.ids
         self._scheduler = host.scheduler
         self._firing = firing

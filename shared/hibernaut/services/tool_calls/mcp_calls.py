@@ -23,7 +23,6 @@ from hibernaut.schemas.tools.tool import StoredTool, Tool
 from hibernaut.services.host import Host
 from hibernaut.services.mcp.mcp_targets import McpTargets
 from hibernaut.services.steps.step_work import StepWork
-from hibernaut.store.mcp.mcp_servers import McpServerStore
 from hibernaut.store.stores import TenantStores
 
 NO_SERVER = "The tool's MCP server {name} does not exist here. Ask for it to be added under this name."
@@ -38,8 +37,8 @@ logger = logging.getLogger(__name__)
 class McpCalls:
     """Performs calls of tools of one tenant's MCP servers."""
 
-    def __init__(self, stores: TenantStores, servers: McpServerStore, host: Host, targets: McpTargets) -> None:
-        self._servers = servers
+    def __init__(self, stores: TenantStores, host: Host, targets: McpTargets) -> None:
+        self._servers = stores.mcp_servers
         self._tools = stores.tools
         self._writer = stores.writer
         self._secrets = stores.secrets

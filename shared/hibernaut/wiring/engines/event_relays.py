@@ -19,6 +19,6 @@ def relays_of(stores: Stores, host: Host, bus: EventBus = NO_EVENT_BUS, random: 
 
     def relay(tenant: str) -> EventRelay:
         calls = WebhookCalls(WebhookVault(TenantSeals(tenant, host.cipher)), host.web, host.clock)
-        return EventRelay(stores.of(tenant), stores.webhooks_of(tenant), calls, parts)
+        return EventRelay(stores.of(tenant), calls, parts)
 
     return PerTenant(relay)

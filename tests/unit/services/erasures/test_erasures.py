@@ -16,7 +16,6 @@ from hibernaut.services.erasures.erasure_parts import LEASE_MS
 from hibernaut.services.erasures.erasures import FEW_AGENTS
 from hibernaut.services.memory.memory_audit import MemoryAudit
 from tests.support.erasures import KEPT, MARK, Registry
-from tests.support.world import TENANT
 
 
 @pytest.fixture
@@ -142,7 +141,7 @@ def test_a_request_leaves_an_erasure_to_the_worker_that_holds_it(registry: Regis
     registry.say(registry.agent(person))
     begun = registry.services.erasures.begin(person)
     assert (begun.state, begun.phase) == ("running", "check"), "the index has not forgotten yet"
-    held = registry.world.all_stores.erasures_of(TENANT).get(begun.id)
+    held = registry.world.stores.erasures.get(begun.id)
     assert held is not None
     registry.services.erasures.work._store(held, held, LEASE_MS)
     registry.feed()

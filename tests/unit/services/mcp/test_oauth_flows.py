@@ -74,9 +74,8 @@ class Flows:
 def made(tmp_path: Path) -> Flows:
     world, login = World(data_in(tmp_path, in_turn(says("Hello.")))), Login()
     host = replace(world.host, oauth=login, cipher=KeyFileCipher(tmp_path / "key"))
-    store = world.all_stores.oauth_of("default")
-    grants = OAuthGrants("default", store, world.stores.writer, host=host)
-    return Flows(OAuthFlows("default", store, world.stores.writer, grants, host=host), grants, login, world)
+    grants = OAuthGrants(world.stores, host)
+    return Flows(OAuthFlows(world.stores, host, grants), grants, login, world)
 
 
 def test_an_answer_comes_within_ten_minutes_and_once(made: Flows) -> None:

@@ -85,7 +85,7 @@ def granted(tmp_path: Path) -> Granted:
     """Tokens for ten minutes, of which nine and a half are over."""
     world, endpoint = World(data_in(tmp_path, in_turn(says("Hello.")))), TokenEndpoint()
     host = replace(world.host, oauth=endpoint, cipher=KeyFileCipher(tmp_path / "key"))
-    grants = OAuthGrants("default", world.all_stores.oauth_of("default"), world.stores.writer, host=host)
+    grants = OAuthGrants(world.stores, host)
     grants.keep(PARTIES, Tokens("access-0", "refresh-0", 600), None)
     world.data.clock.time += timedelta(seconds=570)
     return Granted(grants, endpoint, world.data.clock)
