@@ -11,18 +11,18 @@ from dataclasses import asdict
 
 from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
 from hibernaut.domain.files.text_encodings import decoded
-from hibernaut.domain.tools import code_runs, tool_policy
+from hibernaut.domain.tools import code_runs
 from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.tools.tool_returns import clip
 from hibernaut.domain.turn.actor import Call
+from hibernaut.domain.turn.code_tools import tools_for_code
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome, ToolRunner
 from hibernaut.ports.tools.web import WebFailure, WebPage
 from hibernaut.ports.tools.web_search import EXA_KEY, SearchFailure, WebQuery, WebResult
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import SecretsUnavailable, UnsupportedMedia
 from hibernaut.schemas.runs.turn import ClaimedResult
-from hibernaut.schemas.tools.tool import Tool, ToolType
 from hibernaut.services.host import Host
 from hibernaut.services.steps.step_work import StepWork
 from hibernaut.services.tool_calls.tool_limits import ToolLimits
@@ -139,12 +139,9 @@ class OnlineTools:
 
     def _job(self, work: StepWork, code: str, language: code_runs.Language) -> ToolJob:
         """The program as a job. It gets none of the agent's secrets: the model that wrote it may not read them."""
-        tools = [
-            tool
-            for tool in work.turn.actor.tools
-            if tool.tool_type is ToolType.CUSTOM and tool.source_type != "typescript" and not _hidden(work, tool)
-        ]
-        own = work.turn.actor.tool(code_runs.FUNCTION)
+        turn = work.turn
+        tools = tools_for_code(turn.actor, turn.history, turn.last_return)
+        own = turn.actor.tool(code_runs.FUNCTION)
         python = language == "python"
         sources = [tool.source_code for tool in tools if tool.source_code]
         return ToolJob(
@@ -159,13 +156,6 @@ class OnlineTools:
             timeout=seconds_of(own.metadata_ if own is not None else None, self._limits.timeout),
             memory=self._limits.memory,
         )
-
-
-def _hidden(work: StepWork, tool: Tool) -> bool:
-    """Whether a tool policy may deny, ask or count a call of the tool: code could make the call without the check."""
-    actor = work.turn.actor
-    call = tool_policy.judged_call(tool.name or "", tool, {}, actor.tags)
-    return tool_policy.hidden_from_code(actor.policies, call)
 
 
 def _in_utf8(page: WebPage) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from hibernaut.adapters.addresses import ANYWHERE
 from hibernaut.adapters.files.child_process import ChildFileReader
@@ -26,6 +27,7 @@ from hibernaut.ports.tools.web import NoWeb, WebFailure, WebPage
 from hibernaut.schemas.agents.agent import StoredSecret
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.turn import ClaimedResult
+from hibernaut.schemas.tools.tool_rule import ToolRule
 from hibernaut.services.tool_calls.online_tools import MOST_BYTES
 from hibernaut.store.runs.runs import RunState
 from tests.support.scripted_model import calls, in_turn, says
@@ -84,12 +86,19 @@ class House:
         return result.status, json.loads(str(result.value if result.status == "success" else result.error))
 
 
-def house(folder: Path, runner: ToolRunner | None = None, *, tools: tuple[str, ...] = TOOLS, **secrets: str) -> House:
+def house(
+    folder: Path,
+    runner: ToolRunner | None = None,
+    *,
+    tools: tuple[str, ...] = TOOLS,
+    rules: Sequence[ToolRule] = (),
+    **secrets: str,
+) -> House:
     data, shelf = data_in(folder, in_turn(says("done"))), Shelf()
     data.runner = runner or data.runner  # type: ignore[assignment]  # the real one in place of the scripted one
     engines = WebSearchEngines(EnvironmentSecrets(secrets), HttpWeb(ANYWHERE))
     world = World(data, web=shelf, host={"reader": ChildFileReader(), "web_search": engines})
-    return House(world, shelf, world.make_agent(tools=tools))
+    return House(world, shelf, world.make_agent(tools=tools, rules=rules))
 
 
 @pytest.fixture
@@ -240,6 +249,26 @@ def test_python_may_call_the_agents_own_tools_and_reads_none_of_its_secrets(tmp_
     at = house(tmp_path, children, tools=(*TOOLS, "dice"))
     status, said = at.json("run_code", code="import os\ncallable(dice), sorted({*os.environ} - {'LC_CTYPE'})", language="python")
     assert (status, said["results"]) == ("success", ["(True, ['LETTA_AGENT_ID'])"]), said
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (None, True),
+        ({"type": "requires_approval", "tool_name": "dice"}, False),
+        ({"type": "max_count_per_step", "tool_name": "dice", "max_count_limit": 3}, False),
+        ({"type": "parent_last_tool", "tool_name": "web_search", "children": ["dice"]}, False),
+        ({"type": "run_first", "tool_name": "run_code"}, False),
+        ({"type": "requires_approval", "tool_name": "run_code"}, True),
+        ({"type": "exit_loop", "tool_name": "dice"}, True),
+    ],
+)
+def test_code_reaches_no_tool_that_the_agents_rules_would_hold_or_refuse(
+    tmp_path: Path, children: ChildProcessRunner, rule: dict[str, object] | None, found: bool
+) -> None:
+    at = house(tmp_path, children, tools=(*TOOLS, "dice"), rules=(TypeAdapter(ToolRule).validate_python(rule),) if rule else ())
+    status, said = at.json("run_code", code="'dice' in globals()", language="python")
+    assert (status, said["results"]) == ("success", [str(found)]), said
 
 
 @pytest.mark.parametrize(
