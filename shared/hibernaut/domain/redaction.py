@@ -57,26 +57,6 @@ class Redaction:
                 return value
 
 
-_FORM = frozenset(
-    {"finish_reason", "format", "id", "model", "name", "object", "role", "service_tier", "stop_reason", "tool_call_id", "tool_choice",
-     "tool_use_id", "type"}
-)  # fmt: skip
-"""Members of a provider's bodies whose texts are types and names, not contents of messages."""
-
-
-def without_words(value: Json, name: str = "") -> Json:
-    """A body of an exchange in which each text that somebody may have written is its length: `<12 characters>`."""
-    match value:
-        case str():
-            return value if name in _FORM else f"<{len(value)} characters>"
-        case list():
-            return [without_words(each, name) for each in value]
-        case dict():
-            return {key: without_words(each, key) for key, each in value.items()}
-        case _:
-            return value
-
-
 def bare_address(url: str) -> str:
     """An address without its user and password."""
     parts = urlsplit(url)

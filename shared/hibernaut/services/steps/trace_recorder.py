@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 
-from hibernaut.domain.redaction import without_words
+from hibernaut.domain.trace_forms import without_words
 from hibernaut.ports.model import ModelReply, ModelRequest, Models
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hibernaut.domain.redaction import without_words
+from hibernaut.domain.trace_forms import without_words
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import ModelBadRequest, ModelError, ModelTimeout
 from hibernaut.schemas.models.model_call import Exchange
