@@ -70,11 +70,19 @@ class RunError(Schema):
     detail: str | None = None
 
 
+class InputDigest(Schema):
+    """What a request gave to its run: the number of its inputs, and a SHA-256 hash of all of them in hexadecimal."""
+
+    count: int
+    sha256: str
+
+
 class StoredRun(Stored, Run):
     """The stored record: the wire form and the state of the run's steps.
 
     `tool_history` are the names of the tools called so far, for the tool rules; `last_return` is the text of the newest return.
-    `input` holds the messages of a queued run, or of a run that must first `resolve` the open calls of the log.
+    `input` holds the messages of a queued run, or of a run that must first `resolve` the open calls of the log. `input_digest`:
+    that of the request, if an otid names its run; None also for a run of an older release.
     `first_message`/`last_message` bound the run's messages in the log. `compactions` counts the compactions of the current step;
     `compact_for` is the reason for a compaction before the next model call (None: not needed). `usage` is that of the steps,
     `summaries` that of the compactions between them. `speaks_by_tool` says whether the agent answers by `send_message`; None
@@ -100,6 +108,7 @@ class StoredRun(Stored, Run):
     last_message: str | None = None
     tools_used: list[str] = Field(default_factory=list)
     input: list[Message] = Field(default_factory=list)
+    input_digest: InputDigest | None = None
     resolve: Resolution | None = None
     compactions: int = 0
     compact_for: CompactionTrigger | None = None

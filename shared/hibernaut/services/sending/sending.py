@@ -31,6 +31,7 @@ from hibernaut.services.budgets.budget_checks import BudgetChecks, subjects_of
 from hibernaut.services.host import Host
 from hibernaut.services.records import no_conversation
 from hibernaut.services.sending.refusals import refuse_erased, refuse_paused
+from hibernaut.services.sending.resent_requests import ResentRequests
 from hibernaut.services.steps.aws_charges import AwsCharges
 from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import InterruptingRun
@@ -130,6 +131,7 @@ class Sending:
         self._approvals = approvals
         self._budgets = budgets
         self._charges = AwsCharges(host.meter)
+        self._resent = ResentRequests(stores)
 
     def accept(self, request: SendRequest) -> AcceptedRequest:
         """Accept the request: commit its run with its input, or attach to the run that accepted it earlier.
@@ -153,9 +155,9 @@ class Sending:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
-            if earlier.otids and earlier.run_id is not None and not self._same(earlier.run_id, inputs):
+            if earlier.run_id is not None and self._resent.is_new(inputs, earlier, request.retry):
                 head, earlier = self._stores.idempotency.look(
-                    conversation, request.digest, inputs.otids, request.retry, anew=True
+                    conversation, request.digest, inputs.otids, request.retry, replaced=earlier.run_id
                 )
                 if head is None:
                     continue
@@ -190,24 +192,6 @@ class Sending:
 
             Resting(self._stores, self._host.clock).wake(head)
 
-    def _same(self, run_id: str, inputs: RequestInputs) -> bool:
-        """Whether the run accepted messages with these otids and the same content. Messages that no longer exist count as the
-        same.
-        """
-        state = self._stores.runs.get(run_id)
-        if state is None:
-            return True
-        run, rows = state.run, state.run.input
-        if not rows and run.first_message:
-            log = run.conversation_id or run.agent_id
-            rows = self._stores.conversations.page(log, after=run.first_message[:-1], limit=len(inputs.otids))
-        contents = {row.otid: row.content for row in rows}
-        return all(
-            row_of(one, run.id, run, run.created_at).content == contents[one.otid]
-            for one in inputs.messages
-            if one.otid in contents
-        )
-
     def _attached(self, earlier: KnownRequest) -> bool:
         """Whether the request may attach to its known run. False: an idempotency mark has changed, and the caller reads again."""
         token = self._host.ids.token()
@@ -240,6 +224,7 @@ class Sending:
         now = self._host.clock.now()
         run = self._run(request, head, now)
         run.budgets = budgets
+        run.input_digest = inputs.digest() if any(inputs.otids) else None
         last = head.last_message
         for one in inputs.messages:
             last = self._host.ids.new("message", after=last)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from hibernaut.domain.agents.agent_calls import group_of
-from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.content import Part, TextContent
 from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
-from hibernaut.schemas.runs.run import StoredRun
+from hibernaut.schemas.runs.run import InputDigest, StoredRun
 from hibernaut.schemas.runs.send import ApprovalCreate, LettaRequest, MessageCreate, ToolReturnCreate
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
 
@@ -29,10 +31,21 @@ class RequestInputs:
 
     @property
     def otids(self) -> list[str | None]:
-        """The otids that identify a re-sent request: one entry for each input, None for an input without an otid. A long request
-        is identified by its first `INPUT_PAGE` inputs.
+        """The otids by which a re-sent request is looked up: one entry for each input, None for an input without an otid. Of a
+        long request those of its first `INPUT_PAGE` inputs.
         """
         return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)][:INPUT_PAGE]
+
+    def digest(self) -> InputDigest:
+        """The digest of everything that the inputs say, which tells a repeated request from another one with its otids."""
+        hashed = hashlib.sha256()
+        for one in [*([self.answer] if self.answer else []), *self.messages]:
+            said = one.model_dump(mode="json", exclude={"batch_item_id", "group_id"}, exclude_none=True)
+            if isinstance(one, MessageCreate):
+                content = [part.model_dump(mode="json", exclude_none=True) for part in content_of(one)]
+                said |= {"type": "message", "content": content}
+            hashed.update(json.dumps(said, sort_keys=True).encode() + b"\n")
+        return InputDigest(count=len(self.messages) + (self.answer is not None), sha256=hashed.hexdigest())
 
 
 def inputs_of(body: LettaRequest, now: datetime) -> RequestInputs:
@@ -80,7 +93,7 @@ def _check_deadline(body: LettaRequest, now: datetime) -> None:
 
 def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -> Message:
     """A caller's message as a row of the log. Without an otid of the caller, the row's otid is the uuid in its id."""
-    content = [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content)
+    content = content_of(one)
     return Message(
         id=message_id,
         role=one.role,
@@ -95,3 +108,8 @@ def row_of(one: MessageCreate, message_id: str, run: StoredRun, now: datetime) -
         batch_item_id=one.batch_item_id,
         created_at=now,
     )
+
+
+def content_of(one: MessageCreate) -> list[Part]:
+    """The content of a caller's message as parts."""
+    return [TextContent(text=one.content)] if isinstance(one.content, str) else list(one.content)

@@ -4,7 +4,8 @@ re-sends it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from hibernaut.ports.clock import Clock
@@ -27,8 +28,8 @@ BODY_LIFE = 15 * 60
 OTID_LIFE = 24 * 3600
 """Seconds for which an otid names the run that accepted its message."""
 _PARTLY = (
-    "INVALID_ARGUMENT: The message with the otid '{otid}' was accepted before, by the run {run_id}, and other messages of this request "
-    "were not. Send the new ones alone, or give each an otid of its own."
+    "INVALID_ARGUMENT: The otid '{otid}' was used before, by a message of the run {run_id}, and other messages of this request are new. "
+    "Send the new ones alone, or give each an otid of its own."
 )
 
 
@@ -36,14 +37,15 @@ _PARTLY = (
 class KnownRequest:
     """The run that accepted the request earlier; or no run, and the marks that the new run's transaction must write.
 
-    `otids`: the otids of the request's messages identify the run; their content was not compared. `arrived`: the request is the
-    first send, which arrived after its own retry. The caller writes this change before the request attaches; it succeeds once.
+    `runs`: the runs of the request's otids, if these identify `run_id`, one entry for each otid that was used; contents were not
+    compared. Empty: the body identifies the run. `arrived`: the request is the first send, which arrived after its own retry. The
+    caller writes this change before the request attaches; it succeeds once.
     """
 
     run_id: str | None
     marks: tuple[IdempotencyMark, ...] = ()
     arrived: Update | None = None
-    otids: bool = False
+    runs: Mapping[str, str] = field(default_factory=dict)
 
 
 class IdempotencyStore:
@@ -64,7 +66,7 @@ class IdempotencyStore:
         otids: Sequence[str | None],
         retry: int,
         *,
-        anew: bool = False,
+        replaced: str | None = None,
         budgets: BudgetReading | None = None,
         events: WantedReading | None = None,
         pause: PauseReading | None = None,
@@ -73,8 +75,8 @@ class IdempotencyStore:
 
         The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
         hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
-        re-sends; 0 for the first send. `anew`: the run that the otids name accepted other content, so this request is new and
-        replaces its marks. `budgets`, `events`, `pause`: read in the same request.
+        re-sends; 0 for the first send. `replaced`: the run that the otids name, if this request is new all the same and replaces
+        its marks. `budgets`, `events`, `pause`: read in the same request.
 
         Raises: InvalidArgument if a message with an otid was accepted and another message is new.
         """
@@ -95,11 +97,13 @@ class IdempotencyStore:
         }
         earlier = found.get(print_key)
         earlier_print = earlier if earlier is not None and not _expired(earlier, now) else None
-        exact = earlier_print is not None and str(earlier_print["run"]) in accepted.values()
-        if exact or (accepted and not anew and all(otid in accepted for otid in otids)):
-            return head, KnownRequest(next(iter(accepted.values())), otids=not exact)
-        for otid, run_id in accepted.items() if not anew else ():
-            raise InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
+        print_run = str(earlier_print["run"]) if earlier_print is not None else None
+        if print_run in accepted.values() and print_run != replaced:
+            return head, KnownRequest(print_run)
+        if replaced is None and accepted and all(otid in accepted for otid in otids):
+            return head, KnownRequest(next(iter(accepted.values())), runs=accepted)
+        for otid, run_id in accepted.items() if replaced is None else ():
+            raise partly_new(otid, run_id)
         if earlier_print is not None and retry > 0:
             return head, KnownRequest(str(earlier_print["run"]))
         if earlier_print is not None and not earlier_print["original"]:
@@ -118,6 +122,11 @@ class IdempotencyStore:
         """The id of the run that accepted the message with this otid; None after `OTID_LIFE`."""
         item = self._table.get(keys.otid(self._tenant, conversation, otid))
         return None if item is None or _expired(item, self._clock.now().timestamp()) else str(item["run"])
+
+
+def partly_new(otid: str, run_id: str) -> InvalidArgument:
+    """The error for a request of which one otid is used and another message is new."""
+    return InvalidArgument(_PARTLY.format(otid=otid, run_id=run_id))
 
 
 def _expired(item: Item, now: float) -> bool:

@@ -128,7 +128,7 @@ def test_a_request_that_is_refused_does_not_stop_the_others(tmp_path: Path) -> N
     partly = [{"role": "user", "content": text, "otid": otid} for text, otid in (("before", "an otid"), ("new", "another"))]
     requests = [{"agent_id": agent, "messages": partly}, {"agent_id": other, "input": "hi"}]
     job = batches(world).create(CreateBatch.model_validate({"requests": requests}))
-    assert "was accepted before" in job.metadata["refused"]["0"]
+    assert "was used before" in job.metadata["refused"]["0"]
     done = finished(world, job)
     assert done.status is JobStatus.COMPLETED
     assert said(world, other) == ["hi"]
