@@ -42,7 +42,7 @@ def test_what_cannot_be_captured_changes_nothing(http: httpx.Client, client: Let
     for wrong in (
         {"response_dict": {}},
         {"response_dict": {"content": ""}},
-        {"request_messages": [{"role": "user", "content": "x"}] * 40},
+        {"request_messages": [{"role": "user", "content": "x"}] * 1_001},
         {"request_messages": [{"role": "user", "content": 7}]},
         {"model": None},
     ):

@@ -8,8 +8,8 @@ from hibernaut.schemas.base import Schema
 from hibernaut.schemas.content import InputPart
 from hibernaut.schemas.limits import Name, Text
 
-MOST_CAPTURED = 39
-"""The largest number of messages of one request: they and the reply are stored in one transaction."""
+MOST_SEEN = 10_000
+"""The largest number of messages of one request, of any role."""
 
 
 class CapturedMessage(Schema):
@@ -30,7 +30,7 @@ class CaptureMessages(Schema):
 
     provider: Name
     model: Name
-    request_messages: Annotated[list[CapturedMessage], Field(max_length=MOST_CAPTURED)]
+    request_messages: Annotated[list[CapturedMessage], Field(max_length=MOST_SEEN)]
     response_dict: CapturedReply
 
 
