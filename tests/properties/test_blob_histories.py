@@ -24,6 +24,7 @@ from hibernaut.ports.storage.blobs import BlobEntry, Blobs
 from hibernaut.ports.storage.table import Change, Check, ConditionFailed, Delete, Key
 from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.content import TextContent
+from hibernaut.schemas.mcp.server import StoredMcpServer
 from hibernaut.schemas.memory.file import ENDED, FileStatus, StoredFile, TextPart
 from hibernaut.schemas.memory.passage import StoredArchive
 from hibernaut.schemas.messages.message import Message
@@ -31,7 +32,9 @@ from hibernaut.schemas.runs.events import DoneEvent
 from hibernaut.schemas.runs.run import RunOptions, StoredRun
 from hibernaut.schemas.runs.turn import Claim
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.schemas.tools.sandbox import StoredVariable
 from hibernaut.schemas.tools.tool import StoredTool
+from hibernaut.schemas.tools.tool_policy import ToolPolicy
 from hibernaut.store import blob_collector
 from hibernaut.store.blob_collector import GRACE, ROUND
 from hibernaut.store.memory.files import LeasedFile
@@ -39,7 +42,7 @@ from hibernaut.store.runs.runs import RunState, running
 from hibernaut.store.stores import Stores
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.bodies.codec import Codec
-from tests.support.blobs import CountingBlobs, MemoryBlobs
+from tests.support.blobs import CountingBlobs, Dated, MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable
 
@@ -51,28 +54,6 @@ CRASHES = st.sampled_from([0, 0, 1, 2, 3, 4, 5, 6, 7, 9, 12])
 
 class Died(BaseException):
     """The worker is gone."""
-
-
-class Dated:
-    """Blobs of any engine, dated by a clock that a test moves."""
-
-    def __init__(self, blobs: Blobs, clock: ManualClock) -> None:
-        self._blobs = blobs
-        self._clock = clock
-        self._times: dict[str, datetime] = {}
-
-    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
-        self._blobs.put(key, data, durable=durable)
-        self._times[key] = self._clock.now()
-
-    def get(self, key: str) -> bytes:
-        return self._blobs.get(key)
-
-    def delete(self, key: str) -> None:
-        self._blobs.delete(key)
-
-    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
-        return [entry._replace(at=self._times[entry.key]) for entry in self._blobs.list(after, limit=limit)]
 
 
 class History(RuleBasedStateMachine):
@@ -144,6 +125,42 @@ class History(RuleBasedStateMachine):
             tool = self.stores.tools.get(f"tool-0000000{which}-0000-4000-8000-000000000000")
             if tool is not None:
                 self.write(*self.stores.tools.delete(tool))
+
+        self.act(dies, act)
+
+    # records of the tenant itself
+
+    @rule(size=SIZES, dies=CRASHES, deletes=st.booleans())
+    def write_sandbox(self, size: int, dies: int, deletes: bool) -> None:
+        def act() -> None:
+            before, now = self.stores.sandboxes.get(), self.clock.now()
+            variable = StoredVariable(id="v", key="K", description="x" * size, created_at=now, updated_at=now)
+            after = before.model_copy(update={"id": "sandbox-1", "variables": [variable]})
+            to_delete = deletes and before.id
+            self.write(self.stores.sandboxes.delete(before) if to_delete else self.stores.sandboxes.change(before, after, "t"))
+
+        self.act(dies, act)
+
+    @rule(size=SIZES, dies=CRASHES)
+    def write_tool_policies(self, size: int, dies: int) -> None:
+        def act() -> None:
+            before, now = self.stores.tool_policies.get(), self.clock.now()
+            policy = ToolPolicy(id="p", name="x" * size, action="deny", created_at=now, updated_at=now)
+            self.write(self.stores.tool_policies.change(before, [policy], "t"))
+
+        self.act(dies, act)
+
+    @rule(size=SIZES, dies=CRASHES, deletes=st.booleans())
+    def write_mcp_server(self, size: int, dies: int, deletes: bool) -> None:
+        def act() -> None:
+            servers, now = self.all_stores.mcp_servers_of(TENANT), self.clock.now()
+            before = servers.get("mcp_server-1")
+            parts = {"server_name": "s", "mcp_server_type": "stdio", "args": ["x" * size], "created_at": now, "updated_at": now}
+            after = StoredMcpServer.model_validate({"id": "mcp_server-1", **parts})
+            if before is None:
+                self.write(*servers.create(after, "t"))
+            else:
+                self.write(*(servers.delete(before) if deletes else servers.change(before, after, "t")))
 
         self.act(dies, act)
 

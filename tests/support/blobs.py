@@ -55,3 +55,25 @@ class CountingBlobs:
 
     def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
         return self._blobs.list(after, limit=limit)
+
+
+class Dated:
+    """Blobs of any engine, dated by a clock that a test moves."""
+
+    def __init__(self, blobs: Blobs, clock: ManualClock) -> None:
+        self._blobs = blobs
+        self._clock = clock
+        self._times: dict[str, datetime] = {}
+
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
+        self._blobs.put(key, data, durable=durable)
+        self._times[key] = self._clock.now()
+
+    def get(self, key: str) -> bytes:
+        return self._blobs.get(key)
+
+    def delete(self, key: str) -> None:
+        self._blobs.delete(key)
+
+    def list(self, after: str = "", *, limit: int) -> Sequence[BlobEntry]:
+        return [entry._replace(at=self._times[entry.key]) for entry in self._blobs.list(after, limit=limit)]

@@ -1,20 +1,16 @@
-"""The sandbox configuration of a tenant in the table: one item with its variables.
-
-pk         sk     what                                              read by
-t#SANDBOX  LOCAL  the configuration with its sealed variables        calls of custom tools, remembered for seconds; administration
-"""
+"""The sandbox configuration of a tenant in the table: one item with its sealed variables."""
 
 from __future__ import annotations
 
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.storage.table import ABSENT, Delete, Item, Key, Put, eq
+from hibernaut.ports.storage.table import ABSENT, Delete, Item, Put, eq
 from hibernaut.schemas.tools.sandbox import StoredSandbox
+from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.lru_cache import TenantCache
 from hibernaut.store.table.remembered_record import Remembered, RememberedRecord
 from hibernaut.store.table.secret_vault import SecretVault
 from hibernaut.store.table.tenant_table import TenantTable
-from hibernaut.store.table.tenants import checked
 
 
 class SandboxStore:
@@ -32,7 +28,7 @@ class SandboxStore:
     ) -> None:
         self._codec = codec
         self._secrets = secrets
-        self._key = Key(f"{checked(table.tenant)}#SANDBOX", "LOCAL")
+        self._key = keys.sandbox(table.tenant)
         self.now = RememberedRecord(table, self._key, clock, cache, read=self._read, none=StoredSandbox())
 
     def get(self) -> StoredSandbox:

@@ -41,14 +41,21 @@ def blob_prefixes(tenant: str) -> tuple[str, ...]:
 
 
 def blob_owner(blob: str) -> Key | None:
-    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: another layout."""
+    """The only item that may name a blob: the owner of a body, the file of bytes and texts. None: another layout.
+
+    The partition of a record has the tenant, a noun, and mostly an id. Without an id the record's sort key is one part, so the
+    number of parts tells the two forms apart.
+    """
     prefixed = blob.startswith((RECORDS, EPHEMERAL, FILES, UPLOADS, TEXTS))
     parts = blob.split("/")[1 if prefixed else 0 :]
     if not is_tenant(parts[0]):
         return None
     if blob.startswith((FILES, UPLOADS, TEXTS)):
         return keys.file(parts[0], parts[1]) if len(parts) > 1 else None
-    return Key("#".join(parts[:3]), "#".join(parts[3:-1])) if len(parts) > 4 else None
+    if len(parts) < 4:
+        return None
+    partition = 2 if len(parts) == 4 else 3
+    return Key("#".join(parts[:partition]), "#".join(parts[partition:-1]))
 
 
 def file_blob(tenant: str, file_id: str) -> str:

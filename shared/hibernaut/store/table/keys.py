@@ -61,6 +61,7 @@ for its default conversation). Shards are two hex digits.
     t#ARCH#archive     TAG#tag             the number of passages with the tag    the prompt
     t#PROVIDERS        provider            a provider with a key of the tenant's  list, retrieve, calls of its models
     t#PROVIDERNAMES    name                the provider with this name            uniqueness of names
+    t#SANDBOX          LOCAL               the sandbox's settings and variables   calls of custom tools; administration
 
     index DUE    DUE#shard        due_ms#id       due runs, files, approvals, deletions: the sweep (no tenant: it serves all)
     index DUE    t#CONVSMESSAGED#agent, t#CONVSMESSAGEDNEVER#agent  time#conv, conv  conversations by last message
@@ -278,6 +279,10 @@ def provider(tenant: str, provider_id: str) -> Key:
 
 def provider_name(tenant: str, name: str) -> Key:
     return Key(f"{checked(tenant)}#PROVIDERNAMES", name)
+
+
+def sandbox(tenant: str) -> Key:
+    return Key(f"{checked(tenant)}#SANDBOX", "LOCAL")
 
 
 def desk(tenant: str, agent_id: str) -> Key:
