@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.storage.table import Key, Put, Update
 from hibernaut.schemas.errors import NewerFormat
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.store.events import event_keys
+from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.formats import ATTRIBUTE, READ, WRITTEN
 from tests.releases.items import ITEMS, Names, client_of, loaded, play, recorded
+from tests.support.blobs import MemoryBlobs
+from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, says
 from tests.support.world import TENANT, World
 
@@ -106,6 +111,22 @@ def test_an_item_of_a_newer_format_is_refused_and_left_as_it_is(before: tuple[Wo
     answer = client_of(world).get(f"/v1/agents/{names.talked}")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     assert dict(world.data.table.get(agent) or {})["body"] == "of tomorrow"
+
+
+def test_items_have_a_version_also_under_the_credentials_of_their_tenant(tmp_path: Path) -> None:
+    table, blobs = SqliteTable(tmp_path / "table.db"), MemoryBlobs()
+    stores = Stores(table, blobs, ManualClock(), engines_of=lambda _: (table, blobs))
+    own = stores.of(TENANT)
+    _, put = own.imports.create("import-1", b"data", 0, "t")
+    own.writer.write(put, token="t")
+    assert dict(table.get(put.key) or {})[ATTRIBUTE] == WRITTEN
+    for place in (put.key, event_keys.webhook(TENANT, "webhook-1")):
+        table.write(Put({"pk": place.pk, "sk": place.sk, ATTRIBUTE: READ + 1}))
+    with pytest.raises(NewerFormat):
+        own.imports.get("import-1")
+    with pytest.raises(NewerFormat):
+        stores.webhooks_of(TENANT).all()
+    table.close()
 
 
 def test_a_run_that_meets_a_newer_format_stays_open(before: tuple[World, Names]) -> None:

@@ -101,11 +101,13 @@ class BlobCollector:
 
     def _is_named(self, blob: str, owner: Key, items: Mapping[Key, Item]) -> bool:
         item = items.get(owner)
-        if item is None or "v" not in item:  # deleted, or only a late count without a record
+        if item is None:
             return False
-        if blob.startswith(blob_keys.TEXTS):
-            return self._is_text(blob, item)
-        return blob.startswith((blob_keys.FILES, blob_keys.UPLOADS)) or item.get("blob") == blob
+        if not blob.startswith((blob_keys.FILES, blob_keys.UPLOADS, blob_keys.TEXTS)):
+            return item.get("blob") == blob
+        if "v" not in item:  # only a late count without a record
+            return False
+        return self._is_text(blob, item) if blob.startswith(blob_keys.TEXTS) else True
 
     def _is_text(self, blob: str, item: Item) -> bool:
         """Whether a file's text has this part. While the file is ingested, its parts are stored before the file names them."""

@@ -232,7 +232,7 @@ class Stores:
         same table and blobs as one tenant may use them (None: there is no difference). `cipher`: seals the values of secrets.
         """
         self._policy = RetryPolicy(clock)
-        self._table = RetryingTable(VersionedTable(engine), self._policy)
+        self._table = self._retrying(engine)
         self._blobs = blobs
         self._engines_of, self._cipher = engines_of, cipher
         self.clock = clock
@@ -269,11 +269,14 @@ class Stores:
         self.event_signal.written(changes)
         self.schedule_signal.written(changes)
 
+    def _retrying(self, engine: Table) -> RetryingTable:
+        return RetryingTable(VersionedTable(engine), self._policy)
+
     def _engines(self, tenant: str) -> tuple[Table, Blobs]:
         if self._engines_of is None:
             return self._table, self._blobs
         table, blobs = self._engines_of(tenant)
-        return RetryingTable(table, self._policy), blobs
+        return self._retrying(table), blobs
 
     def of(self, tenant: str) -> TenantStores:
         """The repositories of a tenant, without I/O. Raises: InvalidArgument for an invalid tenant name."""

@@ -10,6 +10,7 @@ import pytest
 
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.table.sqlite import SqliteTable
+from hibernaut.ports.storage.table import Put
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.schemas.runs.events import DoneEvent
 from hibernaut.schemas.tools.tool import StoredTool
@@ -133,3 +134,16 @@ def test_a_pass_is_bounded_and_a_round_begins_once_a_day(table: SqliteTable, mon
     blobs.put(blob_keys.body_blob(keys.tool(TENANT, "tool-1"), "young"), b"x")
     assert stores.blob_collector.collect() == 0
     assert len(blobs.list(limit=10)) == 1
+
+
+def test_a_body_of_an_item_without_a_version_is_not_collected(table: SqliteTable) -> None:
+    clock = ManualClock()
+    blobs = MemoryBlobs(clock)
+    pack = keys.message(TENANT, AGENT, "message-1")
+    named, left = (blob_keys.body_blob(pack, name) for name in ("named", "left"))
+    table.write(Put({"pk": pack.pk, "sk": pack.sk, "body": "", "blob": named}))
+    for blob in (named, left):
+        blobs.put(blob, b"x")
+    clock.time += GRACE + timedelta(hours=1)
+    assert Stores(table, blobs, clock).blob_collector.collect() == 1
+    assert list(blobs.kept) == [named]
