@@ -15,14 +15,14 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from hibernaut.ports.storage.table import Contended, TableError
+from hibernaut.ports.storage.table import TableError
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.http import async_bridge
 from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.json_responses import JSON, reply
 from hibernaut.rest.http.lanes import TURNS
 from hibernaut.rest.http.streaming import MEDIA_TYPE, refusal, stream, streaming
-from hibernaut.schemas.errors import ApprovalPending, HibernautError
+from hibernaut.schemas.errors import ApprovalPending, HibernautError, StoreUnavailable
 from hibernaut.schemas.messages.letta_message import LettaResponse, LettaStopReason
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
@@ -62,7 +62,8 @@ async def whole(services: Services, pools: ThreadPools, request: SendRequest, sh
 async def streamed(services: Services, pools: ThreadPools, request: SendRequest, *, pings: bool) -> Response:
     """The run as server-sent events.
 
-    Raises: HibernautError if the request is refused. A pending approval is reported inside the stream.
+    Raises: HibernautError if the request is refused, RunUnreadable as `followed`. A pending approval is reported inside the
+    stream.
     """
     try:
         log, driving = await followed(services, pools, request)
@@ -78,17 +79,19 @@ async def followed(services: Services, pools: ThreadPools, request: SendRequest)
     of this process does it.
 
     The thread may be occupied until the end of the run, since the caller waits for it. A background run is started elsewhere.
-    Raises: HibernautError if the request is refused.
+    Raises: HibernautError if the request is refused; RunUnreadable if it is accepted and the table stays busy.
     """
     if request.background:
-        return await pools.take(lambda: services.run_follower.log(begin(services, request))), None
+        run_id = await pools.take(partial(begin, services, request))
+        return await async_bridge.accepted(pools, run_id, partial(services.run_follower.log, run_id)), None
     pools.admit(TURNS)
     accepted = await pools.take(partial(services.sending.accept, request))
     driving = None
     if not accepted.attached and not accepted.waits:
         driving = pools.begin(partial(services.sending.start, accepted.run_id, inline=True))
         driving.add_done_callback(_noted)
-    return await pools.look(partial(services.run_follower.log, accepted.run_id)), driving
+    log = await async_bridge.accepted(pools, accepted.run_id, partial(services.run_follower.log, accepted.run_id))
+    return log, driving
 
 
 async def until_driven(texts: AsyncIterator[str], log: RunLog, driving: Driving | None) -> AsyncIterator[str]:
@@ -149,7 +152,7 @@ async def _answer(
 ) -> Response:
     def driven(drive: Callable[[], None]) -> LettaResponse | None:
         drive()
-        with suppress(Contended):  # the table is busy; the follower reads the reply later
+        with suppress(StoreUnavailable):  # the follower reads the reply later
             return services.response(run_id)
         return None
 

@@ -35,6 +35,7 @@ HibernautError
 │  │  └─ NewerFormat        a newer release wrote the record
 │  ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached
 │  ├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached
+│  ├─ RunUnreadable         the message was accepted, and its run cannot be read; carries the run's id (`run_faults`)
 │  └─ IdentityProviderUnavailable  the keys of the identity provider cannot be read
 └─ ModelError            the model's provider failed; see its subclasses
 """
@@ -396,5 +397,4 @@ def place_of(error: BaseException) -> str:
 
 MODEL_CALL_ERRORS: tuple[type[HibernautError], ...] = (ModelError, NotFound, InvalidArgument, NotImplementedHere)
 """The errors of a model call: the provider's, of its handle or settings, or a missing feature. Errors of the table are not among
-them, because a run whose events cannot be written has not failed by its model.
-"""
+them: a run whose events cannot be written has not failed by its model."""

@@ -13,11 +13,10 @@ import pytest
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from hibernaut.ports.storage.table import Contended
 from hibernaut.rest import run_responses
 from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, WaitSettings
 from hibernaut.rest.http.lanes import Lane
-from hibernaut.schemas.errors import ModelTimeout, NotFound
+from hibernaut.schemas.errors import ModelTimeout, NotFound, StoreUnavailable
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaResponse, LettaStopReason
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
 from hibernaut.schemas.stop import StopReason
@@ -156,7 +155,7 @@ def test_a_table_that_is_busy_when_the_run_has_ended_is_asked_again() -> None:
         def response(self, run_id: str) -> LettaResponse | None:
             self.asked += 1
             if self.asked == 1:
-                raise Contended("busy")
+                raise StoreUnavailable("busy", 2.0)
             return super().response(run_id)
 
     run = Busy(attached=False)

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import anyio
 
-from hibernaut.ports.storage.table import Contended
 from hibernaut.rest.http.lanes import ADMISSIONS, LOOKS, TURNS, Lane
-from hibernaut.schemas.errors import ServerBusy
+from hibernaut.schemas.errors import NewerFormat, ServerBusy, StoreUnavailable
+from hibernaut.schemas.faults.run_faults import RunUnreadable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaResponse
 from hibernaut.services.logs.run_follower import RunFollower
@@ -52,6 +52,8 @@ class WaitSettings:
 USUAL_WAITS = WaitSettings()
 RETRY_AFTER = 1.0
 """Seconds after which a client may repeat a request that a full lane refused."""
+PAUSE = 0.05
+"""Seconds between two reads of a run that the table does not show, after the retries of each read."""
 
 
 class ThreadPools:
@@ -163,8 +165,10 @@ async def follow(
         while True:
             try:
                 found = await pools.look(read)
-            except Contended:  # the table is busy; the next read gets the events
-                found = ()
+            except StoreUnavailable as error:
+                if not passes(error):
+                    raise
+                found = ()  # the next read gets the events
             looks = 0 if found else looks + 1
             text = "".join(one for one in found if one)
             silent = not text and clock() - last_sent >= pools.waits.silence
@@ -178,13 +182,36 @@ async def follow(
                 await alarm.wait(max(0.0, min(run_follower.patience(looks - 1), remaining)))
 
 
+def passes(error: StoreUnavailable) -> bool:
+    """Whether a follower reads again after this error: the table was busy or out of reach for all retries of one read."""
+    return not isinstance(error, NewerFormat)
+
+
+async def accepted(pools: ThreadPools, run_id: str, read: Callable[[], Result]) -> Result:
+    """What `read` finds of a run whose message was accepted. While the table is busy it is read again, for `plain` seconds: no
+    byte of the reply is sent before. Raises: RunUnreadable after that time, or when the server stops; the errors of `read`.
+    """
+    clock = asyncio.get_running_loop().time
+    until = clock() + min(pools.waits.plain, pools.waits.longest or pools.waits.plain)
+    while True:
+        try:
+            return await pools.look(read)
+        except StoreUnavailable as error:
+            if not passes(error) or pools.closed or clock() >= until:
+                raise RunUnreadable(run_id, error.retry_after) from error
+            await asyncio.sleep(PAUSE)
+
+
 async def response(run_follower: RunFollower, pools: ThreadPools, run_id: str) -> LettaResponse:
     """The whole reply of a run, after its end. Raises: NotFound, ServerStops, and the error with which the run failed."""
 
     async def look() -> LettaResponse | None:
-        with suppress(Contended):
+        try:
             return await pools.look(partial(run_follower.response, run_id))
-        return None
+        except StoreUnavailable as error:
+            if not passes(error):
+                raise
+            return None
 
     looks = 0
     found = await look()

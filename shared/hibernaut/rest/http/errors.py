@@ -26,6 +26,7 @@ from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.faults.record_faults import RecordLost
+from hibernaut.schemas.faults.run_faults import RunUnreadable
 from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.memory.version_faults import VersionConflict, VersionExpired
 
@@ -83,6 +84,8 @@ STREAMED = frozenset({"llm_timeout", "llm_rate_limit", "llm_authentication", "ll
 NO_RETRY = {"x-should-retry": "false"}
 """The header that stops the SDK's retries of 409, 429 and 5xx, for errors that a retry cannot resolve (digest 1.6)."""
 
+_UNREPEATABLE = (errors.Conflict, errors.NotImplementedHere, RecordLost, RunUnreadable)
+"""The errors that have this header alone."""
 UNKNOWN_ERROR = "An unknown error occurred"
 EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
 MOST_ERRORS = 20
@@ -112,6 +115,8 @@ def body_of(error: HibernautError) -> JsonObject:
         return {"error": {"type": kind, "message": message, "detail": error.detail}}
     if isinstance(error, errors.Busy):
         return {"detail": error.detail, "run_id": error.run_id}
+    if isinstance(error, RunUnreadable):
+        return {"detail": error.detail, "code": error.code, "run_id": error.run_id}
     if isinstance(error, errors.AgentPaused | RecordLost):
         return {"detail": error.detail, "code": error.code}
     if isinstance(error, ErasureRunning):
@@ -138,17 +143,18 @@ def model_text(error: ModelError) -> tuple[str, str]:
 
 def headers_of(error: HibernautError) -> dict[str, str]:
     """The headers about retries: when a client may repeat the request, or that a retry is useless. A conflict remains until the
-    caller acts, a missing part of the deployment remains missing, and the server has already repeated a failed model call.
+    caller acts, a missing part of the deployment remains missing, and the server has already repeated a failed model call. A
+    message that was accepted must not be sent again.
     """
     if isinstance(error, ModelError):
         after = {"retry-after": str(math.ceil(error.retry_after))} if error.retry_after is not None else {}
         return NO_RETRY | after
-    if isinstance(error, errors.Unavailable):
+    if isinstance(error, errors.Unavailable) and not isinstance(error, RunUnreadable):
         return {"retry-after": str(math.ceil(error.retry_after))}
     if isinstance(error, errors.BudgetExceeded):
         useless = NO_RETRY if error.resets_at is not None else {}
         return {"retry-after": str(math.ceil(error.retry_after)), **useless}
-    return dict(NO_RETRY) if isinstance(error, errors.Conflict | errors.NotImplementedHere | RecordLost) else {}
+    return dict(NO_RETRY) if isinstance(error, _UNREPEATABLE) else {}
 
 
 def validation_body(found: list[Json]) -> JsonObject:

@@ -21,7 +21,7 @@ from hibernaut.rest.mcp.progress import tell_of
 from hibernaut.rest.mcp.tool import AgentTool, Route, ToolContext
 from hibernaut.rest.send_requests import send_request
 from hibernaut.schemas.content import TextContent
-from hibernaut.schemas.errors import HibernautError, InvalidArgument
+from hibernaut.schemas.errors import HibernautError, InvalidArgument, StoreUnavailable
 from hibernaut.schemas.messages.letta_message import AssistantMessage, LettaMessage, LettaResponse
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
@@ -50,7 +50,11 @@ async def send_message(context: ToolContext, arguments: SendMessage) -> RunRepor
     run_id = await pools.take(partial(run_responses.begin, services, request))
     if context.tell is not None:
         context.tell(f"The agent has the message (run_id {run_id}).")
-    return await _report(context, run_id, arguments.wait_seconds)
+    try:
+        return await _report(context, run_id, arguments.wait_seconds)
+    except StoreUnavailable:  # The agent has the message, whether or not its run can be read now.
+        place = {"agent_id": arguments.agent_id, "conversation_id": arguments.conversation_id}
+        return RunReport(run_id=run_id, **place, status="running", next=_STILL.format(run_id=run_id))
 
 
 def _request(context: ToolContext, arguments: SendMessage) -> SendRequest:
@@ -151,11 +155,12 @@ async def _ended(context: ToolContext, run_id: str, found: Continuation) -> RunR
     return report
 
 
+_STILL = "The agent still works. Call get_run with run_id {run_id} to wait for its reply; do not send the message again."
+
+
 def _unended(run_id: str, run: StoredRun) -> RunReport:
     report = _of(run_id, run)
-    report.next = (
-        f"The agent still works. Call get_run with run_id {run_id} to wait for its reply; do not send the message again."
-    )
+    report.next = _STILL.format(run_id=run_id)
     return report
 
 

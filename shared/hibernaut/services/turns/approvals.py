@@ -15,7 +15,7 @@ from hibernaut.domain.turn import approvals as decisions
 from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import InvalidArgument, StoreUnavailable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import How, PendingApproval, Resolution
 from hibernaut.schemas.runs.run import StoredRun
@@ -201,7 +201,8 @@ class ApprovalAnswers:
         logger.info(
             "approval answered", extra={"run_id": consumed.record.run_id, "answered_by": run.id, "how": consumed.record.how}
         )
-        self.end_wait(consumed.record.run_id)
+        with suppress(StoreUnavailable):  # The answer is accepted. A wait that is not ended here ends at its deadline.
+            self.end_wait(consumed.record.run_id)
 
 
 def _consumed(record: PendingApproval, run_id: str, how: How, answer: str = "") -> PendingApproval:

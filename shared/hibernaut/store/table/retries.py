@@ -38,20 +38,26 @@ class RetryPolicy:
         self._clock = clock
         self._random = random or Random()
 
-    def run(self, attempt: Callable[[], T]) -> T:
-        """The result of `attempt`, which is repeated after Contended and OutcomeUnknown.
+    def run(self, attempt: Callable[[], T], *, writes: bool = False) -> T:
+        """The result of `attempt`, which is repeated after Contended and OutcomeUnknown. `writes`: it is a write.
 
-        Raises: StoreUnavailable after `BUDGET`; other errors of `attempt` at once.
+        Raises: StoreUnavailable after `BUDGET`, which says of a write what became of it; other errors of `attempt` at once.
         """
         deadline, longest = self._clock.monotonic() + BUDGET, FIRST_DELAY
+        outcome = " Nothing was changed." if writes else ""
         while True:
             try:
                 return attempt()
             except (Contended, OutcomeUnknown) as error:
+                if isinstance(error, OutcomeUnknown):  # Later attempts do not make it certain that this one has failed.
+                    outcome = " Whether the change was made is not known."
                 delay = self._random.uniform(0, longest)
                 if self._clock.monotonic() + delay > deadline:
                     logger.warning("table unavailable", extra={"error": type(error).__qualname__})
-                    raise _unavailable(error) from error
+                    raise StoreUnavailable(
+                        f"The store is busy or out of reach.{outcome} Send the request again in {RETRY_AFTER:.0f} seconds.",
+                        RETRY_AFTER,
+                    ) from error
             self._clock.sleep(delay)
             longest = min(2 * longest, LONGEST_DELAY)
 
@@ -117,10 +123,3 @@ class RetryingTable:
     def write(self, *changes: Change) -> None:
         """`Table.write` without retries. Raises: as `Table.write`."""
         self._table.write(*changes)
-
-
-def _unavailable(error: Contended | OutcomeUnknown) -> StoreUnavailable:
-    outcome = "Whether the change was made is not known" if isinstance(error, OutcomeUnknown) else "Nothing was changed"
-    return StoreUnavailable(
-        f"The store is busy or out of reach. {outcome}; send the request again in {RETRY_AFTER:.0f} seconds.", RETRY_AFTER
-    )

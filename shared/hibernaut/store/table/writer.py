@@ -46,7 +46,7 @@ class Writer:
                 if not token or all(old is None or old.get("wt") != token for old in failure.failed.values()):
                     raise
 
-        self._policy.run(once)
+        self._policy.run(once, writes=True)
         if self._written:
             self._written(changes)
         self._free(changes)

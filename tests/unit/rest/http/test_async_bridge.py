@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from hibernaut.ports.storage.table import Contended
 from hibernaut.rest.http.async_bridge import ServerStops, ThreadPools, WaitSettings, response
 from hibernaut.rest.http.lanes import TURNS
 from hibernaut.rest.http.streaming import refusal, stream
@@ -155,20 +154,6 @@ def test_pings_bear_the_last_number_where_numbers_are_shown() -> None:
     texts = streamed(log, Scripted(), WaitSettings(silence=0), pings=True)
     assert ['"seq_id":1,' in text for text in texts] == [True, False, False, False]
     assert ['"seq_id":2,' in text for text in texts] == [False, False, True, False]
-
-
-def test_a_table_that_is_busy_for_a_moment_breaks_no_stream_and_no_reply() -> None:
-    busy = [True, True]
-
-    def look(_: object) -> None:
-        if busy:
-            busy.pop()
-            raise Contended("busy")
-
-    assert streamed(Log([[STOP, END]], on_look=look), Scripted()) == [STOPPED + DONE]
-    busy += [True, True]
-    following: Any = Scripted(ended=True, on_look=look)
-    assert asyncio.run(response(following, ThreadPools(), RUN)) is REPLY
 
 
 def test_a_stream_without_pings_has_none() -> None:

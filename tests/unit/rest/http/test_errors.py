@@ -10,6 +10,7 @@ from hibernaut.rest.http.errors import NO_RETRY, body_of, headers_of, status_of,
 from hibernaut.schemas import errors
 from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.errors import HibernautError, ModelError
+from hibernaut.schemas.faults.run_faults import RunUnreadable
 from hibernaut.schemas.faults.secret_errors import SecretUnreadable
 from hibernaut.schemas.memory.version_faults import VersionConflict
 
@@ -25,6 +26,8 @@ def made(kind: type[HibernautError]) -> HibernautError:
         return kind("busy", "run-1")  # type: ignore[call-arg]
     if kind is errors.NewerFormat:
         return errors.NewerFormat(2, 1)
+    if kind is RunUnreadable:
+        return RunUnreadable("run-1", 2.0)
     if issubclass(kind, errors.Unavailable):
         return kind("busy", retry_after=1.5)
     if kind is errors.Unauthenticated:
@@ -53,6 +56,7 @@ def test_every_error_has_a_status_and_a_body(kind: type[HibernautError]) -> None
         {"detail"},
         {"detail", "run_id"},
         {"detail", "code"},
+        {"detail", "code", "run_id"},
         {"detail", "code", "current_version"},
         {"detail", "code", "erasure_id"},
         {"detail", "code", "route"},
@@ -103,7 +107,7 @@ def test_a_providers_failure_is_told_apart_from_ours() -> None:
     assert body["error"]["detail"] == "RATE_LIMIT_EXCEEDED: slow down"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in tree() if issubclass(kind, ModelError | errors.Conflict)])
+@pytest.mark.parametrize("kind", [kind for kind in tree() if issubclass(kind, ModelError | errors.Conflict | RunUnreadable)])
 def test_what_would_end_the_same_is_not_sent_again(kind: type[HibernautError]) -> None:
     assert headers_of(made(kind)) == NO_RETRY
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hibernaut.ports.storage.table import Contended
 from hibernaut.schemas.errors import ApprovalPending, InvalidArgument
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import ClientToolCreate, LettaRequest
@@ -18,6 +19,7 @@ from hibernaut.services.sending.sending import SendRequest
 from tests.support.clocks import ManualClock
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled, check_valid
+from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
 
 ASK = calls(("ring", {"x": "once"}))
@@ -239,6 +241,28 @@ def test_a_message_that_interrupts_denies_what_waits_and_goes_on(tmp_path: Path)
     assert world.models.requests[-1].messages[-1].text() == "never mind"
     assert world.run(run_id).run.stop_reason == StopReason.END_TURN
     check_settled(world, agent_id)
+
+
+def test_a_message_that_interrupts_is_accepted_although_the_wait_that_it_ends_cannot_be_read(tmp_path: Path) -> None:
+    throttled = False
+
+    def at(_: int, moment: str) -> None:
+        nonlocal throttled
+        if throttled and moment.startswith("before"):
+            raise Contended("throttled")
+        throttled = throttled or (armed and moment == "after write")
+
+    armed = False
+    data = data_in(tmp_path, in_turn(ASK, says("done")))
+    world = World(data, wrap=lambda table: CountingTable(table, at))
+    agent_id = world.make_agent(tools=("ring",), rules=[RequiresApprovalToolRule(tool_name="ring")])
+    world.send(agent_id, "hello")
+    armed = True
+    body = LettaRequest(input="never mind", when_busy="interrupt")
+    accepted = world.sending.accept(SendRequest(agent_id, body, "send_message", "digest"))
+    assert throttled
+    armed = throttled = False
+    assert world.run(accepted.run_id).run.status == RunStatus.RUNNING
 
 
 # client tools

@@ -88,6 +88,21 @@ def test_what_never_passes_is_given_up_within_the_budget() -> None:
     assert (raised.value.code, raised.value.retry_after) == ("store_unavailable", RETRY_AFTER)
 
 
+def test_only_a_write_says_that_nothing_was_changed_and_only_if_that_is_certain(tmp_path: Path) -> None:
+    def told(*errors: Exception, read: bool = False) -> str:
+        failures = Failures(*errors, *[Contended("throttled")] * 1000)
+        table = CountingTable(SqliteTable(tmp_path / "t.db"), lambda _n, moment: moment.startswith("before") and failures())
+        policy = RetryPolicy(NotingClock(), Random(1))
+        with pytest.raises(StoreUnavailable) as raised:
+            RetryingTable(table, policy).get(KEY) if read else Writer(table, policy).write(Put(KEY, ITEM))
+        return raised.value.detail
+
+    assert "Nothing was changed" in told()
+    assert "is not known" in told(OutcomeUnknown("no answer"))
+    assert "changed" not in told(read=True)
+    assert "was made" not in told(read=True)
+
+
 def test_the_time_of_the_tries_counts_against_the_budget() -> None:
     clock = NotingClock()
 

@@ -76,7 +76,8 @@ async def send_group_message_async(
 ) -> Response:
     """Send messages to a group without waiting. The reply is the accepted run."""
     group_request = prepared(group_id, body, "send_message_async")
-    return reply(await pools.take(lambda: accepted_run(services, services.group_messages.addressed(group_request))))
+    request = await pools.run(ADMISSIONS, partial(services.group_messages.addressed, group_request))
+    return reply(await accepted_run(services, pools, request))
 
 
 @router.post("/messages/cancel")

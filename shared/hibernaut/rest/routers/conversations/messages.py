@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Response
@@ -16,6 +17,8 @@ from fastapi import Request as HttpRequest
 from hibernaut.ports.tracing import context_in
 from hibernaut.rest import run_responses
 from hibernaut.rest.dependencies import Services, TheCaller, TheServices, TheThreadPools, principal_of
+from hibernaut.rest.http import async_bridge
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
 from hibernaut.rest.queries.queries import AgentMessageListQuery, MessageListQuery
@@ -112,14 +115,15 @@ async def send_message_async(
 ) -> Response:
     """Send messages without waiting. The reply is the accepted run."""
     request = prepared(agent_id, body, "send_message_async")
-    return reply(await pools.take(lambda: accepted_run(services, request)))
+    return reply(await accepted_run(services, pools, request))
 
 
-def accepted_run(services: Services, request: SendRequest) -> Run:
+async def accepted_run(services: Services, pools: ThreadPools, request: SendRequest) -> Run:
     """The run of a request that nobody waits for, as it is when it is accepted. Raises: HibernautError if the request is
-    refused.
+    refused; RunUnreadable if it is accepted and the table stays busy.
     """
-    run = services.runs.get(run_responses.begin(services, request))
+    run_id = await pools.take(partial(run_responses.begin, services, request))
+    run = await async_bridge.accepted(pools, run_id, partial(services.runs.get, run_id))
     return run.model_copy(update={"status": RunStatus.CREATED, "completed_at": None, "stop_reason": None})
 
 
