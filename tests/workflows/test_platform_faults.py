@@ -12,7 +12,7 @@ import pytest
 from hibernaut.adapters.workflow.step_functions import StepFunctions
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.storage.table import Contended, TableError
-from hibernaut.schemas.errors import StoreUnavailable
+from hibernaut.schemas.errors import MasterKeyUnavailable, StoreUnavailable
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.runs.tenant_sweep import PROMPT_RESTARTS
 from tests.workflows import faults
@@ -83,7 +83,9 @@ def swept_after(here: Deployment, pause: timedelta) -> Any:
 
 
 def test_a_table_out_of_reach_leaves_the_run_open(offline: OfflineAws) -> None:
-    for number, error in enumerate((Contended("throttled"), StoreUnavailable("busy", 2), TableError("access denied"))):
+    for number, error in enumerate(
+        (Contended("throttled"), StoreUnavailable("busy", 2), MasterKeyUnavailable("KMS", 2), TableError("access denied"))
+    ):
         turns, termination = ScriptedTurns([error] * TRIES), NotedEndings()
         offline.lambdas.deps |= {"advance_turn": Steps(turns, NotedApprovals()), "close_run": termination}
         StepFunctions(offline.state_machine).start(RUN, name=f"{RUN.run_id}.{number}")

@@ -11,16 +11,21 @@ from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     HibernautError,
     InvalidModelResponse,
+    MasterKeyUnavailable,
     ModelBadRequest,
+    ModelConnection,
     ModelError,
     ModelNotFound,
     NotFound,
+    SecretsUnavailable,
 )
 from hibernaut.schemas.models.fallback import ModelFallback
 
 TRIES = 3
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 LONGEST_RETRY_AFTER = 60.0
+KEY_OUTAGES = (MasterKeyUnavailable, SecretsUnavailable)
+"""The errors of a provider's key that cannot be read now. They end no run, and another model may answer meanwhile."""
 
 
 def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
@@ -39,7 +44,11 @@ def delay(attempt: int, error: ModelError, jitter: float) -> float | None:
 
 
 def failure_code(error: HibernautError) -> str:
-    """The code by which a fallback model is chosen. A handle that no provider serves is a model that does not exist."""
+    """The code by which a fallback model is chosen. A handle that no provider serves is a model that does not exist; a provider
+    whose key cannot be read now is one that cannot be reached.
+    """
+    if isinstance(error, KEY_OUTAGES):
+        return ModelConnection.code
     return ModelNotFound.code if isinstance(error, NotFound) else error.code
 
 
@@ -50,7 +59,7 @@ def helps(fallback: ModelFallback, error: HibernautError) -> bool:
     lacks the model, or refuses our key. A malformed or too long request, or a bad reply, would usually fail with another model as
     well.
     """
-    if not isinstance(error, ModelError | NotFound):
+    if not isinstance(error, (ModelError, NotFound, *KEY_OUTAGES)):
         return False
     if fallback.on is not None:
         return failure_code(error) in fallback.on

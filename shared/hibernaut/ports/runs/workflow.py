@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, Protocol
 
 from hibernaut.ports.storage.table import ConditionFailed, TableError, TooLarge
-from hibernaut.schemas.errors import Conflict, SecretsUnavailable, StoreUnavailable
+from hibernaut.schemas.errors import Conflict, Unavailable
 
 Next = Literal["advance", "compact", "approval", "finished", "waiting", "busy"]
 """The result of `services.turns.advance`: continue; compact the window; wait for an approval; the run has ended; the run waits in
@@ -38,12 +38,12 @@ class RunRef(NamedTuple):
 
 def is_passing(error: Exception) -> bool:
     """Whether the error that ended a step is a failure of the platform that time or an operator cures: the table, the blob
-    store or the store of keys is unreachable, refuses, or is throttled. Such a run stays open for the sweep. Any other error
-    closes the run.
+    store, the store of keys or the master key is unreachable, refuses, or is throttled. Such a run stays open for the sweep. Any
+    other error closes the run.
     """
     if isinstance(error, ConditionFailed | TooLarge):
         return False
-    return isinstance(error, TableError | StoreUnavailable | SecretsUnavailable | Conflict | OSError)
+    return isinstance(error, TableError | Unavailable | Conflict | OSError)
 
 
 class Workflow(Protocol):

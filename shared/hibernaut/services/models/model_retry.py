@@ -105,7 +105,8 @@ class ModelRetry:
         """The model's reply. A failed call is retried if the policy allows it and time is left until `deadline` (monotonic). The
         request's timeout applies to each call.
 
-        Raises: ModelError, NotFound, and the error of the watch `watch`.
+        Raises: ModelError, NotFound; MasterKeyUnavailable or SecretsUnavailable if the provider's key cannot be read now, which
+        the caller repeats with its step; and the error of the watch `watch`.
         """
         model = self._models.of(request.config)
         attempt = 0

@@ -14,7 +14,7 @@ from dataclasses import field
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.embedding_models import BEDROCK, OWN, max_tokens_of, own_space, provider_of
 from hibernaut.ports.memory.embedder import Embedder, EmbedderFailed, Embedders, Vector
-from hibernaut.schemas.errors import HibernautError, StoreUnavailable
+from hibernaut.schemas.errors import HibernautError, Unavailable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.models.own_provider_list import OwnProviderList
@@ -56,11 +56,13 @@ class OwnEmbedder:
         return tokens.count(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[Vector]:
-        """As the port. A failure names the provider. Only a failure of the table is worth the same call later."""
+        """As the port. A failure names the provider. Only a failure of the table or of the master key is worth the same
+        call later.
+        """
         try:
             return self._connected().embed(texts, query=query)
-        except StoreUnavailable as error:
-            raise EmbedderFailed(f"{self.provider}: its record cannot be read now", retryable=True) from error
+        except Unavailable as error:
+            raise EmbedderFailed(f"{self.provider}: its record or its key cannot be read now", retryable=True) from error
         except HibernautError as error:
             raise EmbedderFailed(error.detail, retryable=False) from error
         except EmbedderFailed as error:

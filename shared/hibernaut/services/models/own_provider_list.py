@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hibernaut.ports.model import ConnectedProvider, ProviderAccess, ProviderConnections
 from hibernaut.ports.storage.cipher import SealBroken
-from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication, ModelConnection
+from hibernaut.schemas.errors import HibernautError, MasterKeyUnavailable, ModelAuthentication
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, ModelDescription
 from hibernaut.schemas.models.provider import StoredProvider
@@ -53,8 +53,8 @@ class ProviderVault:
     def open(self, provider: StoredProvider) -> ProviderAccess:
         """The provider's access with its keys.
 
-        Raises: ModelAuthentication if the keys cannot be opened, ModelConnection while the master key is out of reach,
-        NotImplementedHere.
+        Raises: ModelAuthentication if the keys cannot be opened; MasterKeyUnavailable, which is no failure of the provider and
+        leaves a run open; NotImplementedHere.
         """
         try:
             key = self._opened(provider.id, SealPurpose.PROVIDER_KEY, provider.sealed_key)
@@ -66,7 +66,9 @@ class ProviderVault:
             ) from error
         except MasterKeyUnavailable as error:
             logger.warning("key of a provider is out of reach", extra={"provider_id": provider.id, "code": error.code})
-            raise ModelConnection(f"{provider.name}: its key cannot be read now. {error.detail}") from error
+            raise MasterKeyUnavailable(
+                f"{provider.name}: its key cannot be read now. {error.detail}", error.retry_after
+            ) from error
         return ProviderAccess(provider.name, provider.provider_type, key, provider.base_url, provider.region, access_key)
 
     def _opened(self, provider_id: str, purpose: SealPurpose, sealed: str | None) -> str | None:
@@ -89,7 +91,7 @@ class OwnProviderList:
         self._connected = connected
 
     def get(self, name: str) -> ConnectedProvider | None:
-        """The provider with this name, connected. Raises: ModelAuthentication, ModelConnection, InvalidArgument,
+        """The provider with this name, connected. Raises: ModelAuthentication, MasterKeyUnavailable, InvalidArgument,
         StoreUnavailable.
         """
         provider = next((each for each in self._store.all() if each.name == name), None)

@@ -143,18 +143,23 @@ class ModelStep:
         """The reply of the agent's model, or of the first of its fallback models that can answer. `sink.speaker` is then the
         fallback.
 
-        Raises: HibernautError, the first model's if all fail before a piece of a reply arrives; LeaseLost.
+        Raises: HibernautError, the first model's if all fail before a piece of a reply arrives, or that of a key which cannot be
+        read now; LeaseLost.
         """
         try:
             return self._calls.complete(_request(work, turn, action), sink, deadline)
-        except MODEL_CALL_ERRORS as error:
+        except (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES) as error:
             first = newest = error
         for fallback in work.agent.fallback_models:
             if sink.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
                 break
             if fallback.model == turn.actor.config.handle or not retries.helps(fallback, newest):
                 continue
-            config = self._configured(fallback.model, work, turn)
+            try:
+                config = self._configured(fallback.model, work, turn)
+            except retries.KEY_OUTAGES as error:
+                first = error
+                continue
             if config is None:
                 continue
             extra = {"run_id": turn.actor.run_id, "code": retries.failure_code(newest), "fallback": config.handle}
@@ -162,10 +167,11 @@ class ModelStep:
             sink.speaker = config
             try:
                 return self._calls.complete(_fallback_request(work, turn, config), sink, deadline)
-            except MODEL_CALL_ERRORS as error:
+            except (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES) as error:
                 if sink.heard:
                     raise
                 sink.speaker = None
+                first = error if isinstance(error, retries.KEY_OUTAGES) else first
                 logger.warning("fallback model failed", extra=extra | {"code": retries.failure_code(error)})
                 newest = error
         raise first

@@ -25,6 +25,7 @@ from hibernaut.schemas.memory.folder import CreateFolder
 from hibernaut.schemas.memory.passage import CreateArchive, CreatePassage
 from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.schemas.models.provider import CreateProvider, ProviderKeys
+from hibernaut.services.models.own_embedders import OwnEmbedder
 from hibernaut.services.models.own_models import OwnModels
 from hibernaut.services.search.candidates import EMBEDDED_TAIL
 from hibernaut.services.search.hybrid_search import SearchResult, SearchScope
@@ -265,6 +266,17 @@ def test_what_a_provider_does_wrong_is_said_once_and_holds_nothing_up(
     assert {embedded for _, embedded in lab.held()} == {False}
     assert [hit.record.text for hit in lab.found(notes, "lamp").hits] == ["The lamp stands on the table."]
     assert lab.refused() == 2, "they are embedded when the provider serves again"
+
+
+def test_what_cannot_be_embedded_while_the_key_is_out_of_reach_is_embedded_later(server: ScriptedOpenAI, tmp_path: Path) -> None:
+    with Embedded(EmbeddedSettings(data=tmp_path)) as house:
+        add(Lab(house).of("default"), server)
+    (tmp_path / "secrets.key").unlink()
+    with Embedded(EmbeddedSettings(data=tmp_path)) as house:
+        own = Lab(house).of("default").providers._own
+        with pytest.raises(EmbedderFailed) as failed:
+            OwnEmbedder("default", "mine", config(), own).embed(["The lamp stands on the table."])
+    assert failed.value.retryable
 
 
 def test_a_server_that_does_not_answer_is_left_alone_for_a_while(server: ScriptedOpenAI) -> None:

@@ -12,10 +12,13 @@ import pytest
 from hibernaut.local.logs import Fields
 from hibernaut.rest.dependencies import Services
 from hibernaut.schemas.agents.agent import CreateAgentRequest
-from hibernaut.schemas.errors import InvalidArgument, ModelAuthentication, ModelConnection, ModelNotFound, NotFound
+from hibernaut.schemas.errors import InvalidArgument, MasterKeyUnavailable, ModelAuthentication, ModelNotFound, NotFound
 from hibernaut.schemas.models.provider import CreateProvider, ProviderKeys
+from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
+from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.models import providers as use_cases
 from hibernaut.services.per_tenant import PerTenant
+from hibernaut.services.sending.sending import SendRequest
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -129,10 +132,31 @@ def test_a_lost_key_file_is_named_and_the_provider_lists_nothing(server: Scripte
     (tmp_path / "secrets.key").rename(tmp_path / "elsewhere.key")
     with Embedded(EmbeddedSettings(data=tmp_path)) as restarted:
         own = services_of(restarted.stores, restarted.host, restarted.engines).of("default")
-        with pytest.raises(ModelConnection, match=r"mine: its key cannot be read now.*secrets\.key is missing"):
+        with pytest.raises(MasterKeyUnavailable, match=r"mine: its key cannot be read now.*secrets\.key is missing"):
             own.agents.creation.create(CreateAgentRequest(model="mine/m"))
         assert own.models.all(categories=["byok"]) == []
     assert not (tmp_path / "secrets.key").exists()
+
+
+def test_a_run_whose_providers_key_is_out_of_reach_stays_open_and_goes_on_when_it_is_back(
+    server: ScriptedOpenAI, tmp_path: Path
+) -> None:
+    server.script = lambda _messages, _tools: {"content": "I am back."}
+    with Embedded(EmbeddedSettings(data=tmp_path)) as embedded:
+        own = services_of(embedded.stores, embedded.host, embedded.engines).of("default")
+        add(own, server)
+        agent_id = own.agents.creation.create(CreateAgentRequest(model="mine/m")).id
+    (tmp_path / "secrets.key").rename(tmp_path / "elsewhere.key")
+    with Embedded(EmbeddedSettings(data=tmp_path)) as restarted:
+        own = services_of(restarted.stores, restarted.host, restarted.engines).of("default")
+        body = LettaRequest(messages=[MessageCreate(role="user", content="Hello?")])
+        run_id = own.sending.accept(SendRequest(agent_id, body, "send_message", "digest")).run_id
+        own.sending.start(run_id, inline=True)
+        run = own.runs.get(run_id)
+        assert (run.status, run.stop_reason) == (RunStatus.RUNNING, None)
+        (tmp_path / "elsewhere.key").rename(tmp_path / "secrets.key")
+        own.sending.start(run_id, inline=True)
+        assert own.runs.get(run_id).status is RunStatus.COMPLETED
 
 
 def test_the_number_of_providers_is_limited(

@@ -12,7 +12,7 @@ from hibernaut.adapters.workflow.threads import LOOKS, TRIES, Drive, Threads
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.runs.workflow import Next, RunRef
 from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
-from hibernaut.schemas.errors import StoreUnavailable
+from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, StoreUnavailable
 from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, says
 from tests.support.settled import check_settled
@@ -151,6 +151,8 @@ def test_a_run_whose_steps_fail_again_and_again_is_closed_and_one_failure_is_for
         (Contended("throttled"), 0),
         (OutcomeUnknown("no answer"), 0),
         (StoreUnavailable("busy", 2), 0),
+        (MasterKeyUnavailable("KMS is throttled", 2), 0),
+        (SecretsUnavailable("Parameter Store is throttled", 2), 0),
         (TableError("disk I/O error"), 0),
         (OSError("no space left"), 0),
         (TooLarge("5 MB"), 1),

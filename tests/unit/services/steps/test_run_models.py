@@ -14,6 +14,7 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.errors import (
     ContextWindowExceeded,
     InvalidModelResponse,
+    MasterKeyUnavailable,
     ModelAuthentication,
     ModelBadRequest,
     ModelConnection,
@@ -256,6 +257,31 @@ def test_a_fallback_that_breaks_midway_ends_the_run_with_its_own_error(tmp_path:
     run_id = world.send(agent_id, "hello")
     assert error_of(world, run_id).code == "llm_connection"
     assert world.stores.steps.of_run(run_id)[0].model_handle == OTHER
+
+
+KEY_OUT = MasterKeyUnavailable("KMS is throttled", 2.0)
+
+
+@pytest.mark.parametrize(("own", "other"), [(KEY_OUT, None), (KEY_OUT, KEY_OUT), (DOWN, KEY_OUT)])
+def test_a_key_that_cannot_be_read_now_leaves_the_run_open(own: Exception, other: Exception | None, tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, by_model(own, other), OTHER if other else None)
+    run_id = world.send(agent_id, "hello")
+    state = world.run(run_id)
+    assert (state.run.status, state.run.error) == (RunStatus.RUNNING, None)
+    world.models.script = by_model(says("I am back"), says("I stand in"))
+    world.clock.sleep(3600)
+    world.sweep()
+    world.workflow.drive()
+    assert world.run(run_id).run.status is RunStatus.COMPLETED
+    assert world.log(agent_id)[-1].text() == "I am back"
+    check_settled(world, agent_id)
+
+
+def test_the_fallback_answers_while_the_key_of_the_agents_own_model_cannot_be_read(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, by_model(KEY_OUT, says("I stand in")))
+    world.send(agent_id, "hello")
+    assert (asked(world), world.log(agent_id)[-1].text()) == ([OWN, OTHER], "I stand in")
+    check_settled(world, agent_id)
 
 
 @pytest.mark.parametrize("fallback", [None, OWN])
