@@ -115,8 +115,8 @@ def test_what_a_wheel_needs_has_a_lowest_and_a_highest_version(extra: str) -> No
 def test_users_deploy_with_the_command_line_that_is_rehearsed() -> None:
     package = json.loads((ROOT / "tests" / "deploy" / "cdk" / "package.json").read_text(encoding="utf-8"))
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
-    named = {version for page in pages for version in re.findall(r"aws-cdk@(\S+)", page.read_text(encoding="utf-8"))}
-    assert named == {package["dependencies"]["aws-cdk"]}
+    named = {name for page in pages for name in re.findall(r"npx\s+(?:-\S+\s+)*(\S*cdk\S*)", page.read_text(encoding="utf-8"))}
+    assert named == {f"aws-cdk@{package['dependencies']['aws-cdk']}"}
 
 
 def test_the_weights_that_the_server_names_are_the_locked_ones() -> None:

@@ -18,6 +18,7 @@ from tests.infra.reading import Template
 
 PAGE = (ROOT / "docs" / "aws.md").read_text(encoding="utf-8")
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,16 @@ def test_the_runbook_has_a_paragraph_for_every_alarm(dev: Template) -> None:
     alarms = dev.of_type("AWS::CloudWatch::Alarm")
     assert alarms
     assert all(f"\n### {name.removeprefix('Alarms')[:-8]}\n" in RUNBOOK for name in alarms)
+
+
+def test_the_page_on_costs_counts_the_alarms_and_their_metrics(dev: Template) -> None:
+    queries = [
+        [query for query in alarm["Properties"].get("Metrics", ()) if "MetricStat" in query]
+        for name, alarm in dev.of_type("AWS::CloudWatch::Alarm").items()
+        if "IndexLag" not in name  # only with an index; the page counts it there
+    ]
+    metrics = sum(len(one) or 1 for one in queries)
+    assert f"| {len(queries)}, over {metrics} metrics at 0.10 each | {metrics / 10:.2f} |" in COSTS
 
 
 def test_the_runbook_names_every_metric_of_the_functions() -> None:

@@ -49,6 +49,12 @@ On AWS (set by the stack):
     HIBERNAUT_OPENSEARCH_SERVICE   es: the address is that of a domain; aoss: of a serverless collection (default: es)
     HIBERNAUT_OPENSEARCH_REPLICAS  number of replicas of each index (default: 0)
     HIBERNAUT_INGEST_FILE     name of the function that reads uploaded files
+    HIBERNAUT_DELIVER_EVENTS  name of the function that delivers events to webhooks and the event bus
+    HIBERNAUT_EVENT_BUS       name of the event bus (default: none)
+    HIBERNAUT_FIRE_SCHEDULE, HIBERNAUT_SCHEDULE_*, HIBERNAUT_MOST_ALARMS  schedules
+                              (`wiring/configuration/schedule_settings.py`)
+    HIBERNAUT_SOCKETS         address of the WebSocket API's stage, where messages are posted to connections
+    HIBERNAUT_CALLERS         address ranges that may open WebSockets, or public, or none (default: none)
     HIBERNAUT_KEYS            optional: requests need no API key before the first one is created (default: required)
     BEDROCK_MODELS            the models of Bedrock, in the function's own region (default: none)
 """

@@ -105,8 +105,8 @@ ROWS = (
     diverging(
         "agents.secrets",
         "API 4.11",
-        "Secrets are listed by their keys. Their values are null, except with `include=agent.secrets` for a caller on "
-        "the server's own machine.",
+        "Secrets are listed by their keys. Their values are null, except with `include=agent.secrets` for a key of the scope "
+        "`admin`, or for a caller on the machine of a server without keys.",
         "V1 returns the values to every caller.",
     ),
     done(

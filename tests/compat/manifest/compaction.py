@@ -50,7 +50,7 @@ ROWS = (
         "compaction.input_stays",
         "RT 6.3",
         "The input of the open run stays in the window, and its newest step does too if it fits.",
-        "V1's mode `all` summarises them too.",
+        "V1's mode `all` summarizes them too.",
     ),
     diverging(
         "compaction.before_the_call",

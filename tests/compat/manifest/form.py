@@ -15,7 +15,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One behaviour that a client of the Letta V1 API may rely on.
+    """One behavior that a client of the Letta V1 API may rely on.
 
     `id` is dotted and stable (`messages.list.page_order`); tests cite it by `@pytest.mark.manifest(id)`. `source` is the section
     of the digest of that API ("API 2.3") or of its run time ("RT 5.1"). `reason` says why it diverges or is out of reach, or

@@ -14,20 +14,25 @@ HEAD = """\
 Generated from `tests/compat/manifest` by `python -m tests.compat.manifest.page`; do not edit.
 
 Each row is a promise that a client of the Letta V1 API may rely on. A row marked *done* or *diverging* is proven by a test that cites its
-id and talks to a real server through the unchanged `letta-client`, on both local profiles. What is *to do* is not built
-yet; its routes answer 501 with their names until then. `API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
+id and talks to a real server through the unchanged `letta-client`, on both local profiles. What is *out of reach* is not served, for the reason that its row gives.
+`API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
 """
+WAITING = "What is *to do* is not built yet; its routes answer 501 with their names until then."
+"""Stands below the head while there are such rows."""
 
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_counts(), *(line for name, found in sections().items() for line in _section(name, found))])
+    waiting = [WAITING, ""] if any(row.status is Status.WAITING for row in rows()) else []
+    return "\n".join(
+        [HEAD, *waiting, *_counts(), *(line for name, found in sections().items() for line in _section(name, found))]
+    )
 
 
 def _counts() -> list[str]:
     every, endpoints = Counter(row.status for row in rows()), Counter(row.status for row in rows() for _ in row.pairs())
-    lines = ["| | behaviours | routes of V1 and its SDK |", "| --- | ---: | ---: |"]
-    lines += [f"| {status.value} | {every[status]} | {endpoints[status]} |" for status in Status]
+    lines = ["| | behaviors | routes of V1 and its SDK |", "| --- | ---: | ---: |"]
+    lines += [f"| {status.value} | {every[status]} | {endpoints[status]} |" for status in Status if every[status]]
     return [*lines, f"| **together** | **{every.total()}** | **{endpoints.total()}** |", ""]
 
 

@@ -23,7 +23,7 @@ ROWS = (
         "providers.list.base",
         "API 3",
         "The deployment's own providers are not in the list; GET /v1/models/ shows their models.",
-        "V1 lists them after those of the organisation. Here they are settings of the deployment, and have no ids.",
+        "V1 lists them after those of the organization. Here they are settings of the deployment, and have no ids.",
     ),
     diverging(
         "providers.handle_base",

@@ -1,4 +1,4 @@
-"""The sandbox configuration with its variables, and the users and organisations of V1's administration."""
+"""The sandbox configuration with its variables, and the users and organizations of V1's administration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes that will not come: made from the table that answers them with 501 (`rest.unserved_routes`)."""
+"""The routes that are not served: made from the table that answers them with 501 (`rest.unserved_routes`)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def add_redrive(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command."""
     redrive = commands.add_parser(
         "redrive",
-        help="work up the dead letters of a deployed stack",
+        help="reprocess the dead letters of a deployed stack",
         description="Send the event of each dead letter to its function again, and delete the letter when the function has succeeded. Every function "
         "takes an event twice without harm: the command may be interrupted and repeated. Exit code 1: some letters stay.",
     )
@@ -67,7 +67,7 @@ def run_redrive(options: argparse.Namespace) -> int:
     from hibernaut.local.profiles import CannotServe
 
     if options.runs and (options.dry_run or options.kind or options.limit):
-        raise CannotServe("--runs restarts runs and works up no letters; leave the other options out", 2)
+        raise CannotServe("--runs restarts runs and reprocesses no letters; omit the other options", 2)
     say = partial(print, file=sys.stderr if options.json else sys.stdout, flush=True)
     with aws_errors():
         place = DeployedResources(options.env)
@@ -80,7 +80,7 @@ def run_redrive(options: argparse.Namespace) -> int:
         try:
             outcome = Redriving(place, say).redrive(request)
         except KeyboardInterrupt as interrupt:
-            raise CannotServe("stopped; letters that were not worked up are in the queue") from interrupt
+            raise CannotServe("stopped; letters that were not reprocessed are in the queue") from interrupt
     if options.json:
         print(json.dumps(outcome.as_json()))
     return 1 if outcome.failed else 0
