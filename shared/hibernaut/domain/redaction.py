@@ -58,8 +58,11 @@ class Redaction:
 
 
 def bare_address(url: str) -> str:
-    """An address without its user and password."""
-    parts = urlsplit(url)
+    """An address without its user and password; an empty text for one that has no form of an address."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 

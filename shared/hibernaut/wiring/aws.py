@@ -130,7 +130,6 @@ def compose(
             default_model=settings.default_model,
             embeddings=offered,
             prompt_cache=settings.prompt_cache,
-            only_configured=True,
         )
     links = PackageLinks(settings.bucket)
     runner = overrides.runner or LambdaRunner(settings.run_tool, node_function=settings.run_node, links=links)

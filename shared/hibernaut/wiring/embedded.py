@@ -156,19 +156,19 @@ class Embedded:
             packages=self.packages,
         )
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
-        offered = EmbedderCatalogue(secrets, default=embedding)
+        door = Door(settings.outward.clients)
+        offered = EmbedderCatalogue(secrets, default=embedding, dial=door.dial)
         self.embedders: Embedders = overrides.embedders or offered
         self.models: Models = overrides.models or Catalogue(
             secrets,
             default_model=settings.default_model,
             embeddings=offered,
             prompt_cache=settings.prompt_cache,
+            dial=door.dial,
         )
         self.runner: ToolRunner = overrides.runner or self._children
         limits = ToolLimits(timeout=settings.tool_timeout, reply=settings.agent_reply)
-        connections = OwnProviders(
-            secrets, prompt_cache=settings.prompt_cache, door=Door(settings.outward.clients), embedder=own_embedder
-        )
+        connections = OwnProviders(secrets, prompt_cache=settings.prompt_cache, door=door, embedder=own_embedder)
         own = OwnModels(self.stores, self.cipher, connections)
         search = SearchEngines(self._index, self.embedders, own)
         self.engines = RunEngines(self.stores, self.host, self.models, self.runner, limits, search, own)

@@ -1,6 +1,7 @@
 """Which private addresses outward requests may reach, besides the public internet.
 
-HIBERNAUT_PRIVATE_ADDRESSES  for callbacks, webhooks and own providers of clients with a key (default: this machine; on AWS none)
+HIBERNAUT_PRIVATE_ADDRESSES  for callbacks, webhooks, own providers and models' endpoints of clients with a key
+                             (default: this machine; on AWS none)
 HIBERNAUT_PRIVATE_PAGES      for pages that agents read with `fetch_webpage` (default: none)
 
 Both are lists of host names and of networks, like `nas.local,192.168.1.0/24`, or `none`.

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from hibernaut.adapters.addresses import THIS_MACHINE
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.model.dialects import OPENAI
@@ -107,7 +109,8 @@ def test_a_default_that_nothing_serves_is_said_and_is_not_replaced_by_another(
 
 
 def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
-    catalogue = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own", OPENAI_BASE_URL=server.url + "/"))
+    kept = Kept(OPENAI_API_KEY="sk-own", OPENAI_BASE_URL=server.url + "/")
+    catalogue = EmbedderCatalogue(kept, dial=Door(THIS_MACHINE).dial)
     assert used(catalogue.of(config(handle="openai/m", embedding_endpoint="http://elsewhere")), server) == "Bearer sk-own"
     assert used(catalogue.of(config(embedding_endpoint=server.url)), server) == "Bearer sk-own"
     assert used(catalogue.of(config()), server) == "Bearer sk-own"
@@ -116,8 +119,8 @@ def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
             assert used(catalogue.of(config(kind, embedding_endpoint=stranger.url)), stranger) is None
 
 
-def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: ScriptedOpenAI) -> None:
-    catalogue = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own", OPENAI_BASE_URL=server.url), only_configured=True)
+def test_without_a_dial_no_address_is_called_that_only_a_caller_names(server: ScriptedOpenAI) -> None:
+    catalogue = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own", OPENAI_BASE_URL=server.url))
     assert used(catalogue.of(config(embedding_endpoint=server.url)), server) == "Bearer sk-own"
     assert catalogue.of(config(embedding_endpoint="http://127.0.0.1:1/v1")) is None
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hibernaut.adapters.addresses import THIS_MACHINE
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 from hibernaut.adapters.embedder.hosted.openai import ROUTES
 from hibernaut.adapters.model.dialects import DIALECTS
@@ -32,7 +34,6 @@ class Bench:
         return EmbedderCatalogue(
             Kept(**self.case.settings(self.server.address, key)),
             default=DefaultEmbedding(self.case.handle, self.case.dimension),
-            only_configured=True,
         )
 
     def embedder(self, catalogue: EmbedderCatalogue | None = None, batch: int = 2048) -> Embedder:
@@ -158,7 +159,7 @@ def test_a_server_of_hugging_faces_type_is_asked_in_openais_format_without_a_key
             embedding_dim=384,
             batch_size=1024,
         )
-        embedder = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own")).of(config)
+        embedder = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own"), dial=Door(THIS_MACHINE).dial).of(config)
         assert embedder is not None
         assert len(embedder.embed([f"text {number}" for number in range(50)])) == 50
         assert len(server.asked) == 2

@@ -10,6 +10,8 @@ from typing import Any, get_args
 
 import pytest
 
+from hibernaut.adapters.addresses import THIS_MACHINE
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.default_model import PREFERRED
 from hibernaut.adapters.model.demo.demo import DemoModel
@@ -241,7 +243,7 @@ def asks(catalogue: Catalogue, config: LLMConfig) -> None:
 
 
 def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
-    catalogue = Catalogue(over(server, ANTHROPIC_API_KEY="sk-other"))
+    catalogue = Catalogue(over(server, ANTHROPIC_API_KEY="sk-other"), dial=Door(THIS_MACHINE).dial)
     asks(catalogue, foreign(server.url + "/"))
     assert server.requests[-1].headers["authorization"] == "Bearer sk-own"
     with ScriptedOpenAI() as stranger:
@@ -269,7 +271,7 @@ def test_an_agent_made_from_a_handle_follows_its_provider_to_a_new_address(serve
 )
 def test_a_provider_that_is_not_configured_is_not_found(config: LLMConfig) -> None:
     with pytest.raises(NotFound):
-        Catalogue(Kept()).of(config)
+        Catalogue(Kept(), dial=Door(THIS_MACHINE).dial).of(config)
 
 
 def test_the_embedding_models_that_are_given_are_listed_once_and_the_default_first(server: ScriptedOpenAI) -> None:
@@ -322,9 +324,9 @@ def test_making_a_catalogue_asks_nobody(server: ScriptedOpenAI) -> None:
     assert server.listings == []
 
 
-def test_a_server_for_others_calls_no_address_that_only_a_caller_names(server: ScriptedOpenAI) -> None:
+def test_without_a_dial_no_address_is_called_that_only_a_caller_names(server: ScriptedOpenAI) -> None:
     with ScriptedOpenAI() as stranger:
-        catalogue = Catalogue(over(server), only_configured=True)
+        catalogue = Catalogue(over(server))
         asks(catalogue, foreign(server.url))
         with pytest.raises(NotFound):
             catalogue.of(foreign(stranger.url))

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from hibernaut.adapters.addresses import THIS_MACHINE
+from hibernaut.adapters.door import Door
 from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.dialects import DIALECTS
 from hibernaut.adapters.model.prices.price_list import price_list
@@ -68,6 +70,6 @@ def test_the_moment_of_the_reply_chooses_the_price() -> None:
 
 @pytest.mark.parametrize(("kind", "address"), [("openai", OFFICIAL), ("openai", OWN), ("anthropic", "https://api.anthropic.com")])
 def test_every_provider_of_the_catalogue_is_priced(kind: str, address: str) -> None:
-    catalogue = Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}))
+    catalogue = Catalogue(EnvironmentSecrets({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}), dial=Door(THIS_MACHINE).dial)
     config = LLMConfig(model="m", model_endpoint_type=kind, model_endpoint=address, context_window=8_000)
     assert isinstance(catalogue.of(config), PricedModel)

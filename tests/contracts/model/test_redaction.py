@@ -86,7 +86,8 @@ def test_a_value_is_searched_as_a_whole_and_walked_only_where_a_secret_stands(va
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"), [("http://a:b@h:1/v1", "http://h:1/v1"), ("https://h/v1", "https://h/v1"), ("", "")]
+    ("address", "shown"),
+    [("http://a:b@h:1/v1", "http://h:1/v1"), ("https://h/v1", "https://h/v1"), ("", ""), ("http://[::1", "")],
 )
 def test_a_bare_address_has_neither_user_nor_password(address: str, shown: str) -> None:
     assert bare_address(address) == shown

@@ -22,7 +22,9 @@ from hibernaut.adapters.addresses import ANYWHERE, PRIVATE, PUBLIC, THIS_MACHINE
 from hibernaut.adapters.clock import SystemClock
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.door_closed import DoorClosed
+from hibernaut.adapters.embedder.catalogue import EmbedderCatalogue
 from hibernaut.adapters.mcp.client import McpClient
+from hibernaut.adapters.model.catalogue import Catalogue
 from hibernaut.adapters.model.own_providers import OwnProviders
 from hibernaut.adapters.oauth_http import DoorOAuth
 from hibernaut.adapters.packages.index_pages import Wheel
@@ -30,13 +32,16 @@ from hibernaut.adapters.packages.limits import USUAL_LIMITS, InstallQuota
 from hibernaut.adapters.packages.package_index import PackageIndex
 from hibernaut.adapters.secrets.environment import EnvironmentSecrets
 from hibernaut.adapters.web.http import HttpWeb
-from hibernaut.ports.model import ProviderAccess
+from hibernaut.ports.memory.embedder import EmbedderFailed
+from hibernaut.ports.model import ModelRequest, ProviderAccess
 from hibernaut.ports.tools.mcp import HttpMcpTarget, McpFailure
 from hibernaut.ports.tools.oauth import OAuthUnreachable
 from hibernaut.ports.tools.web import WebFailure
-from hibernaut.schemas.errors import InvalidArgument, ModelConnection
+from hibernaut.schemas.errors import InvalidArgument, ModelConnection, NotFound
 from hibernaut.schemas.faults.package_faults import PackageIndexUnavailable
+from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
 from tests.support.hostile_addresses import HOSTILE, PUBLIC_ADDRESS, Hostile, Resolver
+from tests.support.rows import Rows, prompt
 
 START = AddressPolicy(hosts=frozenset({"start.test"}))
 """A server on this machine that is allowed, from which a redirect leads on."""
@@ -107,6 +112,23 @@ def provided(url: str, resolver: Resolver) -> None:
     providers.check(ProviderAccess("mine", "openai", "sk-planted", url))
 
 
+def asked(url: str, resolver: Resolver) -> None:
+    """A model at the `model_endpoint` of an `llm_config`."""
+    config = LLMConfig(model="m", model_endpoint_type="openai", model_endpoint=url, context_window=8_000)
+    model = Catalogue(EnvironmentSecrets({}), dial=Door(PUBLIC, resolver).dial).of(config)
+    assert (model.models(), model.embedding_models()) == ([], [])
+    model.complete(ModelRequest(config=config, system=prompt(), messages=[Rows().user("hi")], timeout=5), lambda _: None)
+
+
+def embedded(url: str, resolver: Resolver) -> None:
+    """A model at the `embedding_endpoint` of an `embedding_config`."""
+    config = EmbeddingConfig(embedding_endpoint_type="openai", embedding_endpoint=url, embedding_model="m", embedding_dim=8)
+    embedder = EmbedderCatalogue(EnvironmentSecrets({}), dial=Door(PUBLIC, resolver).dial).of(config)
+    if embedder is None:
+        raise InvalidArgument("no address of HTTP")
+    embedder.embed(["hi"])
+
+
 def streamed(url: str, resolver: Resolver) -> None:
     async def get() -> None:
         async with Door(PUBLIC, resolver).async_client(follow_redirects=True) as client, client.stream("GET", url):
@@ -140,6 +162,8 @@ USERS = {
     "webhooks": delivered,
     "fetch_webpage": read,
     "providers of tenants": provided,
+    "models at an endpoint that a client names": asked,
+    "embedding models at an endpoint that a client names": embedded,
     "streams": streamed,
     "MCP servers": spoken("streamable_http"),
     "MCP servers by the older transport": spoken("sse"),
@@ -152,7 +176,9 @@ REFUSED = (
     OAuthUnreachable,
     PackageIndexUnavailable,
     ModelConnection,
+    EmbedderFailed,
     InvalidArgument,
+    NotFound,
     httpx2.HTTPError,
     httpx2.InvalidURL,
 )

@@ -12,7 +12,9 @@ import threading
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
 from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel
@@ -21,6 +23,7 @@ from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
 from hibernaut.adapters.model.dialects import AZURE, DIALECTS, OPENAI
 from hibernaut.adapters.model.provider_settings import ProviderSettings, provider_aliases
+from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.domain.models.embedding_models import (
     BEDROCK,
     BEDROCK_MODELS,
@@ -39,6 +42,9 @@ from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
 OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pinecone", VOYAGE})
@@ -60,7 +66,8 @@ class DefaultEmbedding:
 class EmbedderCatalogue:
     """The embedding models of a deployment. `bedrock`: the account's Bedrock models may be called, as on AWS.
 
-    `only_configured`: addresses that only a caller names are refused; a server with remote clients needs this.
+    `dial` makes the HTTP clients for addresses that only a caller names, and so decides which of them may be reached; None: they
+    are refused.
     """
 
     def __init__(
@@ -68,11 +75,11 @@ class EmbedderCatalogue:
         secrets: Secrets,
         *,
         default: DefaultEmbedding = DefaultEmbedding(),
-        only_configured: bool = False,
+        dial: Dial[Client] | None = None,
         bedrock: bool = False,
     ) -> None:
         self._secrets = secrets
-        self._only_configured = only_configured
+        self._dial = dial
         self._bedrock = bedrock
         self._minilm = minilm_files.installed()
         self._lock = threading.Lock()
@@ -141,7 +148,7 @@ class EmbedderCatalogue:
             return self._from_bedrock(model, dimension) if self._on_bedrock(model) else None
         found = self._provider(config, kind, endpoint)
         if found is None:
-            return None
+            return self._at(config, kind, endpoint)
         # A deployment of Azure has any name that its owner chose.
         space = f"{AZURE.name}/{model}" if found.name == AZURE.name and known(model) is None else None
         return embedder_of(found, EmbeddingModel(model, dimension, space), config.batch_size)
@@ -163,8 +170,8 @@ class EmbedderCatalogue:
         return BedrockEmbedder(model=model, dimension=dimension, invoke=AccountInvoke(region=at_home.region, url=url))
 
     def _provider(self, config: EmbeddingConfig, kind: str, endpoint: str) -> ProviderSettings | None:
-        """The provider for the configuration; None: refused. A configuration with a handle uses its provider's current
-        address.
+        """The provider that is configured for the configuration; None: there is none. A configuration with a handle uses its
+        provider's current address.
         """
         name = provider_of(config) or ("" if endpoint else kind)
         by_http = {each.name: each for each in self._providers.values() if each.kind != BEDROCK}
@@ -173,9 +180,21 @@ class EmbedderCatalogue:
         for provider in by_http.values():
             if endpoint and bare_address(endpoint) == provider.address:
                 return provider
-        if self._only_configured or kind in OTHER_WIRES or any(endpoint == dialect.url for dialect in DIALECTS):
+        return None
+
+    def _at(self, config: EmbeddingConfig, kind: str, endpoint: str) -> Embedder | None:
+        """The embedder at an address that only the configuration names: without a key. None: refused."""
+        dial = self._dial
+        if dial is None or kind in OTHER_WIRES or any(endpoint == dialect.url for dialect in DIALECTS):
             return None
-        return ProviderSettings(kind, kind, endpoint) if endpoint.startswith(("http://", "https://")) else None
+        if not endpoint.startswith(("http://", "https://")):
+            return None
+
+        def dialled() -> Client:
+            return dial(lambda _: None, certificates())
+
+        model = EmbeddingModel(config.embedding_model, config.embedding_dim)
+        return embedder_of(ProviderSettings(kind, kind, endpoint), model, config.batch_size, dialled)
 
     def _default_row(self, default: DefaultEmbedding) -> EmbeddingModelDescription | None:
         handle = default.handle or self._usual_handle()

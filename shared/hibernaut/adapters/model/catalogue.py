@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hibernaut.adapters.model.anthropic import OFFICIAL_URL as ANTHROPIC_URL
 from hibernaut.adapters.model.bedrock_endpoints import NAME as BEDROCK
@@ -29,6 +30,7 @@ from hibernaut.adapters.model.provider_settings import (
     provider_aliases,
     redaction_of,
 )
+from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.adapters.model.wire_factory import WireFactory
 from hibernaut.domain.models.embedding_models import offered
 from hibernaut.domain.redaction import bare_address
@@ -38,6 +40,9 @@ from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
 from hibernaut.schemas.models.model_call import CacheLife
+
+if TYPE_CHECKING:
+    from httpx2 import Client
 
 DEFAULT_HANDLE = f"{OWN}/demo"
 MOST_FOREIGN = 64
@@ -54,8 +59,8 @@ class Catalogue:
     `embeddings` names the embedding models that exist without a provider's list, and the default one. The secrets are read at the
     first question about a provider, so that a store of keys that does not respond stops nothing else.
     `prompt_cache`: how long providers keep the prefix of a prompt, where one can say so.
-    `only_configured`: addresses that only a caller names are refused. A server with remote clients needs this, because such an
-    address may be inside its network.
+    `dial` makes the HTTP clients for addresses that only a caller names, and so decides which of them may be reached: such an
+    address may be inside the server's network. None: they are refused. Addresses that are configured are reached without it.
     """
 
     def __init__(
@@ -65,7 +70,7 @@ class Catalogue:
         default_model: str | None = None,
         embeddings: EmbeddingOffer = NO_EMBEDDINGS,
         prompt_cache: CacheLife = "5m",
-        only_configured: bool = False,
+        dial: Dial[Client] | None = None,
         extra: Mapping[str, Model] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -74,7 +79,7 @@ class Catalogue:
         self._secrets = secrets
         self._prompt_cache = prompt_cache
         self._extra = dict(extra)
-        self._only_configured = only_configured
+        self._dial = dial
         self._now = now
         self._foreign: dict[tuple[str, str], Model] = {}
         self._lock = threading.Lock()
@@ -122,12 +127,12 @@ class Catalogue:
             if endpoint and provider.url == address and (provider.kind == ANTHROPIC) == _is_anthropic(config):
                 return provider.model
         if (
-            not self._only_configured
+            self._dial is not None
             and endpoint.startswith(("http://", "https://"))
             and config.model_endpoint_type != OWN
             and not _is_official(endpoint)
         ):
-            return self._at(ANTHROPIC if _is_anthropic(config) else "openai", endpoint)
+            return self._at(ANTHROPIC if _is_anthropic(config) else "openai", endpoint, self._dial)
         raise NotFound(
             f"NOT_FOUND: no provider is configured for {config.handle or config.model}{self._hint(_provider_of(config))}"
         )
@@ -143,13 +148,13 @@ class Catalogue:
             return f"; set {ANTHROPIC.upper()}_API_KEY" if name == ANTHROPIC and name not in self._providers else ""
         return f"; set {dialect.key if dialect.url else dialect.address}"
 
-    def _at(self, kind: str, endpoint: str) -> Model:
+    def _at(self, kind: str, endpoint: str, dial: Dial[Client]) -> Model:
         """The adapter for an address that is not configured: without a key."""
         with self._lock:
             if (kind, endpoint) not in self._foreign:
                 while len(self._foreign) >= MOST_FOREIGN:
                     self._foreign.pop(next(iter(self._foreign)))
-                self._foreign[kind, endpoint] = self._factory.model(ProviderSettings(kind, kind, endpoint))
+                self._foreign[kind, endpoint] = replace(self._factory, dial=dial).model(ProviderSettings(kind, kind, endpoint))
             return self._foreign[kind, endpoint]
 
     def config(self, handle: str) -> LLMConfig:

@@ -42,7 +42,7 @@ class LazyEmbedders:
         from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
 
         embedding = DefaultEmbedding(self._settings.default_embedding, self._settings.embedding_dimension)
-        return EmbedderCatalogue(self._secrets, default=embedding, only_configured=True, bedrock=True)
+        return EmbedderCatalogue(self._secrets, default=embedding, bedrock=True)
 
     def of(self, config: EmbeddingConfig | None) -> Embedder | None:
         return self._catalogue.of(config)
