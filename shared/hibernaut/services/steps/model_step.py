@@ -44,6 +44,8 @@ from hibernaut.store.stores import TenantStores
 
 LONGEST_CALL = 720.0
 """Seconds that one model call may take (architecture 3, long steps)."""
+_FAILURES: tuple[type[HibernautError], ...] = (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES)
+"""The failures of a call after which a fallback model may answer."""
 logger = logging.getLogger(__name__)
 
 
@@ -148,7 +150,7 @@ class ModelStep:
         """
         try:
             return self._calls.complete(_request(work, turn, action), sink, deadline)
-        except (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES) as error:
+        except _FAILURES as error:
             first = newest = error
         for fallback in work.agent.fallback_models:
             if sink.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
@@ -167,7 +169,7 @@ class ModelStep:
             sink.speaker = config
             try:
                 return self._calls.complete(_fallback_request(work, turn, config), sink, deadline)
-            except (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES) as error:
+            except _FAILURES as error:
                 if sink.heard:
                     raise
                 sink.speaker = None
