@@ -32,7 +32,8 @@ HibernautError
 ├─ Unavailable           a part of the server cannot answer now (503)
 │  ├─ ServerBusy            too many requests are waiting
 │  ├─ StoreUnavailable      the table is busy, throttled or unreachable, and the retries are exhausted
-│  │  └─ NewerFormat        a newer release wrote the record
+│  │  ├─ NewerFormat        a newer release wrote the record
+│  │  └─ BlobsUnavailable   the store of large contents is out of reach or full (`record_faults`)
 │  ├─ MasterKeyUnavailable  the key that protects stored secrets cannot be read or reached
 │  ├─ SecretsUnavailable    the store of provider keys is throttled or unreachable, and no value is cached
 │  ├─ RunUnreadable         the message was accepted, and its run cannot be read; carries the run's id (`run_faults`)

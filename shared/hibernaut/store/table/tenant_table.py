@@ -1,5 +1,5 @@
 """The table and the blobs as the repositories of one tenant see them: an operation on a key of another tenant raises
-ForeignTenant.
+ForeignTenant. A failure of the blob store raises BlobsUnavailable.
 
 Every partition belongs to one tenant and begins with its name (`store.table.keys`), with these exceptions: the partitions
 COLLECTION, APIKEY#…, APIKEYS and TENANTS, and the partitions DUE#… of the index DUE serve all tenants. Only the parts of `Stores`
@@ -11,12 +11,18 @@ The check compares a prefix for each key. ForeignTenant means a defect of the pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from hibernaut.ports.storage.blobs import Blobs
 from hibernaut.ports.storage.table import Change, Index, Item, Key, Put, Query, Table, Update
+from hibernaut.schemas.faults.record_faults import BlobsUnavailable
 from hibernaut.store.table import blob_keys
+from hibernaut.store.table.retries import RETRY_AFTER
 from hibernaut.store.table.tenants import checked
+
+logger = logging.getLogger(__name__)
 
 
 class ForeignTenant(AssertionError):
@@ -107,20 +113,35 @@ class TenantBlobs:
         self._prefixes = blob_keys.blob_prefixes(tenant)
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
-        """As `Blobs.put`. Raises: ForeignTenant, OSError."""
+        """As `Blobs.put`. Raises: ForeignTenant, BlobsUnavailable."""
         self._own(key)
-        self._blobs.put(key, data, durable=durable)
+        with _failures_named():
+            self._blobs.put(key, data, durable=durable)
 
     def get(self, key: str) -> bytes:
-        """As `Blobs.get`. Raises: ForeignTenant, KeyError, OSError."""
+        """As `Blobs.get`. Raises: ForeignTenant, KeyError, BlobsUnavailable."""
         self._own(key)
-        return self._blobs.get(key)
+        with _failures_named():
+            return self._blobs.get(key)
 
     def delete(self, key: str) -> None:
-        """As `Blobs.delete`. Raises: ForeignTenant, OSError."""
+        """As `Blobs.delete`. Raises: ForeignTenant, BlobsUnavailable."""
         self._own(key)
-        self._blobs.delete(key)
+        with _failures_named():
+            self._blobs.delete(key)
 
     def _own(self, key: str) -> None:
         if not key.startswith(self._prefixes):
             raise ForeignTenant(self._tenant, key)
+
+
+@contextmanager
+def _failures_named() -> Iterator[None]:
+    """Raises: BlobsUnavailable in place of OSError. The log gets the system's text, which names no key."""
+    try:
+        yield
+    except OSError as error:
+        cause = error.strerror or str(error)
+        logger.warning("blobs unavailable", extra={"error": type(error).__qualname__, "cause": cause})
+        text = f"The store of large contents does not answer, refuses, or is full; send the request again in {RETRY_AFTER:.0f} seconds."
+        raise BlobsUnavailable(text, RETRY_AFTER) from error

@@ -13,6 +13,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.runs.workflow import Next, RunRef
 from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.schemas.errors import MasterKeyUnavailable, SecretsUnavailable, StoreUnavailable
+from hibernaut.schemas.faults.record_faults import BlobsUnavailable
 from hibernaut.schemas.stop import StopReason
 from tests.support.scripted_model import calls, says
 from tests.support.settled import check_settled
@@ -155,6 +156,7 @@ def test_a_run_whose_steps_fail_again_and_again_is_closed_and_one_failure_is_for
         (SecretsUnavailable("Parameter Store is throttled", 2), 0),
         (TableError("disk I/O error"), 0),
         (OSError("no space left"), 0),
+        (BlobsUnavailable("no space left", 2), 0),
         (TooLarge("5 MB"), 1),
         (ConditionFailed({}), 1),
         (ValueError("a mistake of ours"), 1),
