@@ -19,11 +19,15 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hibernaut.local.connection_cap import REFUSAL, ConnectionCap
 from hibernaut.schemas.immutable import immutable
 
 logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
+"""Connections that wait to be accepted."""
+AT_ONCE = 16
+"""Connections that are accepted in one turn of the event loop: only those of earlier turns count for the limit."""
 KEEP_ALIVE = 75
 """Seconds after which an idle connection is closed: longer than clients keep theirs, so that none is closed during a request."""
 LARGEST_MESSAGE = 128 * 1024
@@ -90,15 +94,18 @@ class LocalServer:
         stopping: Callable[[], None] | None = None,
         patience: Patience = Patience(),
         door: socket.socket | None = None,
+        connections: int | None = None,
     ) -> None:
         """`door`: a second socket to listen on. `ready` is called when the first request can be answered, `stopping` in a thread
-        when the stop begins: it lets runs end.
+        when the stop begins: it lets runs end. `connections`: the largest number of open ones (None: `most_connections`).
         """
+        counted = ConnectionCap(connections)
 
         class PatientConnection(_Connection):
-            """A connection with this server's time limits."""
+            """A connection with this server's limits."""
 
             limits = patience
+            cap = counted
 
         config = uvicorn.Config(
             app,
@@ -111,6 +118,7 @@ class LocalServer:
             ws_max_size=LARGEST_MESSAGE,
             ws_per_message_deflate=False,
             lifespan="off",
+            backlog=AT_ONCE,
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,
         )
@@ -138,17 +146,33 @@ def _web_socket(**parts: Any) -> asyncio.Protocol:
 
 
 class _Connection(H11Protocol):
-    """A connection with a time limit for incomplete requests: uvicorn alone would wait without a limit."""
+    """A connection with a time limit for incomplete requests, and a limit of their number: uvicorn alone has neither.
+
+    Beyond the number the connection that has been idle for the longest time ends; if none is idle, the new one is refused.
+    """
 
     limits: Patience
+    cap: ConnectionCap
     _timer: asyncio.TimerHandle | None = None
     _waits_for_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > self.cap.most and not self.cap.give_up_idle():
+            self.cap.refused()
+            transport.write(REFUSAL)
+            self.give_up()
+            return
+        self.cap.rests(self)
         self._expect_head()
 
+    def give_up(self) -> None:
+        """Close a connection without a request. It no longer counts."""
+        self.connections.discard(self)
+        self.transport.close()
+
     def data_received(self, data: bytes) -> None:
+        self.cap.works(self)
         super().data_received(data)
         if self.transport.get_protocol() is self:
             self._look()
@@ -157,9 +181,12 @@ class _Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            self.cap.rests(self)
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.cap.works(self)
         self._expect_nothing()
         super().connection_lost(exc)
 
@@ -206,6 +233,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)  # asyncio has set it to the number that it accepts at once.
         if self._ready is not None:
             self._ready()
 
