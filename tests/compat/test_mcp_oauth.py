@@ -96,14 +96,16 @@ def test_a_server_is_authorized_by_its_user_and_its_tools_are_called(
     assert "token_endpoint" in stored
 
 
+@pytest.mark.parametrize("path", ["/v1/mcp-servers/connect/{server}", "/v1/tools/mcp/servers/{name}/tools"])
 @pytest.mark.parametrize(
     "headers", [{"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"}]
 )
-def test_a_page_of_another_site_begins_no_authorization(
-    http: httpx.Client, double: OAuthDouble, server: str, served: Served, headers: dict[str, str]
+def test_a_page_of_another_site_begins_no_authorization_and_reaches_no_server(
+    http: httpx.Client, double: OAuthDouble, server: str, served: Served, headers: dict[str, str], path: str
 ) -> None:
+    name = http.get(f"/v1/mcp-servers/{server}").json()["server_name"]
     double.resource.asked.clear()
-    refused = http.get(f"/v1/mcp-servers/connect/{server}", headers=headers)
+    refused = http.get(path.format(server=server, name=name), headers=headers)
     assert (refused.status_code, refused.json()["detail"].partition(":")[0]) == (403, "FOREIGN_ORIGIN")
     assert (double.resource.asked, double.clients, grants(served)) == ([], {}, [])
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from hibernaut.domain.tools.mcp.mcp_results import McpListing
+from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.dependencies import TheCaller, TheServices
 from hibernaut.rest.http.json_responses import plain, replies, reply
 from hibernaut.rest.lazy_routes import LazyRoute
@@ -62,8 +63,13 @@ def resync_mcp_server(services: TheServices, caller: TheCaller, mcp_server_name:
 
 
 @router.get("/{mcp_server_name}/tools", response_model=list[McpListedTool])
-def list_tools_of_mcp_server(services: TheServices, mcp_server_name: str) -> Response:
-    """The tools that an MCP server lists now. Nothing is stored."""
+def list_tools_of_mcp_server(http_request: Request, services: TheServices, mcp_server_name: str) -> Response:
+    """The tools that an MCP server lists now. Nothing is stored.
+
+    It reaches out or starts a program, so pages of other origins may not send it, although it is a GET.
+    """
+    policy: OriginPolicy = http_request.app.state.policy
+    policy.check_change(http_request.scope)
     return replies(_wire_tools(services.named_mcp_servers.listed(mcp_server_name)))
 
 
