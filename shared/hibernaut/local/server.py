@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -68,9 +69,13 @@ def address(listener: socket.socket) -> str:
 
 
 def own_host(host: str, listener: socket.socket) -> str:
-    """The Host header of a client that uses `host`, the name or address on which the server listens."""
+    """The Host header of a client that uses `host`, the name or address on which the server listens. Browsers write an address of
+    IPv6 in its short form (URL Standard, 3.5), in lower case as names.
+    """
     port = listener.getsockname()[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
+    with suppress(ValueError):  # it is a name
+        host = str(ipaddress.ip_address(host))
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").lower()
 
 
 def loopback(host: str) -> bool:
