@@ -75,7 +75,7 @@ def test_a_burst_of_readers_opens_no_more_connections_than_the_pool_has(tmp_path
     for thread in threads:
         thread.join()
     assert errors == []
-    assert max(most) <= READERS + 1
+    assert max(most) <= 9
     table.close()
     assert opened(tmp_path / "table.db") == 0
 
