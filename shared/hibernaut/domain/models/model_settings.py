@@ -132,6 +132,15 @@ def settings_of(config: LLMConfig) -> ModelSettings:
             return OpenAISettings(**common, **further)
 
 
+def shown_settings(explicit: ModelSettings | None, config: LLMConfig) -> ModelSettings:
+    """The settings of an agent as clients see them: those that it was given, with the limit on the reply that applies. A client
+    that writes them back changes nothing.
+    """
+    if explicit is None:
+        return settings_of(config)
+    return explicit if config.max_tokens is None else explicit.model_copy(update={"max_output_tokens": config.max_tokens})
+
+
 def with_settings(config: LLMConfig, settings: ModelSettings) -> LLMConfig:
     """The configuration with the caller's settings applied. An omitted setting gets its class's default (digest 4.12, *Explicit
     settings*), except `max_output_tokens`, for which the model's limit remains (run-time digest 1.5).

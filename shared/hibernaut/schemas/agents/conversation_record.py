@@ -2,9 +2,9 @@
 no record.
 """
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 
-from hibernaut.schemas.base import Moment, Schema, Whole
+from hibernaut.schemas.base import JsonObject, Moment, Schema, Whole
 from hibernaut.schemas.limits import Name, Names, Small
 from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
 from hibernaut.schemas.stored import Stored
@@ -48,6 +48,14 @@ class StoredConversation(Stored, _Fields):
 
     isolated: dict[str, str] = Field(default_factory=dict)
     version: int = 1
+
+    @field_serializer("model_settings", mode="wrap")
+    def _as_given(self, settings: ModelSettings | None, serialize: SerializerFunctionWrapHandler) -> JsonObject | None:
+        """The settings without a limit on the reply that nobody gave: read again, the default would count as given."""
+        stored: JsonObject | None = serialize(settings)
+        if settings is None or stored is None or "max_output_tokens" in settings.model_fields_set:
+            return stored
+        return {name: value for name, value in stored.items() if name != "max_output_tokens"}
 
     @property
     def isolated_block_ids(self) -> list[str]:

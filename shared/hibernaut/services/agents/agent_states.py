@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from hibernaut.domain.models.model_settings import settings_of
+from hibernaut.domain.models.model_settings import shown_settings
 from hibernaut.domain.window.summaries import with_prompt
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.ports.storage.table import Item
@@ -131,7 +131,7 @@ class AgentStates:
                 "model": handle_of(agent.llm_config),
                 "embedding": agent.embedding_config.handle if agent.embedding_config else None,
                 "compaction_settings": with_prompt(agent.compaction_settings),
-                "model_settings": agent.explicit_model_settings or settings_of(agent.llm_config),
+                "model_settings": shown_settings(agent.explicit_model_settings, agent.llm_config),
                 "memory": Memory.model_construct(
                     agent_type=agent.agent_type,
                     git_enabled=False,

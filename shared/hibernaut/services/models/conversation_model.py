@@ -22,8 +22,8 @@ def agent_in(agent: StoredAgent, record: StoredConversation | None, models: Mode
 
 def chosen(agent: StoredAgent, record: StoredConversation, models: Models) -> LLMConfig:
     """The agent's model configuration with the conversation's overrides. An overriding model gets the smaller of its own context
-    window and the agent's, unless the conversation sets the context window too. Raises: InvalidArgument and NotFound for the
-    model handle.
+    window and the agent's, unless the conversation sets the context window too. Thoughts are arguments of calls only where they
+    are for the agent. Raises: InvalidArgument and NotFound for the model handle.
     """
     if (record.model, record.model_settings, record.context_window_limit) == (None, None, None):
         return agent.llm_config
@@ -35,4 +35,4 @@ def chosen(agent: StoredAgent, record: StoredConversation, models: Models) -> LL
         config = with_settings(config, record.model_settings)
     if record.context_window_limit is not None:
         config = config.model_copy(update={"context_window": record.context_window_limit})
-    return reasoning_defaults(config, agent.agent_type)
+    return reasoning_defaults(config, agent.agent_type, simulated=bool(agent.llm_config.put_inner_thoughts_in_kwargs))
