@@ -17,7 +17,7 @@ import pytest
 from hibernaut.local.server import LocalServer, address, listening
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.rest.app import create_app
-from hibernaut.rest.http.lanes import TOOL_RUNS
+from hibernaut.rest.http.lanes import PROVIDERS, TOOL_RUNS
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -80,6 +80,28 @@ def test_reads_and_cancels_are_answered_while_more_tools_run_than_may(url: str, 
         answers = [run.result() for run in runs]
     assert sorted(answer.status_code for answer in answers) == [200] * MOST + [503] * 8
     assert [(answer.status_code, answer.headers["retry-after"]) for answer in refused] == [(503, "1")] * 8
+
+
+def test_reads_and_writes_are_answered_while_a_provider_keeps_silent(url: str) -> None:
+    with ExitStack() as opened:
+        silent = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=200))
+        clients = opened.enter_context(ThreadPoolExecutor(PROVIDERS.threads + 40))
+        http = opened.enter_context(httpx.Client(base_url=url, timeout=PATIENCE))
+        own = {"provider_type": "openai", "api_key": "k", "base_url": f"http://127.0.0.1:{silent.getsockname()[1]}/v1"}
+        http.post("/v1/providers/", json={"name": "silent", **own}).raise_for_status()
+        checks = [
+            clients.submit(httpx.post, f"{url}/v1/providers/check", json=own, timeout=PATIENCE) for _ in range(PROVIDERS.threads)
+        ]
+        lists = [clients.submit(httpx.get, f"{url}/v1/models/", timeout=PATIENCE) for _ in range(40)]
+        lines = [opened.enter_context(silent.accept()[0]) for _ in range(PROVIDERS.threads)]
+        assert http.get("/v1/blocks/").status_code == 200
+        assert http.post("/v1/blocks/", json={"label": "x", "value": "y"}).status_code == 200
+        assert not any(one.done() for one in (*checks, *lists)), "the provider is still asked"
+        silent.close()
+        for line in lines:
+            line.close()
+        assert {check.result().status_code for check in checks} == {500}
+        assert {each.result().status_code for each in lists} == {200}
 
 
 def test_a_process_whose_tools_run_ends_when_it_is_told_to(tmp_path: Path) -> None:

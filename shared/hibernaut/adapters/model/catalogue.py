@@ -221,9 +221,12 @@ class Catalogue:
         """
         if handle := self._default_handle():
             return handle
-        urls = ", ".join(provider.url for provider in self._ordered_providers().values())
+        urls = ", ".join(
+            f"{provider.url} lists none" + (f" ({provider.fault})" if provider.fault else "")
+            for provider in self._ordered_providers().values()
+        )
         raise InvalidArgument(
-            f"There is no default model: {urls} lists none. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
+            f"There is no default model: {urls}. Start that server, name a model, or set HIBERNAUT_DEFAULT_MODEL."
         )
 
     def _ordered_providers(self) -> Mapping[str, CatalogueProvider]:

@@ -51,7 +51,12 @@ class WireFactory:
     def provider(self, settings: ProviderSettings) -> CatalogueProvider:
         """The provider behind these settings. Opens no connection."""
         return CatalogueProvider(
-            settings.kind, settings.address, self.model(settings), official=settings.official, partial=settings.kind == VERTEX
+            settings.kind,
+            settings.address,
+            self.model(settings),
+            official=settings.official,
+            partial=settings.kind == VERTEX,
+            check=lambda: self.check(settings),
         )
 
     def model(self, settings: ProviderSettings) -> Model:

@@ -33,6 +33,8 @@ TOOL_RUNS = Lane("tool runs", 16, 32)
 UPLOADS = Lane("uploads", 4, 32)
 SUMMARIES = Lane("summaries", 16, 64)
 """Each request waits for a model."""
+PROVIDERS = Lane("providers", 16, 200)
+"""Each request may wait for a provider's list of models, which a server that does not answer delays for seconds."""
 TURNS = Lane("turns", 200, 200)
 """The routes that return the reply to a message, whole or as a stream: a thread of the request executes the steps of the run."""
 ADMISSIONS = Lane("admissions", 32, 1000)
@@ -56,6 +58,16 @@ BY_ENDING = {
 }
 """The lane by the last segment of a path, for every method."""
 
+ASKING_PROVIDERS = frozenset(
+    (
+        "/v1/models",
+        "/v1/models/embedding",
+        "/v1/providers/check",
+        "/v1/providers/{provider_id}/check",
+        "/v1/providers/{provider_id}/refresh",
+    )
+)
+"""The routes that ask providers for their models."""
 MCP = ("/v1/mcp-servers", "/v1/tools/mcp/")
 """The prefixes of the routes whose changes send requests to an MCP server."""
 MCP_LISTING = "/v1/tools/mcp/servers/{mcp_server_name}/tools"
@@ -67,6 +79,8 @@ def lane_of(path: str, methods: Collection[str]) -> Lane:
     ending = BY_ENDING.get(path[path.rindex("/") :])
     if ending is not None and (ending is not TOOL_RUNS or "/tools/" in path):  # a schedule is run too, by accepting a message
         return ending
+    if path in ASKING_PROVIDERS:
+        return PROVIDERS
     if path == MCP_LISTING:
         return TOOL_RUNS
     if "GET" in methods:

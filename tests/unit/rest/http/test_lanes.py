@@ -34,6 +34,13 @@ def test_reading_and_cancelling_share_no_thread_with_what_takes_long() -> None:
     assert "GET /v1/agents/{agent_id}/archival-memory/search" in found["searches"]
     assert {"POST /v1/tools", "PUT /v1/tools", "POST /v1/tools/generate-schema"} <= found["tool sources"]
     assert all(one.startswith("DELETE ") for one in found["deletions"])
+    assert found["providers"] == {
+        "GET /v1/models",
+        "GET /v1/models/embedding",
+        "POST /v1/providers/check",
+        "POST /v1/providers/{provider_id}/check",
+        "PATCH /v1/providers/{provider_id}/refresh",
+    }
 
 
 def test_each_lane_has_a_name_and_room_of_its_own() -> None:
