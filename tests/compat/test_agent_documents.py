@@ -205,6 +205,10 @@ def test_a_file_that_cannot_be_read_is_refused_and_leaves_nothing(client: Letta,
     with pytest.raises(NotFoundError, match="nobody/x"):
         client.agents.import_file(file=sent(file_of(agent())), model="nobody/x")
     assert http.post("/v1/agents/import", data={"name": "x"}, files={"other": b"x"}).status_code == 400
+    for charset in ("undefined", "punycode"):
+        form = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+        part = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n\xff\r\n--x--\r\n'
+        assert http.post("/v1/agents/import", headers=form, content=part).status_code == 400
     after = http.get("/v1/agents/count").json()
     assert after == before
 

@@ -133,7 +133,7 @@ class ImportedLog:
 
     def _row(self, raw: JsonObject, place: str) -> Message | None:
         role = raw.get("role")
-        if role not in ROLES:
+        if not isinstance(role, str) or role not in ROLES:
             self._left_out("message_role", place, "Messages of a role that there is not.")
             return None
         row = Message(id="", role=role, agent_id=self._of.agent_id, created_at=self._time(raw))
@@ -301,4 +301,5 @@ def _output(value: Json) -> list[str] | None:
 
 def _is_wrapped(row: Message) -> bool:
     envelope = json_object(row.text()) if row.content else None
-    return envelope is not None and envelope.get("type") in _ENVELOPES
+    kind = None if envelope is None else envelope.get("type")
+    return isinstance(kind, str) and kind in _ENVELOPES

@@ -153,8 +153,8 @@ def _secrets(text: str) -> Json:
 
 
 async def import_body(request: Request) -> AsyncIterator[ImportBody]:
-    """The body of an import, by its content type; its file is closed after the request. Raises: InvalidArgument if a form has no
-    file.
+    """The body of an import, by its content type; its file is closed after the request. Raises: InvalidArgument if a form cannot
+    be read or has no file.
     """
     count = request.headers.get("x-stainless-retry-count", "0")
     retry = int(count) if count.isdecimal() and len(count) < 4 else 0
@@ -162,12 +162,18 @@ async def import_body(request: Request) -> AsyncIterator[ImportBody]:
         yield ImportBody(await request.body(), None, retry)
         return
     header = {name: one for name in ("x-override-embedding-model",) if (one := request.headers.get(name))}
-    async with request.form() as form:
+    try:
+        form = await request.form()
+    except UnicodeError:  # some charsets are names of Python's that decode nothing, like `undefined`
+        raise InvalidArgument("INVALID_ARGUMENT: The form is not text in the charset of its content type.") from None
+    try:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise InvalidArgument("INVALID_ARGUMENT: The form needs the agent file in its field `file`.")
         fields = {name: one for name, one in form.items() if isinstance(one, str)}
         yield ImportBody(file.file, {**header, **fields}, retry)
+    finally:
+        await form.close()
 
 
 TheImport = Annotated[ImportBody, Depends(import_body)]

@@ -5,7 +5,7 @@ deleted stays deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,11 +37,14 @@ class KeptIds:
         return local if self.enabled and is_id(local, kind) and local not in self._taken else self._records.ids.new(kind)
 
     def time(self, raw: JsonObject, name: str, now: datetime) -> datetime:
-        """The time of a record: that of the file if ids are kept, or else `now`."""
+        """The time of a record: that of the file if ids are kept, or else `now`, also for the calendar's last year: what is
+        written in an order has times one microsecond apart.
+        """
         try:
-            return _MOMENT.validate_python(raw[name]) if self.enabled and raw.get(name) else now
+            found = _MOMENT.validate_python(raw[name]) if self.enabled and raw.get(name) else now
         except ValidationError:
             return now
+        return found if found.year < MAXYEAR else now
 
     def settle(self, document: JsonObject) -> None:
         """Leave agents and groups that exist, and blocks that were deleted here, out of the document. Raises: InvalidArgument

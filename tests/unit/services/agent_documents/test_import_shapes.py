@@ -10,6 +10,7 @@ import pytest
 
 from hibernaut.schemas.stop import RunStatus
 from tests.support.agent_documents import exported, imported, lasting, world_in
+from tests.support.agent_file_parts import file_of, message, talked
 from tests.support.agent_file_shapes import SHAPES
 from tests.support.world import World
 
@@ -38,6 +39,19 @@ UNAVOIDABLE = ("tool_exists", "secret_without_value", "tool_without_server", "to
 
 def test_there_are_shapes_enough() -> None:
     assert len(SHAPES) >= 24
+
+
+@pytest.mark.parametrize("role", [{"a": 1}, ["user"], None, 5])
+def test_a_message_whose_role_is_no_text_is_left_out(role: Any, world: World) -> None:
+    result = imported(world, file_of(talked(message(1, "user", "Hello."), {**message(2, "user", "x"), "role": role})))
+    assert noted(result)["message_role"] == 1
+    assert [row.role for row in world.log(result.agent_ids[0])] == ["system", "user"]
+
+
+def test_a_text_that_looks_like_an_envelope_of_no_known_kind_is_a_text(world: World) -> None:
+    text = '{"type": ["login"], "message": "Hello."}'
+    result = imported(world, file_of(talked(message(1, "user", text))))
+    assert world.log(result.agent_ids[0])[-1].text() == text
 
 
 def noted(result: Any) -> dict[str, int]:

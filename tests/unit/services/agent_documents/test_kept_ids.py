@@ -134,3 +134,11 @@ def test_a_tool_of_another_name_does_not_lose_its_id(world: World) -> None:
     found = world.stores.tools.by_name(["knock", "enter"])
     assert found["knock"].id == TOOL
     assert found["enter"].id != TOOL
+
+
+def test_an_agent_at_the_end_of_the_calendar_keeps_its_archives(world: World) -> None:
+    shelves = [{"id": f"archive-{number}", "name": f"shelf {number}", "passages": []} for number in range(2)]
+    further = {"archives": shelves, "agents": {ADA: {"archive_ids": ["archive-0", "archive-1"]}}}
+    keep(world, file_of(agent(id=ADA, created_at="9999-12-31T23:59:59.999999Z"), hibernaut=further))
+    assert len(world.stores.archives.of_agent(ADA)) == 2
+    assert world.stores.agents.get(ADA).created_at == world.clock.now()
