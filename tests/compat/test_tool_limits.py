@@ -96,3 +96,18 @@ def _answer(server: socket.socket, count: int) -> None:
         lines = [opened.enter_context(server.accept()[0]) for _ in range(count)]
         for line in lines:
             line.sendall(b"met\n")
+
+
+@pytest.mark.parametrize(("kind", "shell"), [("str", "'%s'"), ("dict", "{'a': '%s'}"), ("list", "['%s']")])
+@pytest.mark.parametrize("length", [2_000, 30_000])
+def test_a_return_of_any_kind_is_cut_at_its_tools_limit(client: Letta, said: Said, kind: str, shell: str, length: int) -> None:
+    source = f'def big() -> {kind}:\n    """Return much."""\n    return {shell % ("x" * length)}\n'
+    tool = client.tools.upsert(source_code=source, return_char_limit=1_000)
+    agent = client.agents.create(model=HANDLE, include_base_tools=False, tool_ids=[tool.id])
+    said.next(calls(("big", {})), {"content": "Much."})
+    ((status, text),) = returns(client.agents.messages.create(agent_id=agent.id, input="Go."))
+    content, _, note = text.partition("... [")
+    assert (status, len(content)) == ("success", 1_000)
+    outside = {"str": 0, "dict": len('{"a": ""}'), "list": len('[""]')}[kind]
+    assert note == f"function output was truncated after 1000 characters, the tool's limit, of {length + outside}]"
+    assert len(said.server.requests[-1].body["messages"][-1]["content"]) < 1_300

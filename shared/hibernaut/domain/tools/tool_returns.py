@@ -7,6 +7,7 @@ no agent.
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +18,12 @@ from hibernaut.schemas.messages.message import Message
 
 HIDDEN = "[Automatic notice, which the user does not see] "
 FIRST_LOGIN = "Never (first login)"
+_LONGEST_NOTE = 200
+_CUT_BEFORE = re.compile(
+    r"\.\.\. \[(?:NOTE: function output was truncated since it exceeded the character limit \((\d+) > \d+\)"
+    r"|function output was truncated after \d+ characters, the tool's limit, of (\d+))\]\Z"
+)
+"""The notes of the tool runners and of `clip` at the end of a text."""
 
 
 def as_text(value: Json) -> str:
@@ -50,10 +57,23 @@ def unpack(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The first `limit` characters, and a note if text was cut (digest 10.6). Clients match `function output was truncated `."""
+    """The first `limit` characters, and a note if text was cut (digest 10.6). Clients match `function output was truncated `.
+
+    A text that was cut before, with more than `limit` characters left, keeps its true length in the note.
+    """
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}... [function output was truncated after {limit} characters, the tool's limit, of {len(text)}]"
+    cut_before = _CUT_BEFORE.search(text, max(0, len(text) - _LONGEST_NOTE))
+    length = next(found for found in cut_before.groups() if found) if cut_before else len(text)
+    return f"{text[:limit]}... [function output was truncated after {limit} characters, the tool's limit, of {length}]"
+
+
+def clipped(message: str | JsonObject, limit: int) -> str | JsonObject:
+    """As `clip`. An object that is longer than `limit` characters as JSON becomes its shortened JSON text."""
+    if isinstance(message, str):
+        return clip(message, limit)
+    text = json.dumps(message, ensure_ascii=False, default=str)
+    return message if len(text) <= limit else clip(text, limit)
 
 
 def cut_off(packed: str, limit: int) -> str:

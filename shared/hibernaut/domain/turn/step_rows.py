@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from hibernaut.domain.tools.tool_returns import clip, pack, storable
+from hibernaut.domain.tools.tool_returns import clipped, pack, storable
 from hibernaut.domain.tools.tool_returns import heartbeat as heartbeat_text
 from hibernaut.domain.turn import approvals
 from hibernaut.domain.turn.actor import Actor, Call, CallResult
@@ -80,8 +80,7 @@ def returns(actor: Actor, stamp: Stamp, results: Sequence[CallResult]) -> Messag
     for result in results:
         tool = actor.tool(result.call.name)
         limit = tool.return_char_limit if tool else DEFAULT_RETURN_LIMIT
-        message = clip(result.message, limit) if isinstance(result.message, str) else result.message
-        packed = pack(result.status, message, stamp.at, actor.timezone)
+        packed = pack(result.status, clipped(result.message, limit), stamp.at, actor.timezone)
         stdout, stderr = list(result.stdout) or None, list(result.stderr) or None
         answers.append(
             ToolReturn(

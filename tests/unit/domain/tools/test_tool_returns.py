@@ -11,6 +11,7 @@ from hibernaut.domain.tools.tool_returns import (
     Arguments,
     as_text,
     clip,
+    clipped,
     heartbeat,
     json_object,
     login,
@@ -65,6 +66,26 @@ def test_half_a_surrogate_pair_in_a_return_becomes_a_question_mark() -> None:
 def test_a_long_return_is_cut_and_says_so() -> None:
     assert clip("12345", 5) == "12345"
     assert clip("123456", 5) == "12345... [function output was truncated after 5 characters, the tool's limit, of 6]"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "... [NOTE: function output was truncated since it exceeded the character limit (90000 > 8)]",
+        "... [function output was truncated after 8 characters, the tool's limit, of 90000]",
+    ],
+)
+def test_a_return_that_was_cut_before_keeps_its_true_length(note: str) -> None:
+    assert clip("12345678" + note, 5).endswith("the tool's limit, of 90000]")
+    assert clip(note + "12345678", 5).endswith(f"of {len(note) + 8}]"), "a note within the text is no note of a cut"
+
+
+def test_an_object_is_cut_as_its_json_text_and_a_short_one_stays_an_object() -> None:
+    assert clipped({"a": "ä"}, 10) == {"a": "ä"}
+    assert (
+        clipped({"a": "ää"}, 10) == '{"a": "ää"... [function output was truncated after 10 characters, the tool\'s limit, of 11]'
+    )
+    assert clipped("123456", 5) == clip("123456", 5)
 
 
 def test_events_carry_their_type_and_time() -> None:
