@@ -7,6 +7,7 @@ rule reads an envelope in place of the tool's return.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
@@ -216,6 +217,26 @@ def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ())
         return None
     elements = (f"<tool_rule>\n{escaped(sentence, labels)}\n</tool_rule>" for sentence in sentences)
     return "\n".join(["<tool_usage_rules>", _PROMPT_OPENING, *elements, "</tool_usage_rules>"])
+
+
+def each_once(rules: Sequence[ToolRule]) -> list[ToolRule]:
+    """The rules in their order without those that mean the same as an earlier one."""
+    first: dict[str, ToolRule] = {}
+    for rule in rules:
+        first.setdefault(_meaning(rule), rule)
+    return list(first.values())
+
+
+def _meaning(rule: ToolRule) -> str:
+    """What two equal rules share: everything but the `prompt_template`, which no prompt shows, and the order of children and of a
+    mapping.
+    """
+    fields = rule.model_dump(mode="json", exclude={"prompt_template"})
+    if isinstance(rule, ChildToolRule | ParentToolRule):
+        fields["children"] = sorted(set(rule.children))
+    if isinstance(rule, ChildToolRule) and rule.child_arg_nodes:
+        fields["child_arg_nodes"] = sorted(json.dumps(node, sort_keys=True) for node in fields["child_arg_nodes"])
+    return json.dumps(fields, sort_keys=True)
 
 
 def check(rules: Sequence[ToolRule], model: str) -> None:

@@ -144,7 +144,7 @@ class AgentPlanning:
         return name[:1_000] + (COPY if self.options.append_copy_suffix else "")
 
     def _rules(self, raw: JsonObject, config: LLMConfig, place: str) -> list[ToolRule]:
-        rules = tool_rules(raw.get("tool_rules"), place, self.notes)
+        rules = rule_checks.each_once(tool_rules(raw.get("tool_rules"), place, self.notes))
         try:
             rule_checks.check(rules, config.model)
         except InvalidArgument:

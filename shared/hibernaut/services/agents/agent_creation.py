@@ -33,7 +33,6 @@ from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_com
 from hibernaut.services.agents.agent_parts import (
     approval_rules,
     checked_files_open,
-    each_once,
     new_block,
     new_secrets,
     opening_of,
@@ -320,6 +319,6 @@ def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str)
     ruled = {(rule.type, rule.tool_name) for rule in requested}
     defaults = agent_types.default_rules(request.agent_type, names, model, request.include_base_tool_rules, bool(requested))
     rules = [*requested, *(rule for rule in defaults if (rule.type, rule.tool_name) not in ruled)]
-    rules += approval_rules(tools, rules)
+    rules = tool_rules.each_once([*rules, *approval_rules(tools, rules)])
     tool_rules.check(rules, model)
-    return each_once(rules)
+    return rules

@@ -49,11 +49,6 @@ def approval_rules(tools: Sequence[Tool], rules: Sequence[ToolRule]) -> list[Too
     ]
 
 
-def each_once(rules: Sequence[ToolRule]) -> list[ToolRule]:
-    """The rules in their order without duplicates."""
-    return list({rule.model_dump_json(): rule for rule in rules}.values())
-
-
 def refuse_equal_labels(blocks: Sequence[StoredBlock]) -> None:
     """Raises: Conflict if two of an agent's blocks have the same label."""
     labels = [block.label for block in blocks]

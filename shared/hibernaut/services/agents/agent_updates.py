@@ -21,7 +21,7 @@ from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule, ToolRule
 from hibernaut.services.agents.agent_creation import AgentCreation
 from hibernaut.services.agents.agent_folders import filled_desk, folder_links, tools_with, wanted_folders
 from hibernaut.services.agents.agent_models import changed_compaction, changed_model, checked_fallbacks
-from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, each_once, new_secrets, refuse_equal_labels
+from hibernaut.services.agents.agent_parts import approval_rules, checked_files_open, new_secrets, refuse_equal_labels
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.sleeptime_pairs import sharing, sleeping_group
 from hibernaut.services.records import Records, by_key, each_key_once
@@ -68,7 +68,7 @@ class AgentUpdates:
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             changes = self._changes(agent, request)
             after = agent.model_copy(update=changes)
-            after.tool_rules = each_once(after.tool_rules or [])
+            after.tool_rules = tool_rules.each_once(after.tool_rules or [])
             tool_rules.check(after.tool_rules, after.llm_config.model)
             further = [*self._links(agent, after), *self._desk(agent, after)]
             if request.message_ids is not None:
@@ -120,7 +120,7 @@ class AgentUpdates:
         if request.tool_ids is not None:
             tools = self._records.tools_there(request.tool_ids)
             attached["tool_ids"] = [tool.id for tool in tools]
-            rules: list[ToolRule] = changes.get("tool_rules") or agent.tool_rules or []
+            rules: list[ToolRule] = changes.get("tool_rules", agent.tool_rules or [])
             fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
             attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
         folders = wanted_folders(request.folder_ids, request.source_ids)

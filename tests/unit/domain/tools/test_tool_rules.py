@@ -19,6 +19,7 @@ from hibernaut.schemas.tools.tool_rule import (
     RequiredBeforeExitToolRule,
     RequiresApprovalToolRule,
     TerminalToolRule,
+    ToolRule,
 )
 
 TOOLS = ["look", "walk", "talk"]
@@ -171,3 +172,42 @@ def test_only_one_tool_can_be_first_but_for_two_models() -> None:
     tool_rules.check(rules, "openai/gpt-4o-mini")
     tool_rules.check(rules, "gpt-4o")
     tool_rules.check(rules[:1], "anthropic/claude-x")
+
+
+@pytest.mark.parametrize(
+    ("rule", "same"),
+    [
+        (TerminalToolRule(tool_name="look"), TerminalToolRule(tool_name="look", prompt_template="x")),
+        (ParentToolRule(tool_name="look", children=["a", "b"]), ParentToolRule(tool_name="look", children=["b", "a", "b"])),
+        (
+            ChildToolRule(
+                tool_name="look", children=["a", "b"], child_arg_nodes=[ChildArgNode(name="a"), ChildArgNode(name="b")]
+            ),
+            ChildToolRule(
+                tool_name="look", children=["b", "a"], child_arg_nodes=[ChildArgNode(name="b"), ChildArgNode(name="a")]
+            ),
+        ),
+        (choice({"1": "walk", "2": "talk"}), choice({"2": "talk", "1": "walk"})),
+    ],
+)
+def test_of_rules_that_mean_the_same_the_first_stays(rule: ToolRule, same: ToolRule) -> None:
+    (stays,) = tool_rules.each_once([rule, same, rule])
+    assert stays is rule
+
+
+def test_rules_that_differ_in_anything_else_stay() -> None:
+    rules = [
+        TerminalToolRule(tool_name="look"),
+        ContinueToolRule(tool_name="look"),
+        TerminalToolRule(tool_name="walk"),
+        MaxCountPerStepToolRule(tool_name="look", max_count_limit=1),
+        MaxCountPerStepToolRule(tool_name="look", max_count_limit=2),
+        InitToolRule(tool_name="look"),
+        InitToolRule(tool_name="look", args={"at": "me"}),
+        choice({"1": "walk"}),
+        choice({"1": "talk"}),
+        choice({"1": "walk"}, "talk"),
+        ChildToolRule(tool_name="look", children=["a"]),
+        ParentToolRule(tool_name="look", children=["a"]),
+    ]
+    assert tool_rules.each_once(rules) == rules

@@ -68,6 +68,19 @@ def test_the_answer_says_what_was_repaired_and_left_out(world: World) -> None:
     assert rows[4].tool_returns[0].status == "error"
 
 
+def test_rules_that_mean_the_same_are_imported_once(world: World) -> None:
+    document = SHAPES["calls without a return"]()
+    rule = {"type": "constrain_child_tools", "tool_name": "look", "children": ["a", "b"]}
+    first = {"type": "run_first", "tool_name": "look"}
+    (agent,) = document["agents"]
+    agent["tool_rules"] = [rule, {**rule, "children": ["b", "a"]}, first, {**first, "prompt_template": "x"}]
+    result = imported(world, document)
+    stored = world.stores.agents.get(result.agent_ids[0])
+    assert stored is not None
+    assert [(one.type, one.tool_name) for one in stored.tool_rules or ()] == [(one["type"], "look") for one in (rule, first)]
+    assert "run_first_rule" not in noted(result)
+
+
 def test_calls_without_a_return_are_closed_where_they_stand(world: World) -> None:
     (agent_id,) = imported(world, SHAPES["calls without a return"]()).agent_ids
     rows = world.log(agent_id)

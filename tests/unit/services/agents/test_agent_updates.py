@@ -41,6 +41,13 @@ def test_blocks_and_tools_are_replaced_with_their_links(house: House) -> None:
     assert house.stores.tools.agents_of(tool.id) == [agent.id]
 
 
+def test_an_empty_list_of_rules_clears_them_also_beside_tools(house: House) -> None:
+    tool = house.services.tools.save(ToolCreate(source_code=SOURCE, default_requires_approval=True))
+    agent = house.agent(tool_rules=[{"type": "exit_loop", "tool_name": "memory_insert"}], tool_ids=[tool.id])
+    assert len(agent.tool_rules or ()) > 1
+    assert update(house, agent, tool_rules=[], tool_ids=[tool.id]).tool_rules == []
+
+
 def test_a_model_setting_is_folded_and_a_new_model_brings_its_own_window(house: House) -> None:
     agent = house.agent(context_window_limit=9_000)
     after = update(house, agent, max_tokens=77, parallel_tool_calls=False)
