@@ -45,6 +45,12 @@ def test_how_an_archive_embeds_is_said_when_it_is_made(client: Letta, http: http
     with pytest.raises(NotFoundError, match="nobody/nothing"):
         client.archives.create(name="by no handle", embedding="nobody/nothing")
     assert http.post("/v1/archives/", json={}).status_code == 422
+    for null in ({"embedding": None}, {"embedding_config": None}):
+        archive = http.post("/v1/archives/", json={"name": "by words", **null}).json()
+        assert archive["embedding_config"] is None
+        client.archives.passages.create(archive["id"], text="The key hangs behind the clock.")
+        found = client.passages.search(query="clock", archive_id=archive["id"])
+        assert [row.passage.text for row in found] == ["The key hangs behind the clock."]
     assert http.post("/v1/archives/", json={"name": "n", "embedding_config": {**config, "embedding_dim": 0}}).status_code == 422
 
 

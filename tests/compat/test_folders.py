@@ -67,6 +67,10 @@ def test_how_a_folder_embeds_is_said_when_it_is_made(client: Letta, http: httpx.
     assert given.embedding_config.embedding_dim == 8
     with pytest.raises(ConflictError):
         client.folders.update(given.id, embedding_config={**config, "embedding_dim": 16})
+    for null in ({"embedding": None}, {"embedding_config": None}):
+        folder = http.post("/v1/folders/", json={"name": f"by words {[*null]}", **null}).json()
+        assert folder["embedding_config"] is None
+        assert uploaded(client, folder["id"], "poem.md", POEM.encode()).processing_status == "completed"
     with pytest.raises(NotFoundError, match="nobody/nothing"):
         client.folders.create(name="by no handle", embedding="nobody/nothing")
     assert http.post("/v1/folders/", json={"name": "n", "extra": 1}).status_code == 422, "unknown keys are refused"

@@ -29,7 +29,7 @@ from hibernaut.schemas.runs.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.schemas.tools.tool_rule import ToolRule
 from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
-from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_compaction, chosen_embedding, chosen_model
+from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_compaction, chosen_model
 from hibernaut.services.agents.agent_parts import (
     approval_rules,
     checked_files_open,
@@ -39,6 +39,7 @@ from hibernaut.services.agents.agent_parts import (
     refuse_equal_labels,
 )
 from hibernaut.services.agents.sleeptime_pairs import group_of, request_for, said_before
+from hibernaut.services.models.embedding_choice import chosen_embedding
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, by_key, each_key_once
 from hibernaut.store.conversations.conversations import LoadedConversation

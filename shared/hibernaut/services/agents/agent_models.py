@@ -14,7 +14,7 @@ from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.fallback import ModelFallback
-from hibernaut.schemas.models.llm_config import EmbeddingConfig, LLMConfig
+from hibernaut.schemas.models.llm_config import LLMConfig
 from hibernaut.schemas.models.model_settings import CompactionSettings, ModelSettings
 from hibernaut.services.agents.agent_states import handle_of
 from hibernaut.services.models.served_windows import within_server
@@ -101,21 +101,6 @@ def _folded(base: LLMConfig, request: CreateAgentRequest | UpdateAgent, agent_ty
     config = config.model_copy(update={name: value for name, value in changes.items() if value is not None})
     simulated = isinstance(request, CreateAgentRequest) or request.reasoning is not None
     return ModelChoice(reasoning_defaults(config, agent_type, simulated=simulated), request.model_settings)
-
-
-def chosen_embedding(request: CreateAgentRequest, models: Models) -> EmbeddingConfig | None:
-    """The embedding of a new agent; None if the request sets it to null or the deployment has none. Raises: NotFound (the
-    handle).
-    """
-    if request.embedding_config is not None and request.embedding is None:
-        return request.embedding_config
-    explicit = "embedding" in request.model_fields_set or "embedding_config" in request.model_fields_set
-    handle = request.embedding or (None if explicit else models.default_embedding_handle())
-    if handle is None:
-        return None
-    config = models.embedding(handle)
-    chunk_size = request.embedding_chunk_size
-    return config if chunk_size is None else config.model_copy(update={"embedding_chunk_size": chunk_size})
 
 
 def chosen_compaction(request: CompactionSettings | None, config: LLMConfig) -> CompactionSettings:

@@ -14,6 +14,7 @@ from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agents import linked
 from hibernaut.services.files.files import Files
+from hibernaut.services.models.embedding_choice import chosen_embedding
 from hibernaut.services.records import Records
 
 _GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
@@ -39,7 +40,7 @@ class Folders:
             description=request.description,
             instructions=request.instructions,
             metadata=request.metadata,
-            embedding_config=self._embedding(request),
+            embedding_config=chosen_embedding(request, self._models),
             created_by_id=user,
             last_updated_by_id=user,
             created_at=now,
@@ -51,15 +52,6 @@ class Folders:
         except ConditionFailed:
             raise _name_conflict(folder.name) from None
         return folder
-
-    def _embedding(self, request: CreateFolder) -> EmbeddingConfig | None:
-        if request.embedding_config is not None and request.embedding is None:
-            return request.embedding_config
-        handle = request.embedding or self._models.default_embedding_handle()
-        config = self._models.embedding(handle) if handle else None
-        if config is None or request.embedding_chunk_size is None:
-            return config
-        return config.model_copy(update={"embedding_chunk_size": request.embedding_chunk_size})
 
     def retrieve(self, folder_id: str) -> StoredFolder:
         """The folder. Raises: NotFound."""

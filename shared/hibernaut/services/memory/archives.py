@@ -15,8 +15,8 @@ from hibernaut.ports.storage.table import ConditionFailed, Item
 from hibernaut.schemas.agents.agent import AgentState
 from hibernaut.schemas.errors import Conflict, InvalidArgument
 from hibernaut.schemas.memory.passage import Archive, CreateArchive, StoredArchive, UpdateArchive
-from hibernaut.schemas.models.llm_config import EmbeddingConfig
 from hibernaut.services.agents.agents import Agents
+from hibernaut.services.models.embedding_choice import chosen_embedding
 from hibernaut.services.records import Records, no_archive
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table import keys
@@ -48,7 +48,7 @@ class Archives:
             id=request.id or self._records.ids.new("archive"),
             name=request.name,
             description=request.description,
-            embedding_config=self._embedding(request),
+            embedding_config=chosen_embedding(request, self._models),
             created_at=now,
             updated_at=now,
             created_by_id=user,
@@ -65,12 +65,6 @@ class Archives:
             return archive
 
         return self._records.until_settled(attempt)
-
-    def _embedding(self, request: CreateArchive) -> EmbeddingConfig | None:
-        if request.embedding is None and request.embedding_config is not None:
-            return request.embedding_config
-        handle = request.embedding or self._models.default_embedding_handle()
-        return None if handle is None else self._models.embedding(handle)
 
     def retrieve(self, archive_id: str) -> StoredArchive:
         """The archive. Raises: NotFound."""

@@ -10,8 +10,11 @@ from hibernaut.domain.models.embedding_models import description, offered
 from hibernaut.ports.model import Model
 from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.memory.folder import CreateFolder
+from hibernaut.schemas.memory.passage import CreateArchive
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription, LLMConfig, ModelDescription
-from hibernaut.services.agents.agent_models import changed_model, chosen_compaction, chosen_embedding, chosen_model
+from hibernaut.services.agents.agent_models import changed_model, chosen_compaction, chosen_model
+from hibernaut.services.models.embedding_choice import chosen_embedding
 from tests.support.house import House
 
 CAPPED = {"model": "gpt-4o-mini", "model_endpoint_type": "openai", "context_window": 128_000, "max_tokens": 16_384}
@@ -73,11 +76,14 @@ def test_without_embeddings_an_agent_has_none_and_an_unknown_one_is_refused() ->
         chosen_embedding(CreateAgentRequest(embedding="hibernaut/minilm"), Offered())
 
 
-def test_null_is_no_embedding_and_nothing_is_the_default() -> None:
+@pytest.mark.parametrize("kind", [CreateAgentRequest, CreateArchive, CreateFolder])
+def test_null_is_no_embedding_and_nothing_is_the_default(
+    kind: type[CreateAgentRequest] | type[CreateArchive] | type[CreateFolder],
+) -> None:
     offered = Offered("hibernaut/minilm")
 
     def embedding(**fields: object) -> EmbeddingConfig | None:
-        return chosen_embedding(CreateAgentRequest.model_validate(fields), offered)
+        return chosen_embedding(kind.model_validate({"name": "Ada", **fields}), offered)
 
     assert embedding() == embedding(embedding="hibernaut/minilm")
     assert embedding() is not None
