@@ -43,10 +43,15 @@ NOT_HERE = {
     ("POST", "/v1/folders/{folder_id}/upload-url"): 501,
     ("POST", "/v1/agents/import/upload-url"): 501,
     ("POST", "/v1/tools/generate-tool"): 500,
+    ("POST", "/v1/providers/check"): 500,
+    ("POST", "/v1/providers/{provider_id}/check"): 500,
+    ("PATCH", "/v1/providers/{provider_id}/refresh"): 500,
 }
 """The documented answers above 499 that a request can bring about at home. The demo model writes no tool, and an error of a model
-is 500 as in V1.
+or of a provider is 500 as in V1.
 """
+DEAD = "http://127.0.0.1:4/v1"
+"""An address at which no provider answers."""
 LISTS = sorted(o.path for o in ALL if o.method == "get" and "{" not in o.path)
 OF_ADMINISTRATORS = ("/v1/api-keys", "/v1/budgets", "/v1/client-side-access-tokens")
 OF_AN_AGENT = (
@@ -79,12 +84,11 @@ class Server:
         self.things: dict[str, str] = {}
 
     def stock(self) -> None:
-        """Make one of everything. No request names its model provider, which cannot be reached: the failure would not be the
-        server's.
-        """
+        """Make one of everything. Nothing listens at the address of its model provider."""
         made = Stock(self.http, "any", "x", administers=False)
         made.fill()
-        del made.things["provider_id"]
+        access = {"api_key": "k", "base_url": DEAD}
+        self.http.patch(f"/v1/providers/{made.things['provider_id']}", json=access).raise_for_status()
         self.things = {**made.things, "model": "hibernaut/demo"}
 
     def send(self, sent: Sent) -> httpx.Response:

@@ -21,7 +21,15 @@ from hibernaut.rest.access.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.dependencies import Services
 from hibernaut.rest.http import errors
 from hibernaut.rest.http.async_bridge import USUAL_WAITS, ThreadPools, WaitSettings
-from hibernaut.rest.http.middleware import CONSOLE, MEBIBYTE, BodyLimit, CanonicalPath, UncachedReplies, UnhandledErrors
+from hibernaut.rest.http.middleware import (
+    CONSOLE,
+    MEBIBYTE,
+    BodyLimit,
+    CanonicalPath,
+    OriginForm,
+    UncachedReplies,
+    UnhandledErrors,
+)
 from hibernaut.rest.http.request_log import RequestLog
 from hibernaut.rest.mcp.open_calls import OpenCalls
 from hibernaut.rest.pages import docs
@@ -181,6 +189,7 @@ def create_app(
     app.add_middleware(OriginGuard, policy=policy)
     app.add_middleware(UncachedReplies)
     app.add_middleware(RequestLog)
+    app.add_middleware(OriginForm)
     app.add_middleware(WebSockets, owner=app, policy=policy)
     return app
 

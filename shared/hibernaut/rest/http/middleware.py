@@ -5,6 +5,9 @@ Plain ASGI. Knows paths, sizes and exceptions; must not know any route.
 
 from __future__ import annotations
 
+import re
+from urllib.parse import unquote
+
 from fastapi import HTTPException
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +25,8 @@ MOST_OF_A_FILE = 2048 * MEBIBYTE
 """Bytes that are read and discarded of an upload that exceeds its limit."""
 PATIENCE = 4
 """A body that is too large is read up to this multiple of its limit; then the reply is sent, and the connection breaks."""
+_WHOLE = re.compile(rb"https?://(?P<host>[^/?#@]+)(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
+"""A request target that is a whole address, without its query."""
 
 
 class CanonicalPath:
@@ -50,6 +55,22 @@ def spelled(path: str) -> str:
 def is_page(path: str) -> bool:
     """Whether a path belongs to the console, whose files hold no data of a tenant."""
     return path == "/" or path == CONSOLE or path.startswith(f"{CONSOLE}/")
+
+
+class OriginForm:
+    """Rewrites a request whose target is a whole address (RFC 9112, 3.2.2) as if its target were the path. The host of the target
+    replaces the header `Host`, so that the host check judges what the client named.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (target := _WHOLE.fullmatch(scope.get("raw_path") or b"")):
+            path = target["path"] or b"/"
+            headers = [(b"host", target["host"]), *(each for each in scope["headers"] if each[0] != b"host")]
+            scope = {**scope, "path": unquote(path.decode("ascii", "replace")), "raw_path": path, "headers": headers}
+        await self._app(scope, receive, send)
 
 
 class BodyLimit:

@@ -27,6 +27,16 @@ MODEL_ENDINGS = (
     "/generate-tool",
 )
 """Endings of the paths whose POST calls a model. These routes may answer with a failure of the model's provider."""
+PROVIDER_CHECKS = frozenset(
+    (
+        ("post", "/v1/providers/check"),
+        ("post", "/v1/providers/{provider_id}/check"),
+        ("patch", "/v1/providers/{provider_id}/refresh"),
+    )
+)
+"""The routes that try the key of a provider. They may answer with a failure of the provider too."""
+CONNECTIONS = frozenset((("get", "/v1/mcp-servers/connect/{mcp_server_id}"), ("post", "/v1/tools/mcp/servers/connect")))
+"""The routes that connect to an MCP server, whose answer is a stream of events alone."""
 
 
 def _object(**properties: JsonObject) -> JsonObject:
@@ -84,7 +94,7 @@ SCHEMAS: dict[str, JsonObject] = {
     },
     "ProviderFailure": {
         "title": "ProviderFailure",
-        "description": "The provider of the model failed or refused the request.",
+        "description": "The provider failed or refused the request.",
         **_object(error=_object(type=TEXT, message=TEXT, detail=TEXT)),
     },
 }
@@ -157,6 +167,10 @@ def _describe(document: JsonObject) -> None:
         if method == "post" and path.endswith((STREAM_ENDING, MESSAGES_ENDING, CHAT_ENDING)):
             for response in responses.values():
                 _describe_stream(response, path)
+        if (method, path) in CONNECTIONS:
+            for response in responses.values():
+                response["description"] = "Server-sent events, each one line `data: {…}` with its name in `event`."
+                response["content"] = {"text/event-stream": {"schema": TEXT}}
         refused = {str(status): _refusal(status, text, path, method) for status, text in _refusals(path, method, operation)}
         operation["responses"] = responses | refused
 
@@ -180,14 +194,14 @@ def _refusals(path: str, method: str, operation: JsonObject) -> list[tuple[int, 
         found |= RESUMING
     if path.endswith(VERSION_ENDINGS):
         found |= EXPIRED
-    if _asks_a_model(path, method):
+    if _asks_a_provider(path, method):
         found |= OF_MODELS
     found |= NEVER_CHANGED.get((method, path), {})
     return sorted(found.items())
 
 
-def _asks_a_model(path: str, method: str) -> bool:
-    return method == "post" and path.endswith(MODEL_ENDINGS)
+def _asks_a_provider(path: str, method: str) -> bool:
+    return (method == "post" and path.endswith(MODEL_ENDINGS)) or (method, path) in PROVIDER_CHECKS
 
 
 def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
@@ -195,7 +209,7 @@ def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
     if status == 404 and path.startswith(MCP_PATHS):
         name = "McpRefusal"
     schema: JsonObject = {"$ref": f"#/components/schemas/{name}"}
-    if _asks_a_model(path, method) and status in PROVIDERS:
+    if _asks_a_provider(path, method) and status in PROVIDERS:
         schema = {"anyOf": [schema, {"$ref": "#/components/schemas/ProviderFailure"}]}
     return {"description": text, "content": {"application/json": {"schema": schema}}}
 

@@ -15,7 +15,7 @@ from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnk
 from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.rest.app import LOOPBACK_ONLY, create_app
 from hibernaut.rest.dependencies import is_1_0_client
-from hibernaut.rest.http.middleware import BodyLimit, UncachedReplies, UnhandledErrors, spelled
+from hibernaut.rest.http.middleware import BodyLimit, OriginForm, UncachedReplies, UnhandledErrors, spelled
 from hibernaut.schemas.errors import HibernautError, NotFound, StoreUnavailable
 
 SECRET = "the user's dearest secret"
@@ -59,6 +59,34 @@ def ask(app: Any, asked: Scope, body: list[bytes] | None = None) -> tuple[int, d
 )
 def test_a_path_has_one_spelling(given: str, found: str) -> None:
     assert spelled(given) == found
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "host"),
+    [
+        ("http://127.0.0.1/v1/a%20b/", "/v1/a b/", "127.0.0.1"),
+        ("HTTP://a.test:8283/", "/", "a.test:8283"),
+        ("https://a.test", "/", "a.test"),
+        ("http://me@a.test/x", "http://me@a.test/x", "own.test"),
+        ("/http://a.test/x", "/http://a.test/x", "own.test"),
+        ("*", "*", "own.test"),
+    ],
+)
+def test_a_target_that_is_a_whole_address_names_its_path_and_the_host(target: str, path: str, host: str) -> None:
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        hosts = [value.decode() for name, value in scope["headers"] if name == b"host"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": json.dumps([scope["path"], hosts]).encode()})
+
+    assert ask(OriginForm(app), scope(target, {"host": "own.test"}))[2] == [path, [host]]
+
+
+def test_the_host_of_a_whole_address_is_the_one_that_is_checked() -> None:
+    app = create_app(None)  # type: ignore[arg-type]
+    assert ask(app, scope("http://evil.test/v1/nothing"))[0] == 403
+    status, _, body = ask(app, scope("http://127.0.0.1/v1/nothing/", {"host": "evil.test"}))
+    assert (status, body) == ask(app, scope("/v1/nothing"))[::2]
+    assert status == 404
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,16 @@ def test_every_error_is_described_as_it_is_answered(kind: type[HibernautError]) 
     assert fits(DOCUMENT, described(operation, status_of(error)), body)
 
 
+CHECKING = ("post /v1/providers/check", "post /v1/providers/{provider_id}/check", "patch /v1/providers/{provider_id}/refresh")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in tree() if issubclass(kind, ModelError)], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", CHECKING)
+def test_the_check_of_a_key_tells_of_the_failures_of_providers(name: str, kind: type[HibernautError]) -> None:
+    error = made(kind)
+    assert fits(DOCUMENT, described(dict(operations())[name], status_of(error)), body_of(error))
+
+
 def test_a_pending_approval_is_a_conflict_that_names_it() -> None:
     assert fits(DOCUMENT, described(SENDING, 409), body_of(errors.ApprovalPending("x", "message-1")))
 
@@ -79,6 +89,8 @@ def test_streams_of_events_are_described_as_such() -> None:
         if "text/event-stream" in operation["responses"].get("200", {"content": {}}).get("content", {})
     }
     assert streams == {
+        "get /v1/mcp-servers/connect/{mcp_server_id}",
+        "post /v1/tools/mcp/servers/connect",
         "post /v1/agents/{agent_id}/messages",
         "post /v1/agents/{agent_id}/messages/stream",
         "post /v1/chat/completions",
@@ -88,3 +100,5 @@ def test_streams_of_events_are_described_as_such() -> None:
         "post /v1/groups/{group_id}/messages/stream",
         "post /v1/runs/{run_id}/stream",
     }
+    for name in (each for each in streams if "connect" in each):
+        assert list(dict(operations())[name]["responses"]["200"]["content"]) == ["text/event-stream"]
