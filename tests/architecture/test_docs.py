@@ -24,6 +24,7 @@ LANES = {
     "creation and changes of tools": lanes.TOOL_SOURCES,
     "runs of tools (`/run`), changes of MCP servers": lanes.TOOL_RUNS,
     "uploads, imports": lanes.UPLOADS,
+    "lists of models, checks of providers": lanes.PROVIDERS,
     "compactions, `/generate`": lanes.SUMMARIES,
     "acceptance of messages": lanes.ADMISSIONS,
     "blocking messages": lanes.TURNS,

@@ -397,5 +397,4 @@ def place_of(error: BaseException) -> str:
 
 
 MODEL_CALL_ERRORS: tuple[type[HibernautError], ...] = (ModelError, NotFound, InvalidArgument, NotImplementedHere)
-"""The errors of a model call: the provider's, of its handle or settings, or a missing feature. Errors of the table are not among
-them: a run whose events cannot be written has not failed by its model."""
+"""The errors of a model call: the provider's, of its handle or settings, or a missing feature. Those of the table are none."""

@@ -37,7 +37,9 @@ _OTHER_USES = re.compile(
     r"audio|babbage|dall-e|davinci|embed|image|instruct|moderation|realtime|rerank|search|sora|speech|transcribe|tts|whisper"
 )
 """Names of OpenAI's own that are no chat models. On other servers such words are parts of chat models' names (`…-Instruct`)."""
-_NEVER_CHATS = re.compile(r"(?:^|[/_-])(?:whisper|tts|embed(?:ding)?|rerank(?:er)?)(?:[_.:-]|$)")
+_NEVER_CHATS = re.compile(
+    r"(?:^|[/_-])(?:whisper|orpheus|tts|transcribe|embed(?:ding)?|rerank(?:er)?|guard|moderation)(?:[_.:-]|$)"
+)
 """Whole words that stand in no chat model's name."""
 _REPORTED_WINDOW = ("max_model_len", "context_window", "context_length", "max_context_length")
 _OTHER_KINDS = frozenset(
