@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import tarfile
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -110,6 +111,33 @@ def test_a_folder_that_never_rests_and_one_with_a_lost_body_are_refused_and_leav
     filled = Filled(tmp_path / "agents")
     filled.blobs.delete("records/t/A/1")
     with pytest.raises(CannotServe, match="change too fast, or are missing"):
+        backup(filled.data, tmp_path / "b.tar.gz")
+    assert [path.name for path in tmp_path.iterdir()] == ["agents"]
+
+
+def lose_the_table(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as table:
+        table.execute("DROP TABLE items")
+
+
+def take_another_file(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as table:
+        table.execute("CREATE TABLE other (x)")
+
+
+def damage_a_page(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096:8192] = b"\xff" * 4096
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [lose_the_table, take_another_file, damage_a_page])
+def test_a_table_that_cannot_be_read_is_not_backed_up(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    filled = Filled(tmp_path / "agents")
+    filled.table.close()
+    damage(filled.data / "hibernaut.db")
+    with pytest.raises(CannotServe, match="cannot be backed up: "):
         backup(filled.data, tmp_path / "b.tar.gz")
     assert [path.name for path in tmp_path.iterdir()] == ["agents"]
 

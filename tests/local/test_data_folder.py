@@ -249,6 +249,13 @@ def test_a_table_that_cannot_be_read_is_one_line(tmp_path: Path, damage: object,
     assert "Start the version" in line if damage is write_newer else "backup" in line
 
 
+@pytest.mark.parametrize("name", ["hibernaut.db", "index.db", "hibernaut.db-shm", "owner", "lock", "secrets.key"])
+def test_a_folder_in_place_of_a_file_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(DataFolderUnusable, match=f"{name} is a folder and is not opened"):
+        Embedded(EmbeddedSettings(tmp_path, user_key=tmp_path.parent / "user-key"))
+
+
 def test_a_folder_that_could_not_be_opened_is_given_back(tmp_path: Path) -> None:
     write_no_database(tmp_path / "hibernaut.db")
     with pytest.raises(DataFolderUnusable):

@@ -85,9 +85,9 @@ def is_open(path: Path) -> bool:
 
 
 def check_links(path: Path) -> None:
-    """Raises: DataFolderUnusable if one of the folder's files is a symbolic link or a special file."""
-    for place in _places(path):
-        _mode(place)
+    """Raises: DataFolderUnusable if one of the folder's files is a symbolic link, a special file or a folder."""
+    for place, is_file in _places(path):
+        _mode(place, is_file=is_file)
 
 
 def _locked(path: Path) -> int:
@@ -96,7 +96,7 @@ def _locked(path: Path) -> int:
 
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _mode(path / LOCK)
+        _mode(path / LOCK, is_file=True)
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except DataFolderUnusable:
         raise
@@ -119,8 +119,8 @@ def _protect(path: Path) -> None:
     process's umask. Raises: DataFolderUnusable.
     """
     try:
-        for place in _places(path):
-            mode = _mode(place)
+        for place, is_file in _places(path):
+            mode = _mode(place, is_file=is_file)
             if mode is not None and (private_mode := 0o700 if stat.S_ISDIR(mode) else 0o600) != stat.S_IMODE(mode):
                 place.chmod(private_mode)
         for name in (TABLE, INDEX):
@@ -131,19 +131,20 @@ def _protect(path: Path) -> None:
         logger.warning("data folder belongs to another user, its modes stay", extra={"folder": str(path)})
 
 
-def _places(path: Path) -> Iterator[Path]:
-    """The folder and the server's files in it. Blobs are in subfolders of `blobs`; a private subfolder makes its files
-    private.
+def _places(path: Path) -> Iterator[tuple[Path, bool]]:
+    """The folder and the server's files in it, and whether each must be a file. Blobs are in subfolders of `blobs`; a private
+    subfolder makes its files private.
     """
-    yield path.resolve()
-    yield from (path / name for name in (LOCK, OWNER, SECRETS, *DATABASES, BLOBS))
+    yield path.resolve(), False
+    yield from ((path / name, True) for name in (LOCK, OWNER, SECRETS, *DATABASES))
     blobs = path / BLOBS
+    yield blobs, False
     if blobs.is_dir() and not blobs.is_symlink():
-        yield from blobs.iterdir()
+        yield from ((each, False) for each in blobs.iterdir())
 
 
-def _mode(place: Path) -> int | None:
-    """The mode of a file or folder; None if it does not exist.
+def _mode(place: Path, *, is_file: bool) -> int | None:
+    """The mode of a file, or also of a folder unless it `is_file`; None if it does not exist.
 
     Raises: DataFolderUnusable for any other type, for example a symbolic link.
     """
@@ -151,9 +152,9 @@ def _mode(place: Path) -> int | None:
         mode = place.lstat().st_mode
     except FileNotFoundError:
         return None
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    if stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and not is_file):
         return mode
-    what = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+    what = "a symbolic link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "neither a file nor a folder"
     raise DataFolderUnusable(f"{place} is {what} and is not opened. Remove it, or choose another folder with --data-dir.")
 
 

@@ -90,6 +90,8 @@ def _gather(data: Path, to: Path) -> None:
     for _ in range(ATTEMPTS):
         (to / TABLE).unlink(missing_ok=True)
         copy_online(data / TABLE, to / TABLE)
+        if faults := faults_of(to / TABLE):
+            raise FileDamaged(f"{TABLE} is damaged: {faults[0]}")
         _copy_bodies(data, to)
         if not _missing(to):
             break
@@ -121,15 +123,18 @@ def _write(to: Path, chunks: Iterator[bytes]) -> None:
 
 
 def _missing(folder: Path) -> list[str]:
-    """The bodies of items without expiry that are missing in the folder."""
+    """The bodies of items without expiry that are missing in the folder. Raises: FileDamaged if its table cannot be read."""
     blobs, missing = DiskBlobs(folder / BLOBS), []
     query = "SELECT json_extract(attributes, '$.blob') AS blob FROM items WHERE ttl IS NULL AND blob IS NOT NULL AND blob != ''"
-    with closing(sqlite3.connect(folder / TABLE)) as table:
-        for (key,) in table.execute(query):
-            try:
-                blobs.get(str(key))
-            except KeyError:
-                missing.append(str(key))
+    try:
+        with closing(sqlite3.connect(folder / TABLE)) as table:
+            for (key,) in table.execute(query):
+                try:
+                    blobs.get(str(key))
+                except KeyError:
+                    missing.append(str(key))
+    except sqlite3.Error as error:
+        raise FileDamaged(f"{TABLE}: {error}") from error
     return missing
 
 
@@ -152,9 +157,10 @@ def _check(folder: Path) -> None:
             raise CannotServe(f"the backup is damaged: {faults[0] if (folder / TABLE).is_file() else f'it has no {TABLE}'}")
         if (found := format_of(folder / TABLE)) != FORMAT:
             raise CannotServe(f"the backup has format {found}, this version reads format {FORMAT}")
+        missing = _missing(folder)
     except FileDamaged as error:
         raise CannotServe(f"the backup is damaged: {error}") from error
-    if missing := _missing(folder):
+    if missing:
         raise CannotServe(f"the backup is damaged: {len(missing)} large bodies are missing")
 
 
