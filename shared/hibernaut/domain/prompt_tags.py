@@ -33,7 +33,10 @@ TAGS = (
     "warning",
 )
 _ESCAPED = "&lt;"
-_UPDATE_TAG = re.compile(rf"<(?=\s*/?\s*{UPDATE})", re.IGNORECASE)
+_BEFORE_NAME = r"\s*+(?:/\s*+)?"
+"""What may stand between the bracket of a tag and its name. Possessive: the time grows with the length of a text alone."""
+_AFTER_NAME = r"(?:[\s/>]|$)"
+_UPDATE_TAG = re.compile(rf"<(?={_BEFORE_NAME}{UPDATE})", re.IGNORECASE)
 
 
 def tag_of(label: str | None) -> str:
@@ -80,4 +83,14 @@ def attribute(text: str) -> str:
 
 def _rest(labels: Iterable[str | None]) -> str:
     names = sorted({*TAGS, *map(tag_of, labels)}, key=len, reverse=True)
-    return rf"(?=\s*/?\s*(?:{'|'.join(map(re.escape, names))})(?:[\s/>]|$))"
+    rest = rf"(?={_BEFORE_NAME}(?:{'|'.join(_behind_space(name) for name in names if name.strip())}){_AFTER_NAME})"
+    for blank in (name for name in names if not name.strip()):
+        rest = rf"(?:{rest}|(?=(?:\s*+/)?\s*?{re.escape(blank)}{_AFTER_NAME}))"
+    return rest
+
+
+def _behind_space(name: str) -> str:
+    """A name behind _BEFORE_NAME, which has taken the white space that the name may begin with."""
+    bare = name.lstrip()
+    space = name[: len(name) - len(bare)]
+    return f"(?<={re.escape(space)}){re.escape(bare)}" if space else re.escape(name)

@@ -38,6 +38,7 @@ _Found = tuple[str, Json]
 def problem_of(schema: Json) -> str | None:
     """The first violation of JSON schema rules in `schema`, with its path; None if it is valid. Each part is visited once."""
     level: list[_Found] = [("", schema)]
+    targets: dict[str, Json] = {}
     for _ in range(DEEPEST_SCHEMA):
         below: list[_Found] = []
         for path, each in level:
@@ -47,7 +48,7 @@ def problem_of(schema: Json) -> str | None:
                 return f"{path or 'it'} must be a schema (an object), not {kind_of(each)}"
             for keyword, value in each.items():
                 place = f"{path}.{keyword}" if path else keyword
-                if (why := _problem(keyword, value)) or (why := _lost_reference(keyword, value, schema)):
+                if (why := _problem(keyword, value)) or (why := _lost_reference(keyword, value, schema, targets)):
                     return f"{place} {why}"
                 below += _within(keyword, value, place)
         if not below:
@@ -101,17 +102,24 @@ def _problem(keyword: str, value: Json) -> str | None:
     return None
 
 
-def _lost_reference(keyword: str, value: Json, root: Json) -> str | None:
+def _lost_reference(keyword: str, value: Json, root: Json, targets: dict[str, Json]) -> str | None:
+    """Why a reference leads to no schema, or None. `targets` keeps what each reference leads to: pointers may be long."""
     if keyword != "$ref":
         return None
-    found = target(value, root)
+
+    def followed(reference: str) -> Json:
+        if reference not in targets:
+            targets[reference] = target(reference, root)
+        return targets[reference]
+
+    found = followed(value)
     for _ in range(DEEPEST_SCHEMA):
         if not isinstance(found, dict | bool):
             return f"refers to {value[:200]!r}, which the schema does not define"
         further = found.get("$ref") if isinstance(found, dict) else None
         if not isinstance(further, str):
             return None
-        found = target(further, root)
+        found = followed(further)
     return f"refers to {value[:200]!r}, which leads to further references alone"
 
 

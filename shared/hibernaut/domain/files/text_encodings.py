@@ -22,6 +22,14 @@ MULTI_BYTE = frozenset({"cp932", "gb18030", "big5", "euc_jp", "cp949"})
 """The encodings that a text without a byte order mark may have, other than UTF-8, the likeliest first."""
 SAME_COHERENCE = 0.03
 """Two encodings whose texts are equally much like a language, within this share, are as likely as their places in ENCODINGS."""
+WEB_ENCODINGS = frozenset({
+    "utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "cp866", "cp874", "tis-620", "koi8-r", "koi8-u", "mac-roman",
+    "mac-cyrillic", "gbk", "gb2312", "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "cp932", "euc_kr", "cp949",
+    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))), *(f"cp{page}" for page in range(1250, 1259)),
+})  # fmt: skip
+"""Python's names of the encodings of the WHATWG Encoding Standard. Python knows others, of which some take a time that grows with
+the square of the text.
+"""
 _BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,6 +46,15 @@ def decoded(data: bytes) -> str:
     Lines end with a line feed. Raises: Unreadable.
     """
     return _BREAKS.sub("\n", _decoded(data)).replace("\0", "")
+
+
+def in_web_encoding(data: bytes, encoding: str) -> str | None:
+    """The text in an encoding that a web page names, with replacement characters for errors; None if pages have no such one."""
+    try:
+        known = codecs.lookup(encoding).name in WEB_ENCODINGS
+    except (LookupError, ValueError):
+        return None
+    return data.decode(encoding, "replace") if known else None
 
 
 def _decoded(data: bytes) -> str:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from hibernaut.domain.memory.memory_texts import Refused, quoted
 from hibernaut.schemas.immutable import immutable
 
-_SECTION = re.compile(r"^\*\*\* (Add|Update|Delete) Block:[ \t]*(\S.*?)[ \t]*$")
-_MOVE = re.compile(r"^\*\*\* Move to:[ \t]*(\S.*?)[ \t]*$")
-_DESCRIPTION = re.compile(r"^Description:[ \t]*(.*?)[ \t]*$")
+_SECTION = re.compile(r"^\*\*\* (Add|Update|Delete) Block:[ \t]*+(\S.*)$")
+_MOVE = re.compile(r"^\*\*\* Move to:[ \t]*+(\S.*)$")
+_DESCRIPTION = "Description:"
+_BLANKS = " \t"
 _FRAME = frozenset({"*** Begin Patch", "*** End Patch", "*** End of File", "\\ No newline at end of file"})
 _BARE = ""
 """The mark of an empty line, which has no space for a mark."""
@@ -69,7 +70,10 @@ def sections(patch: str) -> list[Section]:
     if any(lines[: heads[0][0]]):
         raise Refused("Not patched: there is text before the first `*** Add Block:`, `*** Update Block:` or `*** Delete Block:`.")
     ends = [number for number, _ in heads[1:]] + [len(lines)]
-    return [_section(match[1], match[2], lines[number + 1 : end]) for (number, match), end in zip(heads, ends, strict=True)]
+    return [
+        _section(match[1], match[2].rstrip(_BLANKS), lines[number + 1 : end])
+        for (number, match), end in zip(heads, ends, strict=True)
+    ]
 
 
 def _section(kind: str, label: str, body: Sequence[str]) -> Section:
@@ -77,7 +81,7 @@ def _section(kind: str, label: str, body: Sequence[str]) -> Section:
         case "Add":
             return _added(label, body)
         case "Update":
-            moves = [match[1] for line in body if (match := _MOVE.match(line))]
+            moves = [match[1].rstrip(_BLANKS) for line in body if (match := _MOVE.match(line))]
             patch = "\n".join(line for line in body if not _MOVE.match(line)).strip("\n")
             return UpdateSection(label, patch, moves[0] if moves else None)
         case _:
@@ -87,12 +91,13 @@ def _section(kind: str, label: str, body: Sequence[str]) -> Section:
 def _added(label: str, body: Sequence[str]) -> AddSection:
     """The section of a new block; either all of its lines have a `+` or none."""
     lines = "\n".join(body).rstrip().split("\n")
-    description = _DESCRIPTION.match(lines[0])
-    if description:
+    description = None
+    if lines[0].startswith(_DESCRIPTION):
+        description = lines[0].removeprefix(_DESCRIPTION).strip(_BLANKS)
         lines = lines[1:]
     if all(line.startswith("+") for line in lines if line):
         lines = [line[1:] for line in lines]
-    return AddSection(label, "\n".join(lines), description[1] if description else None)
+    return AddSection(label, "\n".join(lines), description)
 
 
 def patched(value: str, patch: str) -> str:

@@ -29,7 +29,7 @@ def count(text: str) -> int:
 
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be encoded
-    return sum(_size(word) for piece in _pieces(text) for word in pretokenize_o200k(piece))
+    return sum(_size_of(word) for piece in _pieces(text) for word in pretokenize_o200k(piece))
 
 
 @lru_cache(maxsize=1024)
@@ -41,6 +41,13 @@ def count_again(text: str) -> int:
 def get_ready() -> None:
     """Read the vocabulary now."""
     _ranks()
+
+
+def _size_of(word: str) -> int:
+    """The tokens of a word of any length. One of signs goes on over slashes, line breaks and some controls."""
+    if len(word) <= LONGEST_RUN:
+        return _size(word)
+    return sum(_size(word[begin : begin + LONGEST_RUN]) for begin in range(0, len(word), LONGEST_RUN))
 
 
 @lru_cache(maxsize=KEPT_WORDS)

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from hibernaut.domain.combining_marks import without_long_runs
+
 MOST_TERMS = 64
 """Of a query; what follows does not count. More would cost time and find nothing better."""
 _MOST_CHARACTERS = 10_000
@@ -94,7 +96,7 @@ def _latin(text: str) -> list[str] | None:
 
 
 def _any_script(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", without_long_runs(text)).casefold()
     plain = _NOT_PLAIN.sub(lambda letter: _PLAIN[letter.group()], plain)
     plain = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", plain)))
     if _SIMPLE.fullmatch(plain):

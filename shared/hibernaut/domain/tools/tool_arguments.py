@@ -21,14 +21,14 @@ from hibernaut.schemas.json_schema import target
 
 MOST_STEPS = 100_000
 """The number of (value, schema) pairs for the arguments of one call: a fraction of a second."""
-_INTEGER = re.compile(r"[+-]?\d+(?:\.0+)?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d++(?:\.0++)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 _MOST_DIGITS = 4_000
 _DEEPEST = 64
 _LONGEST_SHOWN = 500
 """The number of characters of a list of choices or names that an error quotes."""
 _PER_STEP = 32
-"""The number of characters to decode, or of names or choices to compare, that count as one step."""
+"""The number of characters to decode or of a reference, or of names or choices to compare, that count as one step."""
 _NOUNS = {
     "string": "a string",
     "integer": "an integer",
@@ -143,6 +143,7 @@ class _Fitting:
 
     def _by(self, value: Json, schema: JsonObject, depth: int) -> Json | _Misfit:
         if isinstance(reference := schema.get("$ref"), str):
+            self._budget.spend(len(reference) // _PER_STEP)
             return self._fit(value, target(reference, self._root), depth + 1)
         if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
             return _first(value, (self._fit(value, choice, depth + 1) for choice in choices))
@@ -215,9 +216,9 @@ def _typed(value: Json, kind: str) -> Json | _Misfit:
             return value
         case "integer", float() if value.is_integer():
             return int(value)
-        case "integer", str() if _INTEGER.fullmatch(value.strip()) and len(value) < _MOST_DIGITS:
+        case "integer", str() if len(value) < _MOST_DIGITS and _INTEGER.fullmatch(value.strip()):
             return int(value.strip().partition(".")[0])
-        case "number", str() if _NUMBER.fullmatch(value.strip()) and len(value) < _MOST_DIGITS:
+        case "number", str() if len(value) < _MOST_DIGITS and _NUMBER.fullmatch(value.strip()):
             return _typed(float(value) if set(value) & set(".eE") else int(value), kind)
         case "boolean", str() if value.strip().lower() in {"true", "false"}:
             return value.strip().lower() == "true"

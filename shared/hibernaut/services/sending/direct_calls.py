@@ -33,7 +33,7 @@ from hibernaut.store.runs.runs import RunState
 SECONDS = 600.0
 """The time limit of one completion in seconds."""
 STRUCTURED = "structured_output"
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 """The block in which models put JSON that is part of a text."""
 
 
@@ -112,6 +112,11 @@ class DirectCalls:
         return self._models.of(config)
 
 
+def unfenced(text: str) -> str:
+    """The text with each block of code in the place of the block with its marks."""
+    return _FENCE.sub(lambda fence: fence[1].strip(), text)
+
+
 def _object(schema: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {}, **schema}
 
@@ -122,7 +127,7 @@ def _formed(reply: ModelReply, config: LLMConfig) -> str:
     Raises: InvalidModelResponse if neither is a JSON object.
     """
     forced_arguments = next((call.arguments for call in reply.tool_calls if call.name == STRUCTURED), None)
-    text = _FENCE.sub(r"\1", reply.text.strip()) if forced_arguments is None else forced_arguments
+    text = unfenced(reply.text.strip()) if forced_arguments is None else forced_arguments
     arguments = repair_arguments(text)
     if arguments.broken or (forced_arguments is None and not text):
         raise InvalidModelResponse(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
-from hibernaut.domain.files.text_encodings import decoded
+from hibernaut.domain.files.text_encodings import decoded, in_web_encoding
 from hibernaut.domain.tools import code_runs
 from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
@@ -163,10 +163,8 @@ def _in_utf8(page: WebPage) -> bytes:
     for part in page.content_type.split(";")[1:]:
         name, _, value = part.partition("=")
         if name.strip().lower() == "charset":
-            try:
-                return page.data.decode(value.strip(" \"'"), "replace").encode("utf-8", "replace")
-            except (LookupError, ValueError):
-                return page.data
+            text = in_web_encoding(page.data, value.strip(" \"'"))
+            return page.data if text is None else text.encode("utf-8", "replace")
     return page.data
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hibernaut.domain.files.file_texts import Unreadable
-from hibernaut.domain.files.text_encodings import decoded
+from hibernaut.domain.files.text_encodings import decoded, in_web_encoding
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
@@ -77,3 +77,15 @@ def test_what_cannot_be_told_is_refused_rather_than_guessed(data: bytes) -> None
 
 def test_every_end_of_a_line_is_a_line_feed() -> None:
     assert decoded(b"a\r\nb\rc\x0cd") == "a\nb\nc\nd"
+
+
+@pytest.mark.parametrize("name", ["utf8", "latin1", "windows-1251", "Shift_JIS", "gb2312", "iso-2022-jp", "utf-16", "macintosh"])
+def test_a_page_is_read_in_an_encoding_of_the_web(name: str) -> None:
+    assert in_web_encoding("abc".encode(name), name) == "abc"
+
+
+@pytest.mark.parametrize(
+    "name", ["punycode", "idna", "utf-7", "unicode_escape", "raw_unicode_escape", "hz", "zlib", "none", "a\0", ""]
+)
+def test_another_encoding_is_none_of_a_page(name: str) -> None:
+    assert in_web_encoding(b"abc", name) is None

@@ -23,7 +23,7 @@ INTRODUCTION = (
 )
 
 _CUSTOM = re.compile(
-    r"\b(?:call|use|run)\s+(?:the\s+)?(?:tool\s+)?[`'\"]?(?P<name>[A-Za-z_]\w*)[`'\"]?(?:\s+tool)?(?P<rest>.*)",
+    r"\b(?:call|use|run)\s+(?:the\s+)?(?:tool\s+)?[`'\"]?(?P<name>[A-Za-z_]\w*+)[`'\"]?(?:\s+tool)?(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)")

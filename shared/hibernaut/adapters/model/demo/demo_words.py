@@ -41,7 +41,7 @@ _SENTENCES: tuple[tuple[WishKind, str], ...] = (
     ),
 )
 _PATTERNS = tuple((kind, re.compile(_POLITE + pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _SENTENCES)
-_ABOUT_ME = re.compile(r"^\W*(?:about (?:me|myself)|me|about us)?\W*$", re.IGNORECASE)
+_ABOUT_ME = re.compile(r"^\W*+(?:about (?:me|myself)|me|about us)?\W*+$", re.IGNORECASE)
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",

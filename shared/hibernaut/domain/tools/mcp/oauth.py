@@ -27,7 +27,9 @@ LONGEST_QUOTE = 200
 """Characters of somebody's error that a message quotes."""
 LEAST_LIFE, USUAL_LIFE, MOST_LIFE = 1, 3600, 30 * 86_400
 """Seconds that an access token is taken to live."""
-_PARAMETER = re.compile(r'([A-Za-z][A-Za-z0-9_-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAMETER = re.compile(
+    r'(?<![A-Za-z0-9_-])[0-9_-]*+([A-Za-z][A-Za-z0-9_-]*+)\s*+=\s*+(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|([^\s,"]++))'
+)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_TOKEN}}}")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

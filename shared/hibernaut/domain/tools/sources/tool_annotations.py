@@ -11,6 +11,7 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 
+from hibernaut.domain.combining_marks import MOST_MARKS, has_long_run
 from hibernaut.domain.tools.step_budget import BudgetSpent, StepBudget
 from hibernaut.domain.tools.tool_returns import storable
 from hibernaut.schemas.base import JsonObject
@@ -31,6 +32,8 @@ Models = Mapping[str, ast.ClassDef]
 
 def parsed(source: str, mode: str = "exec") -> ast.AST:
     """The syntax tree. Raises: InvalidToolSource for any unusable source."""
+    if has_long_run(source):  # Python normalizes names
+        raise InvalidToolSource(f"The tool's source has more than {MOST_MARKS} combining marks on one character")
     try:
         return ast.parse(source, mode=mode)
     except SyntaxError as error:
@@ -64,6 +67,8 @@ class AnnotationReader:
         self._known: dict[str, tuple[JsonObject, int]] = {}
         """The models converted so far, each with its size in characters."""
         self.budget = budget or StepBudget(LARGEST_SCHEMA)
+        self._bases = StepBudget(LARGEST_SCHEMA)
+        """The base classes that are looked at; each heir of a class looks at its bases again."""
 
     def schema_of(self, annotation: ast.expr, enclosing: tuple[str, ...] = ()) -> JsonObject:
         """The JSON schema for values of this annotation; for an optional value, the schema of the value itself.
@@ -146,6 +151,7 @@ class AnnotationReader:
         fields: dict[str, ast.AnnAssign] = {}
         for heir in _lineage(model, self._models):
             self._spend(1 + len(heir.body), model.lineno)
+            self._spend(len(heir.bases), model.lineno, self._bases)
             for node in heir.body:
                 if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
                     kind = node.annotation.value if isinstance(node.annotation, ast.Subscript) else node.annotation
@@ -157,9 +163,9 @@ class AnnotationReader:
         self._spend(len(json.dumps(schema)), node.lineno)
         return schema
 
-    def _spend(self, characters: int, line: int) -> None:
+    def _spend(self, steps: int, line: int, budget: StepBudget | None = None) -> None:
         try:
-            self.budget.spend(characters)
+            (budget or self.budget).spend(steps)
         except BudgetSpent:
             raise InvalidToolSource(
                 f"The tool's types are too large to be written inline: a schema has at most {LARGEST_SCHEMA} characters", line

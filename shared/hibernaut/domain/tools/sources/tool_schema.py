@@ -38,7 +38,7 @@ def derive_schema(source_code: str, name: str | None = None) -> JsonObject:
     """
     tree = _parsed(source_code)
     function = _function(tree, name)
-    docstring = storable(ast.get_docstring(function) or "")
+    docstring = storable(_docstring(function))
     if not docstring:
         raise InvalidToolSource(f"Function {function.name} needs a docstring that says what it does", function.lineno)
     parsed = google_docstring.read(docstring)
@@ -60,7 +60,7 @@ def schema_from_args(source: str, args_json_schema: JsonObject) -> JsonObject:
     Raises: InvalidToolSource; InvalidArgument for an args schema that does not describe an object.
     """
     function = _function(_parsed(source), None)
-    return schema_with(function.name, ast.get_docstring(function) or "", args_json_schema)
+    return schema_with(function.name, _docstring(function), args_json_schema)
 
 
 def schema_with(name: str, description: str, args_json_schema: JsonObject) -> JsonObject:
@@ -94,6 +94,10 @@ def _function(tree: ast.Module, name: str | None) -> Function:
     if len(functions[-1].name) > MAX_NAME:
         raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {functions[-1].name[: 2 * MAX_NAME]}")
     return functions[-1]
+
+
+def _docstring(function: Function) -> str:
+    return google_docstring.cleaned(ast.get_docstring(function, clean=False) or "")
 
 
 def _parameters(function: Function, annotations: AnnotationReader, docstring: Docstring) -> JsonObject:

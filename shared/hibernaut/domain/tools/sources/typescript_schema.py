@@ -133,6 +133,7 @@ class _Reader:
     def _union(self, node: Node, depth: int) -> tuple[JsonObject, bool]:
         """Literals become an enum; of other alternatives there may be one, in addition to null and undefined."""
         parts = list(_alternatives(node))
+        self._budget.spend(len(parts))
         alternatives = [part for part in parts if text_of(part) not in _NOTHING]
         nullable = len(alternatives) < len(parts)
         values = [_literal(part) for part in alternatives if part.type == "literal_type"]
@@ -181,11 +182,14 @@ class _Reader:
 
     def _enumeration(self, node: Node, body: Node | None) -> JsonObject:
         values: list[Json] = []
-        for member in body.named_children if body is not None else ():
+        members = body.named_children if body is not None else []
+        self._budget.spend(len(members))
+        for member in members:
             value = member.child_by_field_name("value") if member.type == "enum_assignment" else None
             if value is None or value.type not in ("string", "number"):
                 raise _refused(node, "each member of an enum needs a value")
             values.append(_value(text_of(value)))
+            self._budget.spend(len(str(values[-1])))
         kind = "string" if all(isinstance(value, str) for value in values) else "number"
         return {"type": kind, "enum": values}
 

@@ -5,8 +5,10 @@ It uses the library `tree-sitter`, and imports it at the first source. Knows the
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,13 +19,21 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Language, LogType, Node, Parser, Tree
 
 _FUNCTIONS = ("function_declaration", "generator_function_declaration")
 _VALUES = ("arrow_function", "function_expression")
 _TYPES = ("interface_declaration", "type_alias_declaration", "enum_declaration")
-_PARAMETER = re.compile(r"(?:\{[^}]*\}\s*)?\[?\s*([\w$.]+)[^\]\s]*\]?\s*(?:-\s+)?(.*)", re.DOTALL)
+_PARAMETER = re.compile(r"(?:\{[^}]*+\}\s*+)?\[?\s*+([\w$.]++)[^\]\s]*+\]?\s*+(?:-\s++)?(.*)", re.DOTALL)
+_TAG = re.compile(r"^[^\S\n]*+@", re.MULTILINE)
+"""The beginning of a line with a tag, such as `@param`."""
 _SHOWN = 60
+_INVALID = "The tool's source is not valid TypeScript"
+QUICK_CALLS = 200
+"""The steps in which most sources are parsed, up to some 10 kB; the parser reports each hundred of its operations."""
+_CALLS_AFTER_ERROR = 10
+_CHUNK = 64 * 1024
+_LOGGED_PLACE = re.compile(r"row:(\d+), column:(\d+)")
 
 
 @immutable
@@ -68,9 +78,7 @@ class TypescriptSource:
 
 def read(source: str) -> TypescriptSource:
     """The source's functions and types. Raises: InvalidToolSource with the line and the column of what cannot be parsed."""
-    from tree_sitter import Parser
-
-    root = Parser(_language()).parse(source.encode("utf-8", "replace")).root_node
+    root = _parsed(source.encode("utf-8", "replace"))
     if root.has_error:
         raise _unreadable(root)
     functions, types = list[TypedFunction](), dict[str, "Node"]()
@@ -80,7 +88,9 @@ def read(source: str) -> TypescriptSource:
         node = declared or statement
         if node.type in _TYPES:
             types[text_of(_named(node))] = node
-        functions += [TypedFunction(*found, exported, comment_on(statement)) for found in _functions(node)]
+        found = list(_functions(node))
+        comment = comment_on(statement) if found else Comment()
+        functions += [TypedFunction(name, function, exported, comment) for name, function in found]
     return TypescriptSource(tuple(functions), types)
 
 
@@ -94,11 +104,15 @@ def text_of(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
-def place_of(node: Node) -> tuple[int, int]:
-    """The line and the column of a part of the source; both count from 1, the column in characters."""
-    root = node
-    while root.parent is not None:
-        root = root.parent
+def place_of(node: Node, root: Node | None = None) -> tuple[int, int]:
+    """The line and the column of a part of the source; both count from 1, the column in characters.
+
+    `root`: the root of its tree. Without it, the time grows with the square of the depth of the part.
+    """
+    if root is None:
+        root = node
+        while root.parent is not None:
+            root = root.parent
     # The root begins where the first statement does.
     _, newline, line = (root.text or b"")[: node.start_byte - root.start_byte].rpartition(b"\n")
     indent = 0 if newline else root.start_point.column
@@ -110,6 +124,69 @@ def comment_on(node: Node) -> Comment:
     before = node.prev_named_sibling
     text = text_of(before) if before is not None and before.type == "comment" else ""
     return _comment(text) if text.startswith("/**") else Comment()
+
+
+def _parsed(source: bytes) -> Node:
+    """The root of the syntax tree; with an error if the source has one. Raises: InvalidToolSource.
+
+    Behind an error, the parser tries many ways to go on, in a time that grows with the square of the source. A source that takes
+    more than QUICK_CALLS is therefore parsed again, up to its first error: the parser tells of it in its log, which is slow.
+    """
+    from tree_sitter import Parser
+
+    calls = itertools.count()
+    tree = None
+    with suppress(ValueError):  # stopped
+        tree = _tree(Parser(_language()), source, lambda: next(calls) >= QUICK_CALLS)
+    error = _FirstError()
+    try:
+        tree = tree or _tree(Parser(_language(), logger=error.read), source, error.is_past)
+    except ValueError:
+        raise error.in_source(source) from None
+    return Parser(_language()).parse(source, tree).root_node  # the same tree, whose nodes have their text at hand
+
+
+def _tree(parser: Parser, source: bytes, stops: Callable[[], bool]) -> Tree:
+    """The syntax tree. Raises: ValueError if the parser has been stopped."""
+
+    def chunk(offset: int, _: object) -> bytes:
+        return source[offset : offset + _CHUNK]
+
+    return parser.parse(chunk, progress_callback=lambda *_: stops())
+
+
+class _FirstError:
+    """Finds the first error of a source in the parser's log. The parser reads a text in several ways at once; when the last one
+    has failed, it resumes one of them.
+    """
+
+    def __init__(self) -> None:
+        self._place = ""
+        self._found = False
+        self._calls = 0
+
+    def read(self, _: LogType, message: str) -> None:
+        """Read one line of the log."""
+        if not self._found:
+            self._found = message.startswith("resume ")
+            if message.startswith("lex_internal "):
+                self._place = message
+
+    def is_past(self) -> bool:
+        """Whether the parser has met an error and does not end soon."""
+        self._calls += self._found
+        return self._calls > _CALLS_AFTER_ERROR
+
+    def in_source(self, source: bytes) -> InvalidToolSource:
+        """The error, with its place."""
+        place = _LOGGED_PLACE.search(self._place)
+        row, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        lines = source.split(b"\n", row)
+        before, rest = lines[row][:column].decode("utf-8", "replace"), lines[row][column:].decode("utf-8", "replace")
+        skipped = rest[: len(rest) - len(rest.lstrip())]
+        line = row + 1 + skipped.count("\n")
+        column = len((before + skipped).rpartition("\n")[2]) + 1
+        return InvalidToolSource(f"{_INVALID}: near {rest.strip()[:_SHOWN]!r}", line, column)
 
 
 @lru_cache(1)
@@ -128,7 +205,7 @@ def _unreadable(root: Node) -> InvalidToolSource:
         if node.is_error or node.is_missing:
             break
     location = f"{node.type} is missing" if node.is_missing else f"near {text_of(node).strip()[:_SHOWN]!r}"
-    return InvalidToolSource(f"The tool's source is not valid TypeScript: {location}", *place_of(node))
+    return InvalidToolSource(f"{_INVALID}: {location}", *place_of(node, root))
 
 
 def _named(node: Node) -> Node | None:
@@ -147,7 +224,7 @@ def _functions(node: Node) -> Iterator[tuple[str, Node]]:
 
 def _comment(text: str) -> Comment:
     body = "\n".join(re.sub(r"^\s*\* ?", "", line) for line in text[3:-2].split("\n"))
-    description, *tags = re.split(r"^\s*@", body, flags=re.MULTILINE)
+    description, *tags = _TAG.split(body)
     parameters = {}
     for tag in tags:
         kind, _, text_of_tag = tag.partition(" ")

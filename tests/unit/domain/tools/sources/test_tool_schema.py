@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from hibernaut.domain.tools.sources.google_docstring import cleaned
 from hibernaut.domain.tools.sources.tool_schema import derive_schema, function_name, schema_from_args
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource
@@ -272,3 +273,15 @@ def test_parameters_can_be_described_by_the_caller() -> None:
 def test_an_args_schema_that_describes_no_arguments_is_refused(args: JsonObject) -> None:
     with pytest.raises(InvalidArgument, match="args_json_schema"):
         schema_from_args("def go(): pass\n", args)
+
+
+@pytest.mark.parametrize("source", ["def go(a{}): pass", "def go(a: 'B{}'): 'Go.'"])
+def test_a_source_with_many_marks_on_one_character_is_refused(source: str) -> None:
+    assert function_name(source.format("\u0301" * 30)) == "go"
+    with pytest.raises(InvalidToolSource, match="more than 30 combining marks on one character"):
+        function_name(source.format("\u0301\u0315" * 16))
+
+
+def test_a_docstring_keeps_at_most_100_blank_lines_in_a_row() -> None:
+    for lines in (100, 101, 5_000):
+        assert cleaned(f"Go.{chr(10) * (lines + 1)}On.") == f"Go.{chr(10) * 101}On."

@@ -176,3 +176,10 @@ def test_a_schema_of_the_callers_needs_a_function_of_its_name() -> None:
     given_args: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     schema = schema_from_args("/** Says it. */ function f(a: any) {}", "typescript", given_args)
     assert (schema["name"], schema["description"], schema["parameters"]["required"]) == ("f", "Says it.", ["a"])
+
+
+def test_the_first_error_of_a_long_source_has_its_place() -> None:
+    long = "/** D. */\nexport function f(a: string): string { return a }\n" * 600
+    assert function_name(long, "typescript") == "f"
+    with pytest.raises(InvalidToolSource, match=r"near 'é c;.*\(line 1202, column 11\)"):
+        derive_schema(f"{long}\nlet b =\té é c;\n{long}", "typescript")
