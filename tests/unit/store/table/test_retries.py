@@ -11,8 +11,12 @@ import pytest
 from hibernaut.adapters.blobs.disk import DiskBlobs
 from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.ports.storage.table import (
+    PRESENT,
+    Change,
+    Check,
     ConditionFailed,
     Contended,
+    Delete,
     Item,
     Key,
     OutcomeUnknown,
@@ -22,11 +26,14 @@ from hibernaut.ports.storage.table import (
     Table,
     TableError,
     TooLarge,
+    Update,
+    eq,
 )
 from hibernaut.schemas.errors import StoreUnavailable
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.retries import BUDGET, FIRST_DELAY, LONGEST_DELAY, RETRY_AFTER, RetryingTable, RetryPolicy
 from hibernaut.store.table.writer import Writer
+from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.tables import CountingTable, LosesResponses, PassesOn
 
@@ -172,6 +179,68 @@ def test_a_write_whose_answer_is_lost_finds_its_own_success(tmp_path: Path) -> N
     writer = Writer(LosesResponses(engine, after=[1]), RetryPolicy(NotingClock(), Random(1)))
     writer.write(Put({**ITEM, "wt": "mine"}, when=()), token="mine")
     assert engine.get(KEY) == {**ITEM, "wt": "mine"}
+    engine.close()
+
+
+OTHER = Key("tenant#AGENTNAMES", "one")
+DELETION: dict[str, list[Change]] = {
+    "one": [Delete(KEY, eq(name="one"))],
+    "two": [Delete(KEY, eq(name="one")), Delete(OTHER, PRESENT)],
+    "a put": [Delete(KEY, eq(name="one")), Put({"pk": OTHER.pk, "sk": OTHER.sk, "gone": 7})],
+    "a conditional put": [Delete(KEY, eq(name="one")), Put({"pk": OTHER.pk, "sk": OTHER.sk, "here": 2}, eq(here=1))],
+    "an update": [Delete(KEY, eq(name="one")), Update(OTHER, set={"gone": 7}, remove=("here",))],
+    "a check": [Delete(KEY, eq(name="one")), Check(OTHER, PRESENT)],
+}
+
+
+@pytest.mark.parametrize("changes", DELETION.values(), ids=DELETION)
+@pytest.mark.parametrize("lost", ["after", "before"])
+def test_a_deletion_whose_answer_is_lost_finds_its_own_success(tmp_path: Path, lost: str, changes: list[Change]) -> None:
+    engine = SqliteTable(tmp_path / "table.db")
+    engine.write(Put(ITEM), Put({"pk": OTHER.pk, "sk": OTHER.sk, "here": 1}))
+    freed = [change if change.key != KEY else Delete(KEY, change.when, "records/x") for change in changes]
+    blobs = MemoryBlobs()
+    blobs.put("records/x", b"")
+    table = LosesResponses(engine, **{lost: [1]})  # type: ignore[arg-type]
+    Writer(table, RetryPolicy(NotingClock(), Random(1)), blobs=blobs).write(*freed)
+    assert engine.get(KEY) is None
+    assert blobs.kept == {}
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        Check(Key("tenant#AGENTNAMES", "two"), PRESENT),
+        Delete(OTHER, PRESENT),
+        Put({"pk": OTHER.pk, "sk": OTHER.sk, "gone": 7}),
+        Update(OTHER, set={"gone": 7, "wt": "mine"}),
+        Update(OTHER, set={"here": 1}, add={"gone": 1}),
+        Update(OTHER, set={"here": 1}, remove=("wt",)),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_a_deletion_by_somebody_else_leaves_the_other_changes_to_do(tmp_path: Path, left: Change) -> None:
+    """The request is lost, and then somebody deletes the item. `OTHER` has the token, of an earlier write."""
+    engine = SqliteTable(tmp_path / "table.db")
+    engine.write(Put(ITEM), Put({"pk": OTHER.pk, "sk": OTHER.sk, "here": 1, "wt": "mine"}))
+
+    class Overtaken(PassesOn):
+        def write(self, *changes: Change) -> None:
+            if engine.get(KEY) is not None:
+                engine.write(Delete(KEY))
+                raise OutcomeUnknown("the request is lost")
+            engine.write(*changes)
+
+    with pytest.raises(ConditionFailed):
+        Writer(Overtaken(engine), RetryPolicy(NotingClock(), Random(1))).write(Delete(KEY, eq(name="one")), left, token="mine")
+    engine.close()
+
+
+def test_a_deletion_of_a_missing_item_fails_if_every_answer_came(tmp_path: Path) -> None:
+    engine = SqliteTable(tmp_path / "table.db")
+    with pytest.raises(ConditionFailed):
+        Writer(engine, RetryPolicy(NotingClock(), Random(1))).write(Delete(KEY, PRESENT))
     engine.close()
 
 
