@@ -39,21 +39,24 @@ class ConversationDeletion:
             self._termination.end(open_run, StopReason.CANCELLED)
         raise Conflict(f"CONFLICT: {conversation} cannot be deleted: it keeps being sent messages.")
 
-    def delete(self, record: StoredConversation) -> None:
-        """End the runs, delete the conversation, then the messages that no existing fork refers to. Raises: Conflict."""
+    def delete(self, record: StoredConversation, *, with_forks: bool = False) -> None:
+        """End the runs, delete the conversation, then the messages that no existing fork refers to. `with_forks`: as in `go_on`.
+        Raises: Conflict.
+        """
         self._records.until_settled(lambda: self._delete(record.id))
-        self.go_on(record.id)
+        self.go_on(record.id, with_forks=with_forks)
 
     def delete_all(self, agent_id: str) -> None:
         """Delete all conversations of an agent except its default one. Raises: Conflict."""
         records = self._records.conversation_records
         for ids in records.pages(agent_id, CONVERSATIONS_AT_ONCE):
             for record in records.get_many(ids).values():
-                self.delete(record)
+                self.delete(record, with_forks=True)
 
-    def go_on(self, identifier: str) -> bool:
-        """Delete the records that a deleted agent or conversation has left. False: none are left, or it still exists. Raises:
-        Conflict.
+    def go_on(self, identifier: str, *, with_forks: bool = False) -> bool:
+        """Delete the records that a deleted agent or conversation has left. `with_forks`: its agent's other forks are being
+        deleted too. What they share with it goes with the last of them, so that not each of them reads all others. False: none
+        are left, or it still exists. Raises: Conflict.
         """
         records = self._records
         tombstone = records.deletion.left(identifier)
@@ -66,6 +69,8 @@ class ConversationDeletion:
         for number, conversation in enumerate(tombstone.to_do()):
             if number:
                 records.deletion.reach(identifier, conversation)
+            if number and with_forks and records.conversations.is_shared(conversation):
+                continue
             if records.conversations.head(conversation) is None:
                 self._delete_log(identifier, tombstone, conversation)
         records.deletion.done(identifier)

@@ -283,6 +283,10 @@ class ConversationStore:
         """The change that deletes a fork's mark."""
         return Delete(keys.fork(self._tenant, source, fork))
 
+    def is_shared(self, source: str) -> bool:
+        """Whether a fork shares rows of a log."""
+        return bool(self._table.query(keys.head(self._tenant, source).pk, prefix="FORK#", limit=1, names=("sk",)))
+
     def forks(self, source: str) -> list[Head]:
         """The heads of the existing forks that share rows of a log. Raises: Conflict if a marked fork has no head after
         `MAX_READS` reads.

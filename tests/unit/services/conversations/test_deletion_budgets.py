@@ -4,15 +4,21 @@ progress.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from hibernaut.ports.storage.table import Item, Key, Table
 from hibernaut.schemas.memory.passage import CreateArchive
-from tests.support.deletions import House, house_in
+from hibernaut.wiring.api_services import services_of
+from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
+from hibernaut.wiring.settings import EmbeddedSettings
+from tests.support.deletions import TENANT, House, house_in
+from tests.support.tables import PassesOn
 
 ENOUGH = 52
 """Calls of the table that one attempt needs before anything is deleted for good, at most, besides those of `House.sweep`."""
@@ -110,6 +116,47 @@ def test_the_work_of_a_deletion_grows_with_the_number_of_runs(house: House, monk
         assert not house.broken(lambda agent=agent: house.services.agents.delete(agent))  # type: ignore[misc]
         calls.append(house.calls)
     assert calls[1] - calls[0] <= 1.2 * 450
+
+
+class CountedItems(PassesOn):
+    """Counts the items that are read."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.items = 0
+
+    def get_many(self, item_keys: Sequence[Key]) -> dict[Key, Item]:
+        self.items += len(item_keys)
+        return super().get_many(item_keys)
+
+    def query(self, pk: str, **kwargs: Any) -> list[Item]:
+        found = super().query(pk, **kwargs)
+        self.items += len(found)
+        return found
+
+
+@pytest.mark.parametrize("of_default", [False, True])
+def test_what_a_deletion_reads_grows_with_the_number_of_forks(tmp_path: Path, of_default: bool) -> None:
+    items: list[int] = []
+    for number in (10, 40):
+        tables: list[CountedItems] = []
+
+        def wrapped(table: Table, tables: list[CountedItems] = tables) -> Table:
+            tables.append(CountedItems(table))
+            return tables[0]
+
+        settings = EmbeddedSettings(data=tmp_path / str(number), default_embedding="none")
+        with Embedded(settings, EmbeddedOverrides(table=wrapped)) as embedded:
+            house = House(embedded, services_of(embedded.stores, embedded.host, embedded.engines).of(TENANT))
+            agent = house.agent()
+            source = agent if of_default else house.conversation(agent)
+            for _ in range(number):
+                house.fork(agent, source)
+            tables[0].items = 0
+            house.services.agents.delete(agent)
+            items.append(tables[0].items)
+            assert not stands(house, agent, source)
+    assert items[1] <= 4.5 * items[0]
 
 
 def test_an_archive_without_passages_loses_its_links_in_as_many_attempts_as_it_takes(house: House) -> None:
