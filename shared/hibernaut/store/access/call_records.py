@@ -30,10 +30,11 @@ class CallRecordStore:
         self._retention = retention
 
     def put(self, calls: StoredCalls) -> Put:
-        """The change that records calls."""
-        list_place = keys.listed(self._tenant, tool_policy_keys.CALLS, calls.id)
+        """The change that records calls. They outlive the blobs that expire, so their body is no such blob."""
+        key = tool_policy_keys.calls(self._tenant, calls.id)
         ttl = int((calls.at + self._retention).timestamp())
-        return Put(self._codec.item(tool_policy_keys.calls(self._tenant, calls.id), calls, ttl=ttl, **list_place))
+        attributes = {"ttl": ttl, **keys.listed(self._tenant, tool_policy_keys.CALLS, calls.id), **self._codec.body(key, calls)}
+        return Put({"pk": key.pk, "sk": key.sk, **attributes})
 
     def walk(self, span: IdRange, now: datetime, *, first: int) -> Iterator[StoredCalls]:
         """The records with after < id < before that have not expired, newest first, read lazily. Reads the index LISTS, which may
