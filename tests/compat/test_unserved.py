@@ -10,7 +10,7 @@ import httpx
 import pytest
 from letta_client import InternalServerError, Letta
 
-from hibernaut.rest.unserved_routes import unserved
+from hibernaut.rest.unserved_routes import older, unserved
 from tests.compat.v1_routes import v1_routes
 
 pytestmark = pytest.mark.deployed
@@ -26,7 +26,7 @@ def filled(path: str) -> str:
 
 @pytest.mark.manifest("routes.unserved")
 def test_a_route_that_is_not_served_says_its_name(http: httpx.Client) -> None:
-    for route in unserved():
+    for route in (*unserved(), *older()):
         for method in route.methods:
             answer = http.request(method, filled(route.path), content=b"no json")
             body = answer.json()

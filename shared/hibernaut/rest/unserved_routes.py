@@ -46,9 +46,18 @@ def unserved() -> Iterator[UnservedRoute]:
         yield from (UnservedRoute(*row, "API 3", reason) for row in rows)
 
 
+def older() -> Iterator[UnservedRoute]:
+    """The routes that letta-client 0.1 calls and V1 no longer has. They are no part of the compatibility manifest."""
+    for reason, rows in _OLDER.items():
+        yield from (UnservedRoute(f"older.{endpoint}", endpoint, what, "letta-client 0.1.324", reason) for endpoint, what in rows)
+
+
 def routes() -> list[Route]:
     """One route for each, which answers 501 and is not part of the OpenAPI description."""
-    return [Route(one.path.rstrip("/"), _refusal(one), methods=one.methods, include_in_schema=False) for one in unserved()]
+    return [
+        Route(one.path.rstrip("/"), _refusal(one), methods=one.methods, include_in_schema=False)
+        for one in (*unserved(), *older())
+    ]
 
 
 def _refusal(route: UnservedRoute) -> Callable[[Request], Awaitable[Response]]:
@@ -120,3 +129,36 @@ _NEVER: dict[str, _Rows] = {
     ),
 }
 """Reason -> (id, endpoint, what it does) of the routes."""
+
+_OLDER: dict[str, tuple[tuple[str, str], ...]] = {
+    "Later clients list agents with filters: GET /v1/agents/.": (("POST /v1/agents/search", "Searches agents."),),
+    "Passages are not changed: delete one and create another.": (
+        ("PATCH /v1/agents/{agent_id}/archival-memory/{memory_id}", "Changes a passage."),
+    ),
+    "The route is GET /v1/models/embedding.": (("GET /v1/models/embeddings", "Lists embedding models."),),
+    "Composio's tools are those of an MCP server: POST /v1/mcp-servers/.": (
+        ("GET /v1/tools/composio/apps", "Lists Composio's apps."),
+        ("GET /v1/tools/composio/apps/{composio_app_name}/actions", "Lists the actions of an app of Composio."),
+        ("POST /v1/tools/composio/{composio_action_name}", "Adds an action of Composio as a tool."),
+    ),
+    "There are no projects here: a template is named by /v1/templates/{template_version} alone.": (
+        ("GET /v1/projects", "Lists projects."),
+        ("GET /v1/agents/{agent_id}/core-memory/variables", "Lists the variables of the agent's template."),
+        ("POST /v1/agents/{agent_id}/migrate", "Moves an agent to another version of its template."),
+        ("POST /v1/agents/{agent_id}/template", "Creates a template from an agent."),
+        ("POST /v1/agents/{agent_id}/version-template", "Creates a version of an agent's template."),
+        ("POST /v1/templates/{project_id}", "Creates a template in a project."),
+        ("GET /v1/templates/{project_id}/{name}/versions", "Lists the versions of a template."),
+        ("POST|DELETE /v1/templates/{project_id}/{template_name}", "Saves or deletes a template."),
+        (
+            "POST /v1/templates/{project_id}/{template_name}/deployments/{deployment_id}/migrate",
+            "Moves a deployment to another version.",
+        ),
+        ("PATCH /v1/templates/{project_id}/{template_name}/description", "Describes a template."),
+        ("PATCH /v1/templates/{project_id}/{template_name}/name", "Renames a template."),
+        ("POST /v1/templates/{project_id}/{template_version}/agents", "Creates agents from a template."),
+        ("POST /v1/templates/{project_id}/{template_version}/fork", "Copies a template."),
+        ("GET|PUT /v1/templates/{project_id}/{template_version}/snapshot", "Reads or replaces what a template holds."),
+    ),
+}
+"""Reason -> (endpoint, what it does) of the routes of older clients."""
