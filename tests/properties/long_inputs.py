@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from hibernaut.adapters.embedder.minilm_words import WordPieces
 from hibernaut.domain import prompt_tags
 from hibernaut.domain.memory import memory_patch
 from hibernaut.domain.models import tokens
@@ -72,6 +73,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "a class with many bases": lambda: tool_schema.derive_schema(inherited(40_000, 1_000)),
     "marks in a name": lambda: tool_schema.function_name(f"def t(a{MARKS}): pass\n"),
     "marks in a text": lambda: words.words(f"a{MARKS}"),
+    "marks in a text to embed": lambda: WordPieces(["[UNK]", "a"]).count(f"a{MARKS}"),
     "spaces in a tag": lambda: prompt_tags.escaped(f"<{' ' * 100_000}x", ["human"]),
     "spaces in an escaped tag": lambda: prompt_tags.plain(f"&lt;{' ' * 100_000}x", ["human"]),
     "spaces in an update": lambda: prompt_tags.without_update_tags(f"memory_update <{' ' * 200_000}x"),

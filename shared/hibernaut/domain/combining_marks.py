@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 MOST_MARKS = 30
-_LIKELY = re.compile(rf"(?:[^\w\s\x00-\x7f]|[\uff9e\uff9f]){{{MOST_MARKS + 1},}}")
+_LIKELY = re.compile(rf"[\W\uff9e\uff9f]{{{MOST_MARKS + 1},}}")
 """Runs that may hold too many marks: no mark is a letter or a digit, but two halfwidth letters become marks."""
 
 
@@ -25,6 +25,8 @@ def has_long_run(text: str) -> bool:
 
 
 def _shortened(run: str) -> str:
+    if run.isascii():
+        return run
     kept, marks = list[str](), 0
     for character in run:
         marks = marks + 1 if unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) else 0

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from hibernaut.domain.combining_marks import without_long_runs
+
 BEGIN, END, UNKNOWN = 101, 102, 100
 LONGEST_WORD = 100
 """The longest word in characters; a longer one is unknown as a whole."""
@@ -63,7 +65,11 @@ class WordPieces:
         while start < len(text):
             end = len(text) if len(text) <= start + stride else _after_a_space(text, start, start + stride)
             part = text[start:end]
-            yield (part if part.isascii() else unicodedata.normalize("NFD", part)).translate(self._characters).split()
+            yield (
+                (part if part.isascii() else unicodedata.normalize("NFD", without_long_runs(part)))
+                .translate(self._characters)
+                .split()
+            )
             start, stride = end, STRIDE
 
 
@@ -120,7 +126,7 @@ class _Counts(dict[str, int]):
                 return length(written[:-1].lower()) + 1
             plain = written
         else:
-            plain = unicodedata.normalize("NFD", written)
+            plain = unicodedata.normalize("NFD", without_long_runs(written))
         return sum(map(length, plain.translate(self._characters).split()))
 
 
