@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from hibernaut.rest.http.lanes import ADMISSIONS, LOOKS, TURNS, Lane
+from hibernaut.rest.http.lanes import ADMISSIONS, BODIES, LOOKS, TURNS, Lane
 from hibernaut.schemas.errors import NewerFormat, ServerBusy, StoreUnavailable
 from hibernaut.schemas.faults.run_faults import RunUnreadable
 from hibernaut.schemas.immutable import immutable
@@ -116,6 +116,10 @@ class ThreadPools:
     async def look(self, job: Callable[[], Result]) -> Result:
         """Perform short reads, also while the server stops."""
         return await self._submitted(LOOKS, job)
+
+    async def parse(self, job: Callable[[], Result]) -> Result:
+        """Read a large body. The queue has no limit: the body has arrived."""
+        return await self._submitted(BODIES, job)
 
     def admit(self, lane: Lane) -> None:
         """Raises: ServerBusy if the queue of the lane is full."""

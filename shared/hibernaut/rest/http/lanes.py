@@ -39,6 +39,8 @@ TURNS = Lane("turns", 200, 200)
 """The routes that return the reply to a message, whole or as a stream: a thread of the request executes the steps of the run."""
 ADMISSIONS = Lane("admissions", 32, 1000)
 """Acceptance of messages, which start runs."""
+BODIES = Lane("bodies", 2, 500)
+"""The reading of large bodies, which takes CPU time: more threads would read none of them earlier."""
 LOOKS = Lane("looks", 16, 100_000)
 """Short reads for the followers of runs, of which there may be many."""
 

@@ -2,6 +2,10 @@
 
 JSON permits values that a record cannot return unchanged: numbers beyond the range of the engines, an unpaired surrogate,
 unlimited nesting. The reader refuses them in every field. Knows JSON; must not know any route.
+
+A large body holds up all other requests for as long as Python works on it, so no check calls Python for each element or each
+number: what stands outside of strings is searched as a text, and only a body that it may refuse is read with a check of each
+number.
 """
 
 from __future__ import annotations
@@ -10,19 +14,22 @@ import json
 import math
 import re
 from collections.abc import Callable, Coroutine
-from itertools import chain
+from functools import partial
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
+from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.schemas.base import Json
 
 DEEPEST = 100
 """Largest nesting of lists and objects. Readers of records stop at 200 levels, and a record adds levels of its own."""
 LARGEST = 2**63 - 1
 """Largest integer: 64 bits, as in every engine."""
-_CONTAINERS = (dict, list)
+SHORT = 100_000
+"""Bytes of a body that is read on the event loop. A longer one is read on a thread."""
 _LONGEST = len(str(LARGEST)) + 1
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """An escaped surrogate: a whole pair, or half of one."""
@@ -42,7 +49,11 @@ class JsonRoute(APIRoute):
 
 class _JsonRequest(Request):
     async def json(self) -> Json:
-        return read(await self.body())
+        body = await self.body()
+        if len(body) <= SHORT:
+            return read(body)
+        pools: ThreadPools = self.app.state.pools
+        return await pools.parse(partial(read, body))
 
 
 def read(body: bytes) -> Json:
@@ -54,12 +65,15 @@ def read(body: bytes) -> Json:
         text = body.decode(encoding)
     except UnicodeDecodeError:
         _refuse("it is not UTF-8 text")
-    decoder = _CHECKING_DECODER if encoding != "utf-8" or _may_exceed(body) else _DECODER
+    if encoding != "utf-8":
+        body = text.encode()
+    outside = _without_strings(body) if _is_suspect(body) or _brackets(body) > DEEPEST else b""
+    decoder = _CHECKING_DECODER if _may_exceed(outside) else _DECODER
     try:
         value: Json = decoder.decode(text)
     except RecursionError:
         _refuse_depth()
-    if text.count("[") + text.count("{") > DEEPEST and _is_too_deep(value):
+    if _brackets(outside) > DEEPEST and _depth(outside) > DEEPEST:
         _refuse_depth()
     if _HALF_PAIR.search(text):
         _check_pairs(value)
@@ -92,25 +106,71 @@ _CLASSES = bytes(
 """Digits become 0, both cases of e become e, + stays, and all else becomes a space."""
 _LONG = b"0" * len(str(LARGEST))
 _EXPONENTS = (b"0e000", b"0e+000")
-"""An exponent of three digits, by its classes."""
-_DIGITS = re.compile(b"0+")
-_BEFORE_A_NUMBER = b"[:, \t\r\n-"
+"""A number of many digits, and an exponent of three digits, by their classes."""
 
 
-def _may_exceed(body: bytes) -> bool:
-    """Whether a number of the UTF-8 text may be out of range. Looks at long digits alone; those that begin a string are none."""
-    classes = body.translate(_CLASSES)
+def _above(bound: str) -> str:
+    """A pattern for the numbers above `bound` that have as many digits."""
+    first, rest = int(bound[0]), bound[1:]
+    if not rest:
+        return f"[{first + 1}-9]" if first < 9 else "(?!)"
+    greater = rf"[{first + 1}-9]\d{{{len(rest)}}}|" if first < 9 else ""
+    return f"(?:{greater}{first}{_above(rest)})"
+
+
+_FAR = re.compile(rb"\+?0*+(?:29\d|[3-9]\d\d|[1-9]\d{3})")
+"""An exponent from 290."""
+_LONG_NUMBERS = re.compile(rb"[\d.eE+-]{%d,}+" % len(_LONG))
+_EXCEEDING = re.compile(
+    rf"""
+    -?(?:
+    (?: \d{{{len(_LONG) + 1},}}+ | {_above(str(LARGEST))} ) (?! \d | \.\d | [eE][+-]?\d)
+    | \d{{20,}}+ (?:\.\d*+)? [eE]\+?0*+ [1-9]\d\d
+    | \d{{200,}}+ [.eE]
+    )""".encode(),
+    re.VERBOSE,
+)
+"""Of the long numbers all that are out of range, and some floating ones near the bound: one of d digits before its point with
+the exponent x is below 10 to the power of d + x, and may exceed the range if that sum exceeds 308.
+"""
+_DELTAS = bytes(0x01 if byte in b"[{" else 0xFF for byte in range(256))
+"""An opening bracket is one level more, as a signed byte; a closing one is one less."""
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def _is_suspect(text: bytes) -> bool:
+    """Whether a number may be out of range, by a quick look that takes words of strings for numbers."""
+    classes = text.translate(_CLASSES)
+    return _LONG in classes or any(mark in classes for mark in _EXPONENTS)
+
+
+def _may_exceed(outside: bytes) -> bool:
+    """Whether a number of a text without strings may be out of range."""
+    classes = outside.translate(_CLASSES)
     if any(mark in classes for mark in _EXPONENTS):
-        return True
-    begin = classes.find(_LONG)
-    while begin >= 0:
-        run = _DIGITS.match(classes, begin)
-        end = run.end() if run else begin
-        number = begin == 0 or body[begin - 1] in _BEFORE_A_NUMBER
-        if number and (end - begin > len(_LONG) or int(body[begin:end]) > LARGEST):
+        exponents = outside.replace(b"E", b"e").split(b"e")[1:]
+        if any(map(_FAR.match, exponents)):
             return True
-        begin = classes.find(_LONG, end)
-    return False
+    return _LONG in classes and any(map(_EXCEEDING.match, _LONG_NUMBERS.findall(outside)))
+
+
+def _without_strings(body: bytes) -> bytes:
+    r"""The text outside of the strings, with a quotation mark for each. In JSON a backslash stands in strings alone; without the
+    pairs of them, one before a quotation mark escapes it.
+    """
+    plain = body.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in body else body
+    return b'"'.join(plain.split(b'"')[::2])
+
+
+def _brackets(text: bytes) -> int:
+    """The number of opening brackets."""
+    return text.count(b"[") + text.count(b"{")
+
+
+def _depth(outside: bytes) -> int:
+    """The nesting of a valid JSON text without its strings."""
+    deltas = memoryview(outside.translate(_DELTAS, _NO_BRACKETS)).cast("b")
+    return max(accumulate(deltas), default=0)
 
 
 def _check_pairs(value: Json) -> None:
@@ -118,17 +178,6 @@ def _check_pairs(value: Json) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         _refuse("its text is not valid Unicode, where \\u spells half of a surrogate pair")
-
-
-def _is_too_deep(value: Json) -> bool:
-    """Whether the nesting exceeds DEEPEST. Checks level by level, because the nesting may exceed Python's recursion limit."""
-    level: list[Json] = [[value]]
-    for _ in range(DEEPEST + 1):
-        parts = chain.from_iterable(found.values() if type(found) is dict else found for found in level)
-        level = [part for part in parts if type(part) in _CONTAINERS]
-        if not level:
-            return False
-    return True
 
 
 def _refuse_depth() -> NoReturn:
