@@ -19,6 +19,7 @@ from hibernaut.adapters.clock import SystemClock, TimeOrderedIds
 from hibernaut.adapters.door import Door
 from hibernaut.adapters.due_threads import DueThreads
 from hibernaut.adapters.embedder.catalogue import DefaultEmbedding, EmbedderCatalogue
+from hibernaut.adapters.embedder.hosted.http_embedder import SECONDS as EMBEDDING_SECONDS
 from hibernaut.adapters.files.child_process import ChildFileReader
 from hibernaut.adapters.ingest.threads import IngestThreads
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
@@ -157,7 +158,7 @@ class Embedded:
         )
         embedding = DefaultEmbedding(settings.default_embedding, settings.embedding_dimension)
         door = Door(settings.outward.clients)
-        offered = EmbedderCatalogue(secrets, default=embedding, dial=door.dial)
+        offered = EmbedderCatalogue(secrets, default=embedding, dial=lambda: door.client(EMBEDDING_SECONDS))
         self.embedders: Embedders = overrides.embedders or offered
         self.models: Models = overrides.models or Catalogue(
             secrets,

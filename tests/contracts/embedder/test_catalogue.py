@@ -110,7 +110,7 @@ def test_a_default_that_nothing_serves_is_said_and_is_not_replaced_by_another(
 
 def test_a_key_goes_to_its_own_address_only(server: ScriptedOpenAI) -> None:
     kept = Kept(OPENAI_API_KEY="sk-own", OPENAI_BASE_URL=server.url + "/")
-    catalogue = EmbedderCatalogue(kept, dial=Door(THIS_MACHINE).dial)
+    catalogue = EmbedderCatalogue(kept, dial=lambda: Door(THIS_MACHINE).client(5))
     assert used(catalogue.of(config(handle="openai/m", embedding_endpoint="http://elsewhere")), server) == "Bearer sk-own"
     assert used(catalogue.of(config(embedding_endpoint=server.url)), server) == "Bearer sk-own"
     assert used(catalogue.of(config()), server) == "Bearer sk-own"

@@ -159,7 +159,7 @@ def test_a_server_of_hugging_faces_type_is_asked_in_openais_format_without_a_key
             embedding_dim=384,
             batch_size=1024,
         )
-        embedder = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own"), dial=Door(THIS_MACHINE).dial).of(config)
+        embedder = EmbedderCatalogue(Kept(OPENAI_API_KEY="sk-own"), dial=lambda: Door(THIS_MACHINE).client(5)).of(config)
         assert embedder is not None
         assert len(embedder.embed([f"text {number}" for number in range(50)])) == 50
         assert len(server.asked) == 2

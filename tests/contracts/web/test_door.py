@@ -123,7 +123,7 @@ def asked(url: str, resolver: Resolver) -> None:
 def embedded(url: str, resolver: Resolver) -> None:
     """A model at the `embedding_endpoint` of an `embedding_config`."""
     config = EmbeddingConfig(embedding_endpoint_type="openai", embedding_endpoint=url, embedding_model="m", embedding_dim=8)
-    embedder = EmbedderCatalogue(EnvironmentSecrets({}), dial=Door(PUBLIC, resolver).dial).of(config)
+    embedder = EmbedderCatalogue(EnvironmentSecrets({}), dial=lambda: Door(PUBLIC, resolver).client(5)).of(config)
     if embedder is None:
         raise InvalidArgument("no address of HTTP")
     embedder.embed(["hi"])

@@ -12,18 +12,15 @@ import threading
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from hibernaut.adapters.certificates import certificates
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.embedder.cached import CachedEmbedder
-from hibernaut.adapters.embedder.hosted.http_embedder import EmbeddingModel
+from hibernaut.adapters.embedder.hosted.http_embedder import Dial, EmbeddingModel
 from hibernaut.adapters.embedder.minilm import DIMENSION as MINILM_DIMENSION
 from hibernaut.adapters.embedder.minilm import MiniLM
 from hibernaut.adapters.embedder.providers import embedder_of, embedding_providers
 from hibernaut.adapters.model.dialects import AZURE, DIALECTS, OPENAI
 from hibernaut.adapters.model.provider_settings import ProviderSettings, provider_aliases
-from hibernaut.adapters.model.wire.connections import Dial
 from hibernaut.domain.models.embedding_models import (
     BEDROCK,
     BEDROCK_MODELS,
@@ -42,9 +39,6 @@ from hibernaut.ports.memory.embedder import Embedder
 from hibernaut.ports.storage.secrets import Secrets
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.models.llm_config import EmbeddingConfig, EmbeddingModelDescription
-
-if TYPE_CHECKING:
-    from httpx2 import Client
 
 OPENAI_DEFAULT = f"{OPENAI.name}/text-embedding-3-small"
 OTHER_WIRES = frozenset({"anthropic", "azure", "google_ai", "google_vertex", "pinecone", VOYAGE})
@@ -75,7 +69,7 @@ class EmbedderCatalogue:
         secrets: Secrets,
         *,
         default: DefaultEmbedding = DefaultEmbedding(),
-        dial: Dial[Client] | None = None,
+        dial: Dial | None = None,
         bedrock: bool = False,
     ) -> None:
         self._secrets = secrets
@@ -189,12 +183,8 @@ class EmbedderCatalogue:
             return None
         if not endpoint.startswith(("http://", "https://")):
             return None
-
-        def dialled() -> Client:
-            return dial(lambda _: None, certificates())
-
         model = EmbeddingModel(config.embedding_model, config.embedding_dim)
-        return embedder_of(ProviderSettings(kind, kind, endpoint), model, config.batch_size, dialled)
+        return embedder_of(ProviderSettings(kind, kind, endpoint), model, config.batch_size, dial)
 
     def _default_row(self, default: DefaultEmbedding) -> EmbeddingModelDescription | None:
         handle = default.handle or self._usual_handle()
