@@ -84,7 +84,6 @@ INPUTS: dict[str, Callable[[], object]] = {
     "long references of a schema": lambda: json_schema.problem_of(with_pointers()),
     "spaces in a patch": lambda: memory_patch.sections(f"*** Update Block: a{' ' * 100_000}b"),
     "signs and line breaks": lambda: tokens.count("//\n" * 30_000),
-    "signs and controls": lambda: tokens.count("-\x1c" * 40_000),
     "blank lines in a comment": lambda: typescript_schema.derive_schema(f"/**{chr(10) * 100_000}*/\nfunction f() {{}}"),
     "spaces in a comment": lambda: typescript_schema.derive_schema(f"/** D.\n@param {{}}{' ' * 100_000}! */\nfunction f() {{}}"),
     "a comment on many functions": lambda: typescript_schema.derive_schema(

@@ -65,10 +65,3 @@ def test_nothing_is_read_before_the_first_count_and_nothing_is_downloaded_at_it(
         "assert count('hello world') == 2\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "shared"}, timeout=60)
-
-
-@pytest.mark.parametrize("motif", ["//\n", "-\x1c"])
-def test_a_word_of_signs_is_counted_in_pieces(motif: str) -> None:
-    tokens._size.cache_clear()
-    assert count(motif * 1_000) >= 1_000 // LONGEST_RUN
-    assert tokens._size.cache_info().currsize < 10
