@@ -25,6 +25,7 @@ LANES = {
     "runs of tools (`/run`), changes of MCP servers": lanes.TOOL_RUNS,
     "uploads, imports": lanes.UPLOADS,
     "lists of models, checks of providers": lanes.PROVIDERS,
+    "reading of large bodies": lanes.BODIES,
     "compactions, `/generate`": lanes.SUMMARIES,
     "acceptance of messages": lanes.ADMISSIONS,
     "blocking messages": lanes.TURNS,

@@ -75,6 +75,14 @@ SCHEMAS: dict[str, JsonObject] = {
         "required": ["detail"],
         "properties": {"detail": TEXT, "code": TEXT},
     },
+    "Unavailable": {
+        "title": "Unavailable",
+        "description": "`code`: `run_unreadable`, if the message was accepted and its run goes on: `run_id` names it, and the "
+        "request must not be repeated.",
+        "type": "object",
+        "required": ["detail"],
+        "properties": {"detail": TEXT, "code": TEXT, "run_id": TEXT},
+    },
     "OverBudget": {
         "title": "OverBudget",
         "description": "`budget` is the exhausted limit, `subject` its owner, `resets_at` the time at which its period begins again.",
@@ -205,7 +213,8 @@ def _asks_a_provider(path: str, method: str) -> bool:
 
 
 def _refusal(status: int, text: str, path: str, method: str) -> JsonObject:
-    name = {409: "Conflict", 422: "InvalidRequest", 429: "OverBudget", 500: "Failure", 501: "NotServed"}.get(status, "Refusal")
+    names = {409: "Conflict", 422: "InvalidRequest", 429: "OverBudget", 500: "Failure", 501: "NotServed", 503: "Unavailable"}
+    name = names.get(status, "Refusal")
     if status == 404 and path.startswith(MCP_PATHS):
         name = "McpRefusal"
     schema: JsonObject = {"$ref": f"#/components/schemas/{name}"}
