@@ -8,11 +8,12 @@ import pytest
 
 from hibernaut.ports.storage.table import Change, Contended, Put
 from hibernaut.schemas.errors import StoreUnavailable
-from hibernaut.schemas.runs.send import LettaStreamingRequest, MessageCreate
+from hibernaut.schemas.runs.send import LettaRequest, LettaStreamingRequest, MessageCreate
 from hibernaut.schemas.stop import RunStatus
+from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.sending.sending import SendRequest
-from tests.support.scripted_model import Streamed, in_pieces, in_turn, says
-from tests.support.tables import PassesOn
+from tests.support.scripted_model import Streamed, calls, in_pieces, in_turn, says
+from tests.support.tables import CountingTable, PassesOn
 from tests.support.world import World, data_in
 
 
@@ -46,3 +47,25 @@ def test_a_run_whose_tokens_cannot_be_written_stays_open_and_ends_when_they_can(
     tables[0].throttled = False
     assert world.advance(run_id) == "finished"
     assert world.run(run_id).run.status is RunStatus.COMPLETED
+
+
+def test_a_message_that_interrupts_is_accepted_although_the_wait_that_it_ends_cannot_be_read(tmp_path: Path) -> None:
+    throttled = False
+
+    def at(_: int, moment: str) -> None:
+        nonlocal throttled
+        if throttled and moment.startswith("before"):
+            raise Contended("throttled")
+        throttled = throttled or (armed and moment == "after write")
+
+    armed = False
+    data = data_in(tmp_path, in_turn(calls(("ring", {"x": "once"})), says("done")))
+    world = World(data, wrap=lambda table: CountingTable(table, at))
+    agent_id = world.make_agent(tools=("ring",), rules=[RequiresApprovalToolRule(tool_name="ring")])
+    world.send(agent_id, "hello")
+    armed = True
+    body = LettaRequest(input="never mind", when_busy="interrupt")
+    accepted = world.sending.accept(SendRequest(agent_id, body, "send_message", "digest"))
+    assert throttled
+    armed = throttled = False
+    assert world.run(accepted.run_id).run.status == RunStatus.RUNNING
