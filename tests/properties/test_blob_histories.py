@@ -153,7 +153,7 @@ class History(RuleBasedStateMachine):
     @rule(size=SIZES, dies=CRASHES, deletes=st.booleans())
     def write_mcp_server(self, size: int, dies: int, deletes: bool) -> None:
         def act() -> None:
-            servers, now = self.all_stores.mcp_servers_of(TENANT), self.clock.now()
+            servers, now = self.all_stores.of(TENANT).mcp_servers, self.clock.now()
             before = servers.get("mcp_server-1")
             parts = {"server_name": "s", "mcp_server_type": "stdio", "args": ["x" * size], "created_at": now, "updated_at": now}
             after = StoredMcpServer.model_validate({"id": "mcp_server-1", **parts})

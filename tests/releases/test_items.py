@@ -125,7 +125,7 @@ def test_items_have_a_version_also_under_the_credentials_of_their_tenant(tmp_pat
     with pytest.raises(NewerFormat):
         own.imports.get("import-1")
     with pytest.raises(NewerFormat):
-        stores.webhooks_of(TENANT).all()
+        stores.of(TENANT).webhooks.all()
     table.close()
 
 

@@ -51,7 +51,7 @@ def expiring(all_stores: Stores) -> dict[str, Change]:
         "events": stores.runs.put_events(run.id, 1, [DoneEvent()] * 9_000, NOW),
         "calls": stores.call_records.put(StoredCalls(id="calls-1", at=NOW, calls=[call])),
         "migration": stores.templates.put_migration(None, migration, None, "t", ttl=ttl),
-        "authorization": all_stores.oauth_of("default").begin(StoredOAuthFlow.model_validate(flow), "t"),
+        "authorization": all_stores.of("default").oauth.begin(StoredOAuthFlow.model_validate(flow), "t"),
         "version": stores.blocks.change(block, block.model_copy(update={"value": "y"}), "t")[1],
     }
 

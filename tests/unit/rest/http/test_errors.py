@@ -16,8 +16,9 @@ from hibernaut.schemas.memory.version_faults import VersionConflict
 
 
 def tree(kind: type[HibernautError] = HibernautError) -> Iterator[type[HibernautError]]:
+    """The errors by their names: `__subclasses__` has the order of the imports, and each worker of pytest has its own."""
     yield kind
-    for child in kind.__subclasses__():
+    for child in sorted(kind.__subclasses__(), key=lambda child: child.__name__):
         yield from tree(child)
 
 
