@@ -1,4 +1,4 @@
-"""Client-side access tokens through the SDK (Letta V1 API, digest 2.17): what a page that holds one may do."""
+"""Client-side access tokens through the SDK (Letta V1 API, API 2.17): what a page that holds one may do."""
 
 from __future__ import annotations
 

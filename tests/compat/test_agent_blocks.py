@@ -1,4 +1,4 @@
-"""An agent's core memory through the SDK (Letta V1 API, digest 2.5)."""
+"""An agent's core memory through the SDK (Letta V1 API, API 2.5)."""
 
 from __future__ import annotations
 

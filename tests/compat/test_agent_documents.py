@@ -1,4 +1,4 @@
-"""Agent files through the SDK: agents are exported, imported, and talk on (Letta V1 API, digest 2.2; run-time digest 12)."""
+"""Agent files through the SDK: agents are exported, imported, and talk on (Letta V1 API, API 2.2; RT 12)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The folders and files of an agent through the SDK, and the tools by which it reads them (Letta V1 API, digest 2.7; run-time
-digest 5.5, 8).
-"""
+"""The folders and files of an agent through the SDK, and the tools by which it reads them (Letta V1 API, API 2.7; RT 5.5, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's tools through the SDK (Letta V1 API, digest 1.4 and 2.6)."""
+"""An agent's tools through the SDK (Letta V1 API, API 1.4 and 2.6)."""
 
 from __future__ import annotations
 

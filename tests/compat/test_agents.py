@@ -1,4 +1,4 @@
-"""Agents through the SDK (Letta V1 API, digest 1.4, 2.2, 3 and 4)."""
+"""Agents through the SDK (Letta V1 API, API 1.4, 2.2, 3 and 4)."""
 
 from __future__ import annotations
 

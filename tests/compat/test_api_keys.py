@@ -1,4 +1,4 @@
-"""A server with API keys: what answers without one, how a key is sent, and whose data it opens (digest 1.2)."""
+"""A server with API keys: what answers without one, how a key is sent, and whose data it opens (API 1.2)."""
 
 from __future__ import annotations
 

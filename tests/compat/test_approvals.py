@@ -1,4 +1,4 @@
-"""Human approval and tools of the client, in Letta's wire (digest 5.4), and what Hibernaut adds: deadlines, interruption,
+"""Human approval and tools of the client, in Letta's wire (API 5.4), and what Hibernaut adds: deadlines, interruption,
 repair.
 """
 

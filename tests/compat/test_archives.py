@@ -1,4 +1,4 @@
-"""Archives through the SDK (Letta V1 API, digest 2.7, 2.11 and 3)."""
+"""Archives through the SDK (Letta V1 API, API 2.7, 2.11 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of messages by HTTP: letta-client 1.12.1 has no method for them (Letta V1 API, digest 3; run-time digest 13.6)."""
+"""Batches of messages by HTTP: letta-client 1.12.1 has no method for them (Letta V1 API, API 3; RT 13.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks through the SDK (Letta V1 API, digest 2.10)."""
+"""Blocks through the SDK (Letta V1 API, API 2.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns that another system produced, by HTTP: letta-client has no method for them (Letta V1 API, digest 3)."""
+"""Turns that another system produced, by HTTP: letta-client has no method for them (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers of one's own on Amazon Bedrock and Google Vertex AI (digest 3, run-time digest 11.1), through the stable SDK's own
+"""Providers of one's own on Amazon Bedrock and Google Vertex AI (API 3, RT 11.1), through the stable SDK's own
 transport.
 """
 

@@ -1,4 +1,4 @@
-"""Windows that are compacted, by request and by themselves, and what their overview says (digest 2.3, 5.3; run-time digest 6)."""
+"""Windows that are compacted, by request and by themselves, and what their overview says (API 2.3, 5.3; RT 6)."""
 
 from __future__ import annotations
 

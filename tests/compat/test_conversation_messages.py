@@ -1,6 +1,4 @@
-"""Messages of conversations: sent, streamed, resumed, listed; who is busy, and with which model (digest 2.16, 7; run-time digest
-15).
-"""
+"""Messages of conversations: sent, streamed, resumed, listed; who is busy, and with which model (API 2.16, 7; RT 15)."""
 
 from __future__ import annotations
 

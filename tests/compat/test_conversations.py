@@ -1,4 +1,4 @@
-"""Conversations: made, listed, changed, forked, compiled anew, deleted (digest 2.16)."""
+"""Conversations: made, listed, changed, forked, compiled anew, deleted (API 2.16)."""
 
 from __future__ import annotations
 

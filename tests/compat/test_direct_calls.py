@@ -1,4 +1,4 @@
-"""Previews, plain questions to a model, and agents behind OpenAI's format (digest 3). No SDK of today has these routes."""
+"""Previews, plain questions to a model, and agents behind OpenAI's format (API 3). No SDK of today has these routes."""
 
 from __future__ import annotations
 

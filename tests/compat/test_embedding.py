@@ -1,4 +1,4 @@
-"""How agents embed: by the deployment's default, by what they name, or not at all (digest 2.2, *Embedding*)."""
+"""How agents embed: by the deployment's default, by what they name, or not at all (API 2.2, *Embedding*)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders and their files through the SDK (Letta V1 API, digest 2.12, 3 and 4.10)."""
+"""Folders and their files through the SDK (Letta V1 API, API 2.12, 3 and 4.10)."""
 
 from __future__ import annotations
 

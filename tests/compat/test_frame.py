@@ -1,4 +1,4 @@
-"""What surrounds every request: paths, callers, limits, error bodies (digest 1 and 2.1)."""
+"""What surrounds every request: paths, callers, limits, error bodies (API 1 and 2.1)."""
 
 from __future__ import annotations
 

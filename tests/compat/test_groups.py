@@ -1,4 +1,4 @@
-"""Groups through bare HTTP, since the SDK has no methods for them; what agents show of them through the SDK (digest 3 and
+"""Groups through bare HTTP, since the SDK has no methods for them; what agents show of them through the SDK (API 3 and
 4.11).
 """
 

@@ -1,4 +1,4 @@
-"""Identities by HTTP and through the SDK, which has their attachment to agents (Letta V1 API, digest 2.7 and 3)."""
+"""Identities by HTTP and through the SDK, which has their attachment to agents (Letta V1 API, API 2.7 and 3)."""
 
 from __future__ import annotations
 

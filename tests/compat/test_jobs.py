@@ -1,4 +1,4 @@
-"""Jobs: runs as older clients ask for them (digest 3). No SDK of today has these routes, so they are asked over HTTP."""
+"""Jobs: runs as older clients ask for them (API 3). No SDK of today has these routes, so they are asked over HTTP."""
 
 from __future__ import annotations
 

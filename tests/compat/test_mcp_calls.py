@@ -1,6 +1,4 @@
-"""Calls of MCP tools and who stops them: people who approve, cancelled runs, tool policies (digest 2.14; run-time digest
-10.8).
-"""
+"""Calls of MCP tools and who stops them: people who approve, cancelled runs, tool policies (API 2.14; RT 10.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP servers that ask for authorization (digest 3; run-time digest 10.8), against an authorization server that keeps to the
+"""MCP servers that ask for authorization (API 3; RT 10.8), against an authorization server that keeps to the
 standards.
 """
 

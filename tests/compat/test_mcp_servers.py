@@ -1,4 +1,4 @@
-"""MCP servers through the SDK (Letta V1 API, digest 2.14; run-time digest 10.8), against a server of the official package on
+"""MCP servers through the SDK (Letta V1 API, API 2.14; RT 10.8), against a server of the official package on
 loopback.
 """
 

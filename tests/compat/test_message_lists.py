@@ -1,4 +1,4 @@
-"""Reading messages: pages, cursors, filters (digest 1.5, 2.3, 2.15)."""
+"""Reading messages: pages, cursors, filters (API 1.5, 2.3, 2.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending messages and waiting for the answer (digest 2.3, 5)."""
+"""Sending messages and waiting for the answer (API 2.3, 5)."""
 
 from __future__ import annotations
 

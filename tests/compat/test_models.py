@@ -1,4 +1,4 @@
-"""The lists of models (digest 2.13)."""
+"""The lists of models (API 2.13)."""
 
 from __future__ import annotations
 

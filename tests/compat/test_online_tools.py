@@ -1,4 +1,4 @@
-"""Built-in tools that reach outside, through the SDK (run-time digest 5)."""
+"""Built-in tools that reach outside, through the SDK (RT 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages through the SDK: of archives, and of agents (Letta V1 API, digest 2.8 and 2.11)."""
+"""Passages through the SDK: of archives, and of agents (Letta V1 API, API 2.8 and 2.11)."""
 
 from __future__ import annotations
 

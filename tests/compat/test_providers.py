@@ -1,4 +1,4 @@
-"""Providers with keys of one's own (digest 3, run-time digest 11.1), through the stable SDK's own transport: it has no methods
+"""Providers with keys of one's own (API 3, RT 11.1), through the stable SDK's own transport: it has no methods
 for these routes.
 """
 

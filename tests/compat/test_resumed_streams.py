@@ -1,4 +1,4 @@
-"""A stream that is cut anywhere and resumed is the uncut one, byte for byte in its events; pings are left out of it (digest 6.4,
+"""A stream that is cut anywhere and resumed is the uncut one, byte for byte in its events; pings are left out of it (API 6.4,
 6.5).
 """
 

@@ -1,4 +1,4 @@
-"""Runs, and what belongs to them (digest 2.15)."""
+"""Runs, and what belongs to them (API 2.15)."""
 
 from __future__ import annotations
 

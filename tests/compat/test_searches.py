@@ -1,6 +1,4 @@
-"""Searching through the SDK: archival memory, all passages, all messages (Letta V1 API, digest 2.8 and 2.15; run-time digest
-7).
-"""
+"""Searching through the SDK: archival memory, all passages, all messages (Letta V1 API, API 2.8 and 2.15; RT 7)."""
 
 from __future__ import annotations
 

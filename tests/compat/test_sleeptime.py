@@ -1,4 +1,4 @@
-"""Agents with sleep-time agents through the SDK (run-time digest 9)."""
+"""Agents with sleep-time agents through the SDK (RT 9)."""
 
 from __future__ import annotations
 

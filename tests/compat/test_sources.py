@@ -1,4 +1,4 @@
-"""Folders by their old name, as the clients before the SDK's first version ask for them (digest 3). Asked over HTTP."""
+"""Folders by their old name, as the clients before the SDK's first version ask for them (API 3). Asked over HTTP."""
 
 from __future__ import annotations
 

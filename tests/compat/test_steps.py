@@ -1,4 +1,4 @@
-"""Steps, and what people think of them (digest 2.15)."""
+"""Steps, and what people think of them (API 2.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer as server-sent events (digest 6.1, 6.2)."""
+"""The answer as server-sent events (API 6.1, 6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates through the SDK (Letta V1 API, digest 2.17): versions, agents of a version, and migration."""
+"""Templates through the SDK (Letta V1 API, API 2.17): versions, agents of a version, and migration."""
 
 from __future__ import annotations
 

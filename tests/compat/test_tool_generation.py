@@ -1,4 +1,4 @@
-"""Tools that a model writes (Letta V1 API, digest 3)."""
+"""Tools that a model writes (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools with `pip_requirements` through the SDK (Letta V1 API, digest 2.9; run-time digest 10.1)."""
+"""Tools with `pip_requirements` through the SDK (Letta V1 API, API 2.9; RT 10.1)."""
 
 from __future__ import annotations
 

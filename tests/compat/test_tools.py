@@ -1,4 +1,4 @@
-"""Tools through the SDK (Letta V1 API, digest 2.9 and 3)."""
+"""Tools through the SDK (Letta V1 API, API 2.9 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every route of Letta's V1 server, version 0.16.8: facts, one a line (API digest 2 and 3). `/latest` and static pages are left
+"""Every route of Letta's V1 server, version 0.16.8: facts, one a line (API 2 and 3). `/latest` and static pages are left
 out.
 """
 

@@ -1,4 +1,4 @@
-"""An agent file that is imported and exported says the same, but for ids and times (run-time digest 12)."""
+"""An agent file that is imported and exported says the same, but for ids and times (RT 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks equal naive copies: whatever is said, compacted, forked and deleted, in any order (architecture 6).
+"""Forks equal naive copies: whatever is said, compacted, forked and deleted, in any order.
 
 The model beside the table is a list of ids per conversation, copied at each fork.
 """

@@ -1,5 +1,5 @@
 """A search in a conversation finds what its list shows, and nothing else: over any tree of forks, with an index that knows all,
-some or none of it, and without one (architecture 6 and 7).
+some or none of it, and without one.
 
 What happens to conversations is what `test_forks` does to them; here everything in them is searched for.
 """

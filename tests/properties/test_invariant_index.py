@@ -1,4 +1,4 @@
-"""Which test shows which of the ten invariants of the turn machine (architecture 3), and that each of them is there.
+"""Which test shows which of the ten invariants of the turn machine, and that each of them is there.
 
 Beside these: the rules of the run protocol (`tests/protocol`), which say what each invariant would lose, and the proof
 (`tests/proof`), which strikes at every point.

@@ -1,4 +1,4 @@
-"""A whole house with a model that says anything and a provider that fails in every way (architecture 3, invariants 4, 6, 7 and
+"""A whole house with a model that says anything and a provider that fails in every way (invariants 4, 6, 7 and
 10).
 """
 

@@ -1,4 +1,4 @@
-"""Runs whose windows fill up, whatever the model and the summariser say or fail to say (architecture 3, invariants 6, 9 and
+"""Runs whose windows fill up, whatever the model and the summariser say or fail to say (invariants 6, 9 and
 10).
 """
 

@@ -1,7 +1,7 @@
 """Two workers at one run: the first is held up until its lease is over, the second takes over and is held up too, the first goes
 on.
 
-Every point of the first is tried with every write of the second (architecture 3, invariants 3, 4 and 5). Only one thread runs at
+Every point of the first is tried with every write of the second (invariants 3, 4 and 5). Only one thread runs at
 a time.
 """
 

@@ -1,4 +1,4 @@
-"""The turn machine alone: values in, values out, whatever the model says (architecture 3)."""
+"""The turn machine alone: values in, values out, whatever the model says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agent files of the shapes that published ones have: made here, each for one peculiarity (run-time digest 12.5). None is a
+"""Agent files of the shapes that published ones have: made here, each for one peculiarity (RT 12.5). None is a
 copy.
 """
 

@@ -1,4 +1,4 @@
-"""The invariants of a conversation in which no run can advance (architecture 3), for all tests of runs."""
+"""The invariants of a conversation in which no run can advance, for all tests of runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A double of Letta's V1 server for those who read it: its lists, cursors and shapes where a migration relies on them. Sources:
-Letta V1 API, digest 1.4, 1.5, 2.2 to 2.12 and 3; run-time digest 12.2.
+Letta V1 API, API 1.4, 1.5, 2.2 to 2.12 and 3; RT 12.2.
 
 It refuses every request but GET: a migration never writes to its source.
 """
@@ -275,7 +275,7 @@ def _wire(row: Row) -> Row:
 
 
 def _shown(row: Row) -> list[Row]:
-    """The LettaMessages of a row (digest 4.5)."""
+    """The LettaMessages of a row (API 4.5)."""
     common = {
         "id": row["id"],
         "date": row["created_at"].isoformat(timespec="seconds"),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 FIRST_PATIENCE, MOST_PATIENCE = 0.5, 5.0
 """Seconds between polls if signals arrive: polling only replaces lost signals."""
 FIRST_POLL, MOST_POLL = 0.05, 0.25
-"""Seconds between polls if there are no signals (architecture 5)."""
+"""Seconds between polls if there are no signals."""
 GROWTH = 1.6
 
 

@@ -27,7 +27,7 @@ def local_time(moment: datetime, timezone: str) -> datetime:
 
 
 def model_time(moment: datetime, timezone: str) -> str:
-    """A local time such as `2026-03-01 09:15:00 AM UTC+0000` (run-time digest 14.2)."""
+    """A local time such as `2026-03-01 09:15:00 AM UTC+0000` (RT 14.2)."""
     return local_time(moment, timezone).strftime("%Y-%m-%d %I:%M:%S %p %Z%z")
 
 

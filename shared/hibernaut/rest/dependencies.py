@@ -138,7 +138,7 @@ class Services:
 @immutable
 class Caller:
     """The caller of a request. `is_1_0_client`: a client of the stable SDK, whose replies have fewer relations by default (Letta
-    V1 API, digest 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
+    V1 API, API 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
 
     `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys,
     the caller must be on the server's own machine. `key_id`: the API key, if the server has keys.
@@ -162,7 +162,7 @@ async def caller(request: Request) -> Caller:
     """The caller. Its tenant comes from its API key alone (`rest/access/authentication.py`); without keys there is one tenant,
     and any `Authorization` is accepted.
 
-    The header `user_id` must be well formed; every user counts as the default one (digest 1.2). Raises: InvalidArgument.
+    The header `user_id` must be well formed; every user counts as the default one (API 1.2). Raises: InvalidArgument.
     """
     user = request.headers.get("user_id")
     if user is not None and not is_id(user, "user"):
@@ -192,7 +192,7 @@ def _on_this_machine(request: Request) -> bool:
 
 
 def is_1_0_client(request: Request) -> bool:
-    """Whether the request comes from the stable SDK, or has no User-Agent (digest 1.4)."""
+    """Whether the request comes from the stable SDK, or has no User-Agent (API 1.4)."""
     agent = request.headers.get("user-agent")
     return "x-stainless-package-version" in request.headers or agent is None or _STABLE_CLIENT.match(agent) is not None
 

@@ -1,4 +1,4 @@
-"""The replies to a request to an agent: a whole reply, a stream, or the rest of a stream (architecture 5).
+"""The replies to a request to an agent: a whole reply, a stream, or the rest of a stream.
 
 A whole reply that takes long begins with white space, which JSON allows before a value, so that no proxy closes the connection as
 idle. After the white space the reply is always valid, with a stop reason and the run's id, whatever the outcome of the run.

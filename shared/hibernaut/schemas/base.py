@@ -30,7 +30,7 @@ def kind_of(value: Json) -> str:
 
 
 class Schema(BaseModel):
-    """The base model: ignores unknown keys (Letta V1 API, digest 1.7) and rejects NaN, which is not JSON.
+    """The base model: ignores unknown keys (Letta V1 API, API 1.7) and rejects NaN, which is not JSON.
 
     Pydantic builds each model at its first use, so that a function pays only for the models that it uses. A module with models
     does not import `annotations` from `__future__`: pydantic would compile the text of each annotation, inherited ones too, at
@@ -43,7 +43,7 @@ class Schema(BaseModel):
 
 
 class StrictSchema(Schema):
-    """A schema that rejects unknown keys with 422 (digest 1.7 lists the requests with this behaviour)."""
+    """A schema that rejects unknown keys with 422 (API 1.7 lists the requests with this behaviour)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,12 +62,12 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def wire_time(moment: datetime) -> str:
-    """ISO 8601 with microseconds and `Z`, the format of Letta's database times (digest 1.7)."""
+    """ISO 8601 with microseconds and `Z`, the format of Letta's database times (API 1.7)."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def message_date(moment: datetime) -> str:
-    """ISO 8601 in seconds with `+00:00`, the format of `date` in a LettaMessage (digest 1.7)."""
+    """ISO 8601 in seconds with `+00:00`, the format of `date` in a LettaMessage (API 1.7)."""
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 

@@ -1,4 +1,4 @@
-"""The parts of a message's content (Letta V1 API, digest 4.5)."""
+"""The parts of a message's content (Letta V1 API, API 4.5)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Identifiers: `<prefix>-<uuid>` in the strict form of a version-4 UUID (Letta V1 API, digest 1.3), ordered by time.
+"""Identifiers: `<prefix>-<uuid>` in the strict form of a version-4 UUID (Letta V1 API, API 1.3), ordered by time.
 
 Layout of the 122 free bits: 48 of milliseconds since 1970, 12 of a counter, 55 random, 7 zero (the last 7 distinguish otids).
 Sorting by id is therefore sorting by time, and an id serves as a cursor. Making an id needs a clock, which is the port `Ids`.
@@ -29,7 +29,7 @@ ArchiveId = Annotated[str, StringConstraints(pattern=pattern("archive"))]
 BlockId = Annotated[str, StringConstraints(pattern=pattern("block"))]
 ConversationId = Annotated[str, StringConstraints(pattern=pattern("conv"))]
 AnyConversationId = Annotated[str, StringConstraints(pattern=f"^(conv-{_UUID4}|agent-{_UUID4}|default)$")]
-"""A conversation id, an agent's id for its default conversation, or `default` together with an agent id (digest 1.3)."""
+"""A conversation id, an agent's id for its default conversation, or `default` together with an agent id (API 1.3)."""
 FileId = Annotated[str, StringConstraints(pattern=pattern("file"))]
 FolderId = Annotated[str, StringConstraints(pattern=pattern("source"))]
 GroupId = Annotated[str, StringConstraints(pattern=pattern("group"))]
@@ -76,6 +76,6 @@ def as_of(identifier: str, moment: datetime) -> str:
 
 
 def derived_otid(message_id: str, index: int) -> str:
-    """The otid of the index-th LettaMessage of a row: the row's uuid with the low 7 bits replaced (digest 5.2)."""
+    """The otid of the index-th LettaMessage of a row: the row's uuid with the low 7 bits replaced (API 5.2)."""
     uuid = message_id[-36:]
     return f"{uuid[:-2]}{(int(uuid[-2:], 16) & 0x80) | (index & 0x7F):02x}"

@@ -1,4 +1,4 @@
-"""The stop reasons of a run and the resulting statuses (Letta V1 API, digest 4.7; run-time digest 2.7).
+"""The stop reasons of a run and the resulting statuses (Letta V1 API, API 4.7; RT 2.7).
 
 `budget_exceeded` is an addition to V1.
 """

@@ -1,4 +1,4 @@
-"""Token usage (Letta V1 API, digest 4.7 and 4.8; run-time digest 13.3). Null means that no step reported the figure, not zero.
+"""Token usage (Letta V1 API, API 4.7 and 4.8; RT 13.3). Null means that no step reported the figure, not zero.
 
 The cost is an addition to V1, whose clients ignore it.
 """

@@ -1,4 +1,4 @@
-"""The embedded profile: SQLite, disk, threads and child processes; one process, no account, no network (architecture 8).
+"""The embedded profile: SQLite, disk, threads and child processes; one process, no account, no network.
 
 The only module that knows which engines stand behind the ports in this profile.
 """

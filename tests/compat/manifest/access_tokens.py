@@ -1,4 +1,4 @@
-"""Client-side access tokens (digest 2.17)."""
+"""Client-side access tokens (API 2.17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agent files: export and import (digest 2.2; run-time digest 12)."""
+"""Agent files: export and import (API 2.2; RT 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents, their core memory, their tools and their tags (digest 2.2, 2.5, 2.6, 2.15, 3 and 4)."""
+"""Agents, their core memory, their tools and their tags (API 2.2, 2.5, 2.6, 2.15, 3 and 4)."""
 
 from __future__ import annotations
 

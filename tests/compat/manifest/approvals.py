@@ -1,4 +1,4 @@
-"""Human approval, tools of the client, and what a busy or broken conversation does (digest 5.4, 7)."""
+"""Human approval, tools of the client, and what a busy or broken conversation does (API 5.4, 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives, passages and the searches (digest 2.7, 2.8, 2.11, 2.15; run-time digest 7)."""
+"""Archives, passages and the searches (API 2.7, 2.8, 2.11, 2.15; RT 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of messages (digest 3; run-time digest 13.6)."""
+"""Batches of messages (API 3; RT 13.6)."""
 
 from __future__ import annotations
 

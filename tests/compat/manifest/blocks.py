@@ -1,4 +1,4 @@
-"""Blocks (digest 2.10 and 3)."""
+"""Blocks (API 2.10 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows that are compacted, by themselves and by request (digest 2.3, 5.3; run-time digest 6)."""
+"""Windows that are compacted, by themselves and by request (API 2.3, 5.3; RT 6)."""
 
 from __future__ import annotations
 

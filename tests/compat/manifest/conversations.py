@@ -1,4 +1,4 @@
-"""Conversations and their messages (digest 2.16; run-time digest 15)."""
+"""Conversations and their messages (API 2.16; RT 15)."""
 
 from __future__ import annotations
 

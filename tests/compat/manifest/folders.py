@@ -1,4 +1,4 @@
-"""Folders and files (digest 2.7 and 2.12)."""
+"""Folders and files (API 2.7 and 2.12)."""
 
 from __future__ import annotations
 

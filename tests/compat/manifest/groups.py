@@ -1,4 +1,4 @@
-"""Groups of agents, and agents with sleep-time agents (digest 3 and 4.11; run-time digest 9)."""
+"""Groups of agents, and agents with sleep-time agents (API 3 and 4.11; RT 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities (digest 2.7, 3 and 4.11)."""
+"""Identities (API 2.7, 3 and 4.11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs (digest 3 and 4.8, run-time digest 13.6)."""
+"""Jobs (API 3 and 4.8, RT 13.6)."""
 
 from __future__ import annotations
 

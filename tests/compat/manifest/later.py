@@ -1,4 +1,4 @@
-"""How routes that are not served answer, and routes that have no counterpart here (digest 2.2-2.17)."""
+"""How routes that are not served answer, and routes that have no counterpart here (API 2.2-2.17)."""
 
 from __future__ import annotations
 

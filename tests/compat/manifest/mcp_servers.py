@@ -1,4 +1,4 @@
-"""MCP servers and their tools (digest 2.14, 3; run-time digest 10.8)."""
+"""MCP servers and their tools (API 2.14, 3; RT 10.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending messages and reading them (digest 2.3, 2.15, 5, 6)."""
+"""Sending messages and reading them (API 2.3, 2.15, 5, 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers of models with keys of one's own (digest 3, run-time digest 11.1). The stable SDK has no methods for these routes;
+"""Providers of models with keys of one's own (API 3, RT 11.1). The stable SDK has no methods for these routes;
 older ones do.
 """
 

@@ -1,4 +1,4 @@
-"""Runs (digest 2.15 and 4.8)."""
+"""Runs (API 2.15 and 4.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources: the old name of folders, with the same ids (digest 3)."""
+"""Sources: the old name of folders, with the same ids (API 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps (digest 2.15 and 4.8)."""
+"""Steps (API 2.15 and 4.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates (digest 2.17)."""
+"""Templates (API 2.17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools (digest 2.9 and 3)."""
+"""Tools (API 2.9 and 3)."""
 
 from __future__ import annotations
 

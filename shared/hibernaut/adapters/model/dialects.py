@@ -109,7 +109,7 @@ class Dialect:
 
 OPENAI = Dialect(
     "openai", "OpenAI", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1",
-    aliases=("openai-proxy",),  # run-time digest 11.1: V1's handles for another address
+    aliases=("openai-proxy",),  # RT 11.1: V1's handles for another address
     older_address="OPENAI_API_BASE",  # letta/settings.py
     takes=COMMON | {"prompt_cache_key", "logprobs"},  # openai/types/chat/completion_create_params.py, openai 3.54.0
     choices=ANY_CHOICE | {"allowed"},  # openai/types/chat/chat_completion_allowed_tools_param.py
@@ -242,7 +242,7 @@ SGLANG = Dialect(
 )  # fmt: skip
 LM_STUDIO = Dialect(
     "lmstudio_openai", "LM Studio", "openai", "LMSTUDIO_API_KEY", "LMSTUDIO_BASE_URL", local=True,
-    # name, variable: run-time digest 11.1, docs.letta.com/guides/server/providers/lmstudio
+    # name, variable: RT 11.1, docs.letta.com/guides/server/providers/lmstudio
     takes=frozenset({"stream_options", "json_schema", "temperature", "frequency_penalty"}),  # lmstudio.ai/docs/developer/openai-compat
     choices=frozenset({"auto", "none", "required"}),  # lmstudio-ai/lmstudio-bug-tracker#670
     embeds=True,

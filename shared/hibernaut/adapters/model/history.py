@@ -1,4 +1,4 @@
-"""Converts rows of a log to the turns that every provider accepts (run-time digest 11.3 and 2.6).
+"""Converts rows of a log to the turns that every provider accepts (RT 11.3 and 2.6).
 
 It repairs what a provider would refuse, always in the same way: an approval request is merged into the preceding assistant turn,
 approval answers are dropped, returns follow their calls, and calls without a return and returns without a call are omitted. If

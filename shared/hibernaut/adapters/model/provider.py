@@ -14,8 +14,7 @@ from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMCo
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 60.0
 DEFAULT_WINDOW_CAP = 128_000
-"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (run-time digest
-1.5).
+"""Tokens that an agent sees at most, unless it asks for more: a larger window costs more with every step (RT 1.5).
 """
 
 

@@ -1,5 +1,4 @@
-"""Pydantic models from the JSON schema of a tool's arguments, for tools that expect objects where the model sent JSON (run-time
-digest 10.4).
+"""Pydantic models from the JSON schema of a tool's arguments, for tools that expect objects where the model sent JSON (RT 10.4).
 
 Runs in the tool's process, and imports Pydantic when a tool has such a schema. Must not know jobs.
 """

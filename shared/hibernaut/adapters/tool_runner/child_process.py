@@ -1,8 +1,8 @@
 """Runs a custom tool in child processes of this machine: behind the walls that the system gives, within limits of time, memory,
 processes, files and output, and without any environment but the job's.
 
-Knows processes and the protocol of `cage.launcher`. Everything that comes back is checked as a stranger's. See run-time digest
-10.3-10.6; V1 gives tools the server's environment, this adapter does not.
+Knows processes and the protocol of `cage.launcher`. Everything that comes back is checked as a stranger's. See RT 10.3-10.6; V1
+gives tools the server's environment, this adapter does not.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class ChildProcessRunner:
 
 
 def _positional(args: JsonObject, required: list[str], named: list[str]) -> list[Json]:
-    """The arguments in V1's order (run-time digest 10.4): the required ones, then the other properties. An optional one that is
+    """The arguments in V1's order (RT 10.4): the required ones, then the other properties. An optional one that is
     absent, or null, is absent for the function too: its default applies; what JSON says for that is an empty list.
     """
     needed = frozenset(required)

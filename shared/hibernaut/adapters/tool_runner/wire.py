@@ -89,7 +89,7 @@ def labels_of(job: ToolJob) -> dict[str, int]:
 
 
 def failed(job: ToolJob, kind: str, message: str) -> ToolOutcome:
-    """The outcome of a failed job, as the model reads it (run-time digest 5.1)."""
+    """The outcome of a failed job, as the model reads it (RT 5.1)."""
     return ToolOutcome(status="error", error=f"Error executing function {job.name}: {kind}: {message}"[:ERROR_LIMIT])
 
 

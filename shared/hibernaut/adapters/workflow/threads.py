@@ -1,4 +1,4 @@
-"""The embedded `Workflow`: executes the transitions of the AWS state machine on threads of this process (architecture 4).
+"""The embedded `Workflow`: executes the transitions of the AWS state machine on threads of this process.
 
 Knows: threads. Must not know: what a step does, or when a run ends; the bound functions decide.
 """

@@ -1,4 +1,4 @@
-"""The form of an agent file: its lists, its ids, and the conversion of the older form with a single agent (run-time digest 12.1,
+"""The form of an agent file: its lists, its ids, and the conversion of the older form with a single agent (RT 12.1,
 12.4).
 
 Pure. What is in a list is read by the modules beside this one.

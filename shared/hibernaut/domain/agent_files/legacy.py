@@ -1,4 +1,4 @@
-"""Agent files of the older form, with one agent at the top level, in the form of today (run-time digest 12.4).
+"""Agent files of the older form, with one agent at the top level, in the form of today (RT 12.4).
 
 Blocks and tools are nested in the agent, tags and variables are rows, and the window names its messages by their places.
 """

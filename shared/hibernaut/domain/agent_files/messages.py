@@ -27,7 +27,7 @@ from hibernaut.schemas.messages.message import Message, ToolCall, ToolReturn
 ROLES = frozenset({"system", "user", "assistant", "tool", "approval", "summary"})
 _TAKEN_OVER = ("name", "model", "otid", "sender_id", "group_id", "batch_item_id", "tool_call_id", "denial_reason")
 _ENVELOPES = frozenset({"user_message", "login", "heartbeat", "system_alert"})
-"""The envelopes that V1 puts around a text (run-time digest 14.1)."""
+"""The envelopes that V1 puts around a text (RT 14.1)."""
 _PART: TypeAdapter[Part] = TypeAdapter(Part)
 _CALLS: TypeAdapter[list[ToolCall]] = TypeAdapter(list[ToolCall])
 _RETURNS: TypeAdapter[list[ToolReturn]] = TypeAdapter(list[ToolReturn])

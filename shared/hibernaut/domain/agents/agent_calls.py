@@ -1,6 +1,6 @@
 """Calls from agent to agent: names, limits, texts, the callers in a run's metadata, and the search for circles. Pure.
 
-Names, the form of a reply and the text before a message are Letta's (run-time digest 5.6), because clients and models parse them.
+Names, the form of a reply and the text before a message are Letta's (RT 5.6), because clients and models parse them.
 """
 
 from __future__ import annotations

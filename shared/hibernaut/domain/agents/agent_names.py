@@ -1,4 +1,4 @@
-"""Agent names: which are valid, and the default name (Letta V1 API, digest 2.2). Random bits are a parameter."""
+"""Agent names: which are valid, and the default name (Letta V1 API, API 2.2). Random bits are a parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent types as data for the turn machine, and the initial tools, rules and limits of each type (run-time digest 1).
+"""The agent types as data for the turn machine, and the initial tools, rules and limits of each type (RT 1).
 
 Agents of type `letta_v1_agent` and `sleeptime_agent` end a turn with plain text. All other types must call a tool in every step
 and continue by `request_heartbeat`. Must not know: any single agent.
@@ -85,7 +85,7 @@ def default_system(agent_type: AgentType) -> str:
 
 
 def base_tools(agent_type: AgentType, enable_sleeptime: bool) -> list[str]:
-    """The names of a new agent's tools, in the order of attachment (digest 1.1).
+    """The names of a new agent's tools, in the order of attachment (API 1.1).
 
     The voice types have only `send_message`: their other tools in Letta need a voice service, which this server does not have.
     Raises: InvalidArgument if the type requires `enable_sleeptime`.
@@ -145,7 +145,7 @@ _NEEDS_NO_RULES = ("claude-4-sonnet", "claude-3-5-sonnet", "gpt-5", "gemini-2.5-
 def default_rules(
     agent_type: AgentType, attached: Sequence[str], model: str, include: bool | None, has_own_rules: bool
 ) -> list[ToolRule]:
-    """The default rules for the attached tools (digest 1.2).
+    """The default rules for the attached tools (API 1.2).
 
     `model` is the model's name, `include` the request's `include_base_tool_rules`; `has_own_rules`: whether the request has rules
     of its own.
@@ -174,7 +174,7 @@ _FILE_LIMITS = ((8_000, (3, 5_000)), (32_000, (5, 15_000)), (128_000, (10, 25_00
 
 
 def file_limits(context_window: int | None) -> tuple[int, int]:
-    """(files open at once, characters shown of each file) for a context window in tokens (digest 1.5)."""
+    """(files open at once, characters shown of each file) for a context window in tokens (API 1.5)."""
     if context_window is None:
         return 5, 50_000
     return next((limits for window, limits in _FILE_LIMITS if context_window <= window), (15, 40_000))

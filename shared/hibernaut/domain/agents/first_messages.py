@@ -1,5 +1,4 @@
-"""The first messages of an agent: the opening of the legacy types, or the caller's `initial_message_sequence` (run-time digest
-1.3).
+"""The first messages of an agent: the opening of the legacy types, or the caller's `initial_message_sequence` (RT 1.3).
 
 The ids of the rows are parameters; nothing here stores a row.
 """
@@ -18,7 +17,7 @@ from hibernaut.schemas.messages.message import FunctionCall, Message, Role, Tool
 from hibernaut.schemas.runs.send import MessageCreate
 
 SENT = "Sent message successfully."
-"""The return of `send_message`; clients match on this text (digest 5.2)."""
+"""The return of `send_message`; clients match on this text (API 5.2)."""
 
 _FIRST_THOUGHT = "I am awake, and my memory is in place. I will say hello."
 _FIRST_WORDS = "Hello, I am here and ready to talk."

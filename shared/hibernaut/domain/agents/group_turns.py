@@ -1,4 +1,4 @@
-"""The turns of a group's agents: the next speaker, the messages to an agent, and the log of the group (run-time digest 9.4).
+"""The turns of a group's agents: the next speaker, the messages to an agent, and the log of the group (RT 9.4).
 Pure.
 
 A group has a conversation of its own under its own id. No model is called in it: `next_reply` decides each step from the log, and

@@ -1,4 +1,4 @@
-"""Which settings a group of agents may have (Letta V1 API, digest 4.11). Pure."""
+"""Which settings a group of agents may have (Letta V1 API, API 4.11). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default system prompts, one for each agent type (run-time digest 1.3). Text only."""
+"""The default system prompts, one for each agent type (RT 1.3). Text only."""
 
 from __future__ import annotations
 

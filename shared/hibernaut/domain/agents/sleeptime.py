@@ -1,4 +1,4 @@
-"""The due times of a group's sleep-time agents, and the messages that they receive (run-time digest 9.2 and 9.3). Pure.
+"""The due times of a group's sleep-time agents, and the messages that they receive (RT 9.2 and 9.3). Pure.
 
 Each conversation of the group's manager has two marks: the last message that its sleep-time agents received (`told`), and the
 last message of a turn that has ended. The messages between them are untold. A trigger of the sleep-time agents takes all untold

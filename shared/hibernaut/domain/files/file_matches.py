@@ -1,4 +1,4 @@
-"""The results of file searches in the form that the model reads (run-time digest 5.5): matching lines with context, passages with
+"""The results of file searches in the form that the model reads (RT 5.5): matching lines with context, passages with
 their file.
 """
 

@@ -1,6 +1,6 @@
 """An agent's view of its files: windows of lines, the section of the system message, and which files are closed to make room.
 
-Pure (run-time digest 8.4 and 4.2). Displayed line numbers count from 1, the start of a window from 0. Unlike V1, prose is not
+Pure (RT 8.4 and 4.2). Displayed line numbers count from 1, the start of a window from 0. Unlike V1, prose is not
 split into sentences and blank lines remain, so a line number is the number in the file.
 """
 

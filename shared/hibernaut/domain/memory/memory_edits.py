@@ -1,4 +1,4 @@
-"""The memory tools: the changes that a call makes to core memory, or the reason for refusing it (run-time digest 5.3).
+"""The memory tools: the changes that a call makes to core memory, or the reason for refusing it (RT 5.3).
 
 Pure: blocks and arguments in, changes out; the step's transaction applies them. No argument of a model raises an exception. A
 refused call changes nothing, and its message tells the model how to correct it. An edit never exceeds a block's limit, though it

@@ -1,4 +1,4 @@
-"""Patches for memory blocks: how `memory_apply_patch` reads them (run-time digest 5.3). Knows texts and labels, no blocks.
+"""Patches for memory blocks: how `memory_apply_patch` reads them (RT 5.3). Knows texts and labels, no blocks.
 
 A patch of one block is a row of hunks. Each begins at a line `@@` (which the first may leave out); its lines begin with a space
 (context), `-` (removed) or `+` (added), and an empty line is an empty line of context. A hunk that only adds is added at the end.

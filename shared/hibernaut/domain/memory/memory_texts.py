@@ -1,4 +1,4 @@
-"""The text operations of the memory tools: replace, insert, and refuse harmful input (run-time digest 5.3).
+"""The text operations of the memory tools: replace, insert, and refuse harmful input (RT 5.3).
 
 Text in, text out. Knows no tool and no label. A refusal is addressed to the model: what is wrong, and how to correct it.
 """

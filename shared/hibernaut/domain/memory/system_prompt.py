@@ -1,4 +1,4 @@
-"""The compiled system message: instructions, memory, and the metadata of external memory (run-time digest 4.2, API digest 5.6).
+"""The compiled system message: instructions, memory, and the metadata of external memory (RT 4.2, API 5.6).
 
 Tags, labels and their order are Letta's, because clients match on them. The volatile part (time and counters) comes last, so that
 providers can cache the text before it. Knows no store: the caller decides when to compile again, by comparing `digest`.

@@ -1,5 +1,5 @@
 """A model's configuration has two forms: `LLMConfig` is stored, `ModelSettings` is the form of the newer API (Letta V1 API,
-digest 4.12).
+API 4.12).
 
 Knows the mapping between the forms and which models can reason; does not know which models exist.
 """
@@ -94,7 +94,7 @@ def settings_of(config: LLMConfig) -> ModelSettings:
     """The settings that are equivalent to a configuration.
 
     A configuration without a value for parallel calls (null) counts as allowing them, as for an agent made from a bare handle
-    (digest 4.12, *Derived example*). An endpoint type without settings of its own is shown as OpenAI settings, because it uses
+    (API 4.12, *Derived example*). An endpoint type without settings of its own is shown as OpenAI settings, because it uses
     that wire format.
     """
     temperature = 1.0 if config.temperature is None else config.temperature
@@ -142,8 +142,8 @@ def shown_settings(explicit: ModelSettings | None, config: LLMConfig) -> ModelSe
 
 
 def with_settings(config: LLMConfig, settings: ModelSettings) -> LLMConfig:
-    """The configuration with the caller's settings applied. An omitted setting gets its class's default (digest 4.12, *Explicit
-    settings*), except `max_output_tokens`, for which the model's limit remains (run-time digest 1.5).
+    """The configuration with the caller's settings applied. An omitted setting gets its class's default (API 4.12, *Explicit
+    settings*), except `max_output_tokens`, for which the model's limit remains (RT 1.5).
     """
     changes: JsonObject = {"temperature": settings.temperature, "parallel_tool_calls": settings.parallel_tool_calls}
     if "max_output_tokens" in settings.model_fields_set:
@@ -197,7 +197,7 @@ def _distinct(settings: ModelSettings) -> JsonObject:
 
 
 def reasoning_defaults(config: LLMConfig, agent_type: AgentType, *, simulated: bool = True) -> LLMConfig:
-    """The configuration with reasoning adapted to the model (run-time digest 1.5, *Reasoning normalisation*).
+    """The configuration with reasoning adapted to the model (RT 1.5, *Reasoning normalisation*).
 
     `enable_reasoner` is the caller's choice. Only `letta_v1_agent` uses native reasoning by the rules below. For the other types,
     a model without native reasoning writes its thoughts as an argument of each call (`put_inner_thoughts_in_kwargs`) if
@@ -282,7 +282,5 @@ def _openai_effort(model: str) -> Literal["none", "minimal", "low", "medium"]:
 
 
 def compaction_default(provider: str, handle: str) -> str:
-    """The handle of the summariser for an agent with this handle: its provider's cheap model, else its own (run-time digest
-    1.5).
-    """
+    """The handle of the summariser for an agent with this handle: its provider's cheap model, else its own (RT 1.5)."""
     return CHEAP_MODELS.get(provider, handle)

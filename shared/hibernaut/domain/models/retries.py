@@ -1,5 +1,4 @@
-"""The only retry policy: the backoff after a failed model call, and when a fallback model is called (architecture 3, no hidden
-retries).
+"""The retry policy of model calls: the backoff after a failed call, and when a fallback model is called.
 
 Knows errors and numbers. The caller waits, counts and draws the jitter, and follows the first rule: after the first piece of a
 reply, there is no retry.

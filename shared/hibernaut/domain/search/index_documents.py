@@ -44,7 +44,7 @@ def place_of(name: str) -> tuple[str, str]:
 
 def searchable_text(row: Message) -> str | None:
     """The searchable text of a row; None for rows that are no part of the conversation: prompts, notices, tools' returns,
-    searches themselves (they would nest: run-time digest 7.5)."""
+    searches themselves (they would nest: RT 7.5)."""
     if row.role == "user" and row.step_id is None:
         return _typed(row) or None
     if row.role != "assistant" or any(call.function.name in _NOT_SAID for call in row.tool_calls or ()):

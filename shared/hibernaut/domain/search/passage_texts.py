@@ -9,7 +9,7 @@ from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.names import NOT_PLAIN, is_plain
 
 MOST_TOKENS = 8192
-"""Of one passage, by our own count (Letta V1 API, digest 2.8)."""
+"""Of one passage, by our own count (Letta V1 API, API 2.8)."""
 MOST_TAGS = 50
 LONGEST_TAG = 200
 _LOOKED_AT = 16 * MOST_TOKENS

@@ -1,4 +1,4 @@
-"""The programs that run code which a model wrote, for the tool runner, and the return of such a run (run-time digest 5.7).
+"""The programs that run code which a model wrote, for the tool runner, and the return of such a run (RT 5.7).
 Pure.
 """
 

@@ -46,7 +46,7 @@ def _line(requirement: PipRequirement) -> str:
 
 
 def _specifier(name: str, version: str) -> str:
-    """The condition on the version: that one for a plain version, as V1 understands it (run-time digest 10.1)."""
+    """The condition on the version: that one for a plain version, as V1 understands it (RT 10.1)."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 

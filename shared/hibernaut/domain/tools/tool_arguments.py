@@ -1,7 +1,7 @@
 """Coerces a model's arguments to a tool's JSON schema: strings to numbers, but nothing invented.
 
 Knows JSON schema as far as tools use it. A value that fits is never changed: a string that looks like JSON remains a string if
-the schema wants a string (V1 parses it; run-time digest 17, item 10). Each pair of value and schema is compared once, even if
+the schema wants a string (V1 parses it; RT 17, item 10). Each pair of value and schema is compared once, even if
 several references lead to it, and the steps of one call are limited.
 """
 
@@ -41,7 +41,7 @@ _NOUNS = {
 
 
 def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget | None = None) -> JsonObject:
-    """The arguments that the tool's schema names, coerced to their types; others are dropped (digest 10.4).
+    """The arguments that the tool's schema names, coerced to their types; others are dropped (API 10.4).
 
     `json_schema` is the tool's `{name, description, parameters}`. Without properties in the schema, the arguments are returned
     unchanged. Raises: InvalidArgument with the argument's name and the expected type; the message is for the model.
@@ -55,7 +55,7 @@ def coerce(args: JsonObject, json_schema: JsonObject | None, budget: StepBudget 
 
 
 def check_prefill(args: JsonObject, json_schema: JsonObject | None) -> JsonObject:
-    """A rule's prefilled arguments, coerced; the model provides the tool's other arguments (digest 2.4).
+    """A rule's prefilled arguments, coerced; the model provides the tool's other arguments (API 2.4).
 
     Raises: InvalidArgument for an argument that the tool does not have or that does not fit.
     """

@@ -1,6 +1,6 @@
 """The JSON envelopes between server and model: tool returns, event notices, and the arguments of calls.
 
-Their keys are Letta's (run-time digest 5.1, 14.1), because clients parse them; the sentences in them are ours. Knows no tool and
+Their keys are Letta's (RT 5.1, 14.1), because clients parse them; the sentences in them are ours. Knows no tool and
 no agent.
 """
 
@@ -27,12 +27,12 @@ _CUT_BEFORE = re.compile(
 
 
 def as_text(value: Json) -> str:
-    """A tool's value as text: a string remains, any other value is written as Python writes it (digest 5.2: `{'a': None}`)."""
+    """A tool's value as text: a string remains, any other value is written as Python writes it (API 5.2: `{'a': None}`)."""
     return value if isinstance(value, str) else str(value)
 
 
 def pack(status: Literal["success", "error"], message: Json, now: datetime, timezone: str) -> str:
-    """The envelope of a tool's return. An object is embedded, None becomes "None", any other value becomes text (digest 5.1)."""
+    """The envelope of a tool's return. An object is embedded, None becomes "None", any other value becomes text (API 5.1)."""
     body = {
         "status": "OK" if status == "success" else "Failed",
         "message": message if isinstance(message, dict) else as_text(message),
@@ -57,7 +57,7 @@ def unpack(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The first `limit` characters, and a note if text was cut (digest 10.6). Clients match `function output was truncated `.
+    """The first `limit` characters, and a note if text was cut (API 10.6). Clients match `function output was truncated `.
 
     A text that was cut before, with more than `limit` characters left, keeps its true length in the note.
     """
@@ -91,7 +91,7 @@ def _rest(number: int) -> str:
 
 
 def heartbeat(reason: str, now: datetime, timezone: str) -> str:
-    """The heartbeat notice after which a legacy agent continues (digest 14.3)."""
+    """The heartbeat notice after which a legacy agent continues (API 14.3)."""
     return _event("heartbeat", now, timezone, reason=HIDDEN + reason)
 
 
@@ -101,7 +101,7 @@ def login(now: datetime, timezone: str) -> str:
 
 
 def user_message(text: str, name: str | None, now: datetime, timezone: str) -> str:
-    """The envelope for a user's message in an `initial_message_sequence`; later messages have none (digest 14.1)."""
+    """The envelope for a user's message in an `initial_message_sequence`; later messages have none (API 14.1)."""
     return _event("user_message", now, timezone, message=text, **({"name": name} if name else {}))
 
 
@@ -111,7 +111,7 @@ def system_alert(text: str, now: datetime, timezone: str) -> str:
 
 
 def unwrapped(row: Message) -> str:
-    """A row's text without the `user_message` envelope that the server added (digest 14.1). JSON text of the caller remains as it
+    """A row's text without the `user_message` envelope that the server added (API 14.1). JSON text of the caller remains as it
     is.
     """
     text = row.text()
@@ -150,7 +150,7 @@ class Arguments:
 
 
 def repair_arguments(raw: str) -> Arguments:
-    """Parse the arguments of a call leniently (digest 2.4).
+    """Parse the arguments of a call leniently (API 2.4).
 
     An empty text is the empty object; of several concatenated objects the first counts; an object inside a JSON string is decoded
     again; raw line breaks inside a string are accepted. All strings are made `storable`.

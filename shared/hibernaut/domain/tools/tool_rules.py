@@ -1,7 +1,7 @@
 """The solver for tool rules: which tools may or must be called next, which calls end a run, and what the model reads about it.
 
 Knows the rules and the history of a run (the names of its calls); knows neither messages nor models nor how tools run. Sources:
-run-time digest 3 and 2.11. Two defects of V1 (digest 17) are not repeated: it halves `max_count_per_step`, and its `conditional`
+RT 3 and 2.11. Two defects of V1 (API 17) are not repeated: it halves `max_count_per_step`, and its `conditional`
 rule reads an envelope in place of the tool's return.
 """
 
@@ -39,7 +39,7 @@ def allowed(rules: Sequence[ToolRule], history: Sequence[str], available: Sequen
     """The names that may be called next, in the order of `available`.
 
     `history` holds the names called in this run, oldest first; `last_return` is the return of the last call as text. If the rules
-    allow nothing, everything available is allowed, as in V1 (digest 3.2).
+    allow nothing, everything available is allowed, as in V1 (API 3.2).
     """
     return list(_within(rules, history, available, last_return)) or list(available)
 
@@ -111,7 +111,7 @@ def _read(text: str) -> float | bool | str | None:
 
 
 def must_call(rules: Sequence[ToolRule], history: Sequence[str]) -> bool:
-    """Whether the model must answer with a tool call (digest 3.3)."""
+    """Whether the model must answer with a tool call (API 3.3)."""
     if not history:
         return any(isinstance(rule, InitToolRule) for rule in rules)
     return any(
@@ -161,7 +161,7 @@ def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
 
 
 def violation(name: str, allowed: Sequence[str], rules: Sequence[ToolRule], history: Sequence[str]) -> str:
-    """The error text for the model after a call that the rules forbid (digest 2.4)."""
+    """The error text for the model after a call that the rules forbid (API 2.4)."""
     text = f"[ToolConstraintError] Cannot call {name}, valid tools include: {list(allowed)}."
     hints = list(dict.fromkeys(hint for rule in rules if (hint := _hint(rule, name, history))))
     if not hints:
@@ -187,7 +187,7 @@ def _hint(rule: ToolRule, name: str, history: Sequence[str]) -> str | None:
 
 
 def _sentence(rule: ToolRule) -> str | None:
-    """The rule in words; None for rules that the model need not know (digest 3.1)."""
+    """The rule in words; None for rules that the model need not know (API 3.1)."""
     match rule:
         case TerminalToolRule():
             return f"Calling {rule.tool_name} finishes your response: nothing can follow it."
@@ -208,7 +208,7 @@ def _sentence(rule: ToolRule) -> str | None:
 
 
 def prompt_section(rules: Sequence[ToolRule], labels: Sequence[str | None] = ()) -> str | None:
-    """The section of the system message with the rules (digest 3.4); None if no rule is to be shown.
+    """The section of the system message with the rules (API 3.4); None if no rule is to be shown.
 
     `labels` are the labels of the blocks in the same message.
     """
@@ -240,7 +240,7 @@ def _meaning(rule: ToolRule) -> str:
 
 
 def check(rules: Sequence[ToolRule], model: str) -> None:
-    """Refuse contradictory rules (digest 1.2). `model` is a name or a handle.
+    """Refuse contradictory rules (API 1.2). `model` is a name or a handle.
 
     Raises: InvalidArgument for several `run_first` rules, except for the models for which V1 accepts them.
     """

@@ -1,7 +1,7 @@
 """Calls that wait for a person or for the client: which calls wait, how an answer resolves each of them, and the text for the
 model.
 
-Pure: values in, values out (Letta V1 API, digest 5.4; run-time digest 2.6).
+Pure: values in, values out (Letta V1 API, API 5.4; RT 2.6).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."
 CANCELLED = "The user cancelled the request, so the tool call was denied."
 KEEP_ALIVE = "<system-alert>The tool calls were answered before, and that run was cancelled. Go on from here.</system-alert>"
-"""What the model reads where the same answer comes again after its run was cancelled, without a message (API digest 5.4)."""
+"""What the model reads where the same answer comes again after its run was cancelled, without a message (API 5.4)."""
 NO_RESULT = "This tool is run by the client, and the client sent no result of it."
 
 
@@ -92,7 +92,7 @@ def _result(verdict: Verdict) -> CallResult:
 
 
 def denial(reason: str | None) -> str:
-    """The text that the model reads for a denied call (the wire's own text, API digest 5.4)."""
+    """The text that the model reads for a denied call (the wire's own text, API 5.4)."""
     return f"Error: request to call tool denied. User reason: {reason}"
 
 

@@ -1,4 +1,4 @@
-"""Builds the model request of a step and parses the calls of the reply (run-time digest 2.3, 2.4, 3.3)."""
+"""Builds the model request of a step and parses the calls of the reply (RT 2.3, 2.4, 3.3)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def size_of(tool: ToolSpec) -> int:
 
 
 def calls_of(actor: Actor, reply: ModelReply, history: Sequence[str], last_return: str | None) -> tuple[Call, ...]:
-    """The parsed calls of a reply. Without parallel calls only the first one counts (digest 5.2)."""
+    """The parsed calls of a reply. Without parallel calls only the first one counts (API 5.2)."""
     offered, _, parallel = plan(actor, history, last_return)
     prefilled = tool_rules.prefilled(actor.rules, history)
     raw_calls = reply.tool_calls if parallel else reply.tool_calls[:1]

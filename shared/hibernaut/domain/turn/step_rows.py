@@ -1,4 +1,4 @@
-"""The rows that a step adds to the log (run-time digest 2.4, 2.11, 14). The stamp provides ids and times."""
+"""The rows that a step adds to the log (RT 2.4, 2.11, 14). The stamp provides ids and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hibernaut.schemas.runs.turn import Stamp
 from hibernaut.schemas.tools.tool import DEFAULT_RETURN_LIMIT
 
 WANTED = "You asked for another step with request_heartbeat=true; go on."
-"""Clients find heartbeats by the words `request_heartbeat=true` (run-time digest 14.3)."""
+"""Clients find heartbeats by the words `request_heartbeat=true` (RT 14.3)."""
 FAILED = "The call failed; you have another step to put it right."
 REFUSED = "The call was refused by a rule; you have another step."
 CHILD_RULE = "A tool rule asks for a further call."
@@ -53,7 +53,7 @@ def _arguments(actor: Actor, call: Call, continues: bool) -> str:
 
 
 def request(actor: Actor, reply: ModelReply, stamp: Stamp, calls: Sequence[Call]) -> tuple[Message, ...]:
-    """The rows of a reply with calls that need an answer: an approval row holds these calls (digest 5.4).
+    """The rows of a reply with calls that need an answer: an approval row holds these calls (API 5.4).
 
     Text and other calls have an assistant row of their own if there are other calls, or if followers have already seen the text.
     """

@@ -263,9 +263,7 @@ def _resolved(turn: Turn, outcome: ToolsReturned) -> Turn:
 
 
 def _continuation(turn: Turn, results: tuple[CallResult, ...], executed: tuple[str, ...]) -> tuple[bool, StopReason, str | None]:
-    """Whether the run continues after these calls, the stop reason if not, and the text of the heartbeat row (run-time digest
-    2.4, 2.11).
-    """
+    """Whether the run continues after these calls, the stop reason if not, and the text of the heartbeat row (RT 2.4, 2.11)."""
     rules = turn.actor.rules
     terminal = any(tool_rules.ends_run(rules, name) for name in executed)
     missing = _missing(turn, executed)

@@ -1,4 +1,4 @@
-"""Divides a window into the part for the summary and the part that remains (run-time digest 6.2, 6.3). Knows neither a model nor
+"""Divides a window into the part for the summary and the part that remains (RT 6.2, 6.3). Knows neither a model nor
 a clock.
 
 A mode decides where to cut. If a mode finds no cut, or its summary fails, the next mode of its chain follows. Every chain ends
@@ -110,7 +110,7 @@ def room_for_summary(system: Message, kept: Sequence[Message], measures: Measure
 
 
 def merged(own: CompactionSettings | None, requested: CompactionSettings | None) -> CompactionSettings:
-    """The agent's settings with those of a request on top; a different mode uses its own prompt (run-time digest 6.7)."""
+    """The agent's settings with those of a request on top; a different mode uses its own prompt (RT 6.7)."""
     settings = own or CompactionSettings()
     if requested is None:
         return settings
@@ -157,9 +157,7 @@ def _everything(
 def _sliding(
     rows: Sequence[Message], places: Sequence[int], share: float, room: int, remaining_ids: frozenset[str]
 ) -> int | None:
-    """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (run-time digest
-    6.3).
-    """
+    """The smallest share of the messages, in steps from `share` upwards, whose removal makes the rest fit (RT 6.3)."""
     inner = [place for place in places if place < len(rows)]
     for number in range(1, round((1.0 - share) / WIDER) + 1):
         end = round((share + number * WIDER) * (len(rows) + 1)) - 1

@@ -26,7 +26,7 @@ _TELLING = ("user", "system", "tool")
 
 
 def as_sent(messages: Sequence[Message], context_window: int, *, updated: bool = True) -> tuple[Message, ...]:
-    """The rows as they are sent to a model with this window (run-time digest 2.3). The log keeps the rows as they are.
+    """The rows as they are sent to a model with this window (RT 2.3). The log keeps the rows as they are.
 
     `updated` off leaves the updates of memory out, for a request whose system message has no memory.
     """

@@ -1,4 +1,4 @@
-"""The transcript of a conversation for a sleep-time agent: lines as in Letta V1 (run-time digest 9.3), and our own words around
+"""The transcript of a conversation for a sleep-time agent: lines as in Letta V1 (RT 9.3), and our own words around
 them. Pure.
 """
 

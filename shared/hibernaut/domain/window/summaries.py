@@ -1,6 +1,6 @@
 """The prompts of a summariser, the extraction of its summary, and the envelope in which the agent's model reads it.
 
-The keys of the envelope are Letta's (run-time digest 6.4), because clients parse them; the sentences are ours.
+The keys of the envelope are Letta's (RT 6.4), because clients parse them; the sentences are ours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OF_YOURSELF = (
 
 
 def default_prompt(mode: CompactionMode) -> str:
-    """The default prompt of a compaction mode (run-time digest 6.2)."""
+    """The default prompt of a compaction mode (RT 6.2)."""
     whole = _CONTENTS.format(more=_NOW)
     part = _CONTENTS.format(more="5. ")
     match mode:

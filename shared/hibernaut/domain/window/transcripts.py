@@ -1,4 +1,4 @@
-"""Renders a conversation as text for a summariser, in pieces that each fit its window (run-time digest 6.5)."""
+"""Renders a conversation as text for a summariser, in pieces that each fit its window (RT 6.5)."""
 
 from __future__ import annotations
 

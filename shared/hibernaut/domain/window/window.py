@@ -14,7 +14,7 @@ from hibernaut.schemas.agents.conversation import Head, Window
 from hibernaut.schemas.messages.message import Message
 
 FULL = 0.9
-"""The share of the context window above which the window is compacted (run-time digest 6.1)."""
+"""The share of the context window above which the window is compacted (RT 6.1)."""
 KEPT = 0.6
 """The share of the context window that remains when whole turns are dropped."""
 LEAST, MOST = 0.8, 3.0

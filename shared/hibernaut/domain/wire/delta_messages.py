@@ -1,4 +1,4 @@
-"""Converts the deltas of a reply to the messages of a token stream (Letta V1 API, digest 6.3). Knows one delta at a time.
+"""Converts the deltas of a reply to the messages of a token stream (Letta V1 API, API 6.3). Knows one delta at a time.
 
 All deltas of a message have its id, its otid and its type; joined, they are the message that the log will contain.
 """

@@ -1,4 +1,4 @@
-"""Converts the pieces of a model's reply to events for followers of a token stream (Letta V1 API, digest 6.3). Pure: pieces in,
+"""Converts the pieces of a model's reply to events for followers of a token stream (Letta V1 API, API 6.3). Pure: pieces in,
 events out.
 
 Joined by id and type, the events equal what `letta_messages.render` makes of the reply's rows, except that a call's arguments are

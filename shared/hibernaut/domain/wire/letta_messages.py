@@ -1,4 +1,4 @@
-"""Renders rows of the log as the LettaMessages of API digest 4.5, 5.2, 5.4 and 5.5. Knows one row at a time.
+"""Renders rows of the log as the LettaMessages of API 4.5, 5.2, 5.4 and 5.5. Knows one row at a time.
 
 One row becomes one or more messages with its id: reasoning, then text, then calls. The caller decides which rows are rendered.
 """
@@ -47,10 +47,10 @@ class Rendering:
     """The caller's options for rendering.
 
     `legacy`: the agent speaks by a tool, so its text is private reasoning. Then `use_assistant_message` shows a call of
-    `assistant_tool` as an assistant message with the text of the argument `assistant_kwarg`, and omits its return (digest 5.5).
+    `assistant_tool` as an assistant message with the text of the argument `assistant_kwarg`, and omits its return (API 5.5).
     `text_is_reasoning` treats the text of any agent as reasoning. `types`: only messages of these types. A summary is shown as a
     summary message if `summaries` is set or `summary_message` is among the types, else as a user message, as the model reads it
-    (digest 5.3).
+    (API 5.3).
     """
 
     use_assistant_message: bool = True
@@ -117,7 +117,7 @@ class _RenderedFields(TypedDict):
 
 def _common(message: Message, index: int = 0, *, name: str | None = None) -> _RenderedFields:
     """The fields that all messages share. The row's own otid belongs to its first message; the otids of the others are derived
-    (digest 5.2).
+    (API 5.2).
     """
     own = message.otid if index == 0 else None
     return {
@@ -281,7 +281,7 @@ def _approval(message: Message, rendering: Rendering) -> list[LettaMessage]:
     if message.tool_calls:
         calls = _wire_calls(message.tool_calls)
         request = ApprovalRequestMessage(tool_call=calls[0], tool_calls=calls, **_common(message))
-        request.otid = message.id  # the whole id, including its prefix (digest 5.2)
+        request.otid = message.id  # the whole id, including its prefix (API 5.2)
         return [*_thoughts_and_text(message, rendering), request]
     items = [_answer(item) for item in message.approvals] if message.approvals is not None else None
     first = next((item for item in items or () if isinstance(item, ApprovalReturn)), None)
@@ -292,7 +292,7 @@ def _approval(message: Message, rendering: Rendering) -> list[LettaMessage]:
         reason=first.reason if first else message.denial_reason,
         **_common(message),
     )
-    answer.otid = message.otid  # an answer without one stays without one (digest 5.1)
+    answer.otid = message.otid  # an answer without one stays without one (API 5.1)
     return [answer]
 
 

@@ -1,4 +1,4 @@
-"""Pages of a list: ordered rows, a cursor, and a limit (Letta V1 API, digest 1.5).
+"""Pages of a list: ordered rows, a cursor, and a limit (Letta V1 API, API 1.5).
 
 Cursors are ids and relative to the requested order: `after` selects later rows, `before` earlier ones. A page before a cursor
 holds the rows next to the cursor, so that a client that pages backwards by the first id of each page gets every row once.

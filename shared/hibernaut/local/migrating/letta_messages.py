@@ -1,4 +1,4 @@
-"""LettaMessages as rows of a log. V1's API shows one row as several messages with the id of the row (Letta V1 API, digest 4.5).
+"""LettaMessages as rows of a log. V1's API shows one row as several messages with the id of the row (Letta V1 API, API 4.5).
 
 Pure. An event of a compaction is no row. The text of a user's message is the user's own text: V1 returns it without its envelope.
 """

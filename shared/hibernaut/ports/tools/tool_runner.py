@@ -14,12 +14,11 @@ from hibernaut.schemas.immutable import immutable
 
 @immutable
 class ToolJob:
-    """One tool call. `args` are the model's arguments (an object); the runner coerces them by `json_schema` (run-time digest
-    10.2, 10.4).
+    """One tool call. `args` are the model's arguments (an object); the runner coerces them by `json_schema` (RT 10.2, 10.4).
 
     `environment` is the complete environment of the child: the agent's own variables and LETTA_AGENT_ID, LETTA_TOOL_ID.
     `agent_state` is a JSON snapshot for functions with a parameter of that name. `timeout` is in seconds, `memory` in bytes,
-    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (digest 2.9).
+    `output_limit` in characters. `source_type` is the tool's; every value except "typescript" means Python (API 2.9).
     `client`: the `base_url` of this server and the `token` of this call (None: the tool has no client). `args_json_schema`: the
     schema by which the runner converts arguments to Pydantic objects. `tenant`: the tenant of the call; ids of agents are unique
     within a tenant only. `packages`: the Python packages of the tool (`schemas.tools.package_set.PackageSet` as JSON); None: it

@@ -19,7 +19,7 @@ class SearchFailure(Exception):
 
 @immutable
 class WebQuery:
-    """A query, with the arguments of V1's `web_search` (run-time digest 5.7). Dates are ISO 8601, `location` is a country's two
+    """A query, with the arguments of V1's `web_search` (RT 5.7). Dates are ISO 8601, `location` is a country's two
     letters.
     """
 

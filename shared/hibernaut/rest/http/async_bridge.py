@@ -1,4 +1,4 @@
-"""The bridge between async routes and blocking work (architecture 5). A follower of a run waits on the event loop and occupies no
+"""The bridge between async routes and blocking work. A follower of a run waits on the event loop and occupies no
 thread.
 
 All blocking work of the app runs on the threads of a lane (`rest/http/lanes.py`).

@@ -1,4 +1,4 @@
-"""The HTTP replies to errors of the server's error tree, of the framework and of the table (Letta V1 API, digest 1.6).
+"""The HTTP replies to errors of the server's error tree, of the framework and of the table (Letta V1 API, API 1.6).
 
 There are two bodies: `{"detail": …}`, and `{"error": {"type", "message", "detail"}}` for a failure of a model's provider. This
 module decides status, body and headers; the texts come from the errors.
@@ -79,10 +79,10 @@ MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
 PLAIN_MODEL_ERRORS = (errors.ContextWindowExceeded, errors.ModelOverloaded)
 
 STREAMED = frozenset({"llm_timeout", "llm_rate_limit", "llm_authentication", "llm_error"})
-"""The types among them that an error in a stream may have (digest 6.2)."""
+"""The types among them that an error in a stream may have (API 6.2)."""
 
 NO_RETRY = {"x-should-retry": "false"}
-"""The header that stops the SDK's retries of 409, 429 and 5xx, for errors that a retry cannot resolve (digest 1.6)."""
+"""The header that stops the SDK's retries of 409, 429 and 5xx, for errors that a retry cannot resolve (API 1.6)."""
 
 _UNREPEATABLE = (errors.Conflict, errors.NotImplementedHere, RecordLost, RunUnreadable)
 """The errors that have this header alone."""

@@ -1,6 +1,6 @@
 """Bodies of replies. A model is serialised to JSON bytes in one call, because the framework would traverse and validate it again.
 
-A body contains every key of its model, including null values (Letta V1 API, digest 1.7).
+A body contains every key of its model, including null values (Letta V1 API, API 1.7).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _WHOLE = re.compile(rb"https?://(?P<host>[^/?#@]+)(?P<path>/.*)?", re.IGNORECASE
 
 class CanonicalPath:
     """Rewrites the path of a request: a final slash is removed without a redirect, and `/latest` becomes `/v1` (Letta V1 API,
-    digest 1.1).
+    API 1.1).
     """
 
     def __init__(self, app: ASGIApp) -> None:

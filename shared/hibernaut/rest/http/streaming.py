@@ -1,4 +1,4 @@
-"""A run as server-sent events (Letta V1 API, digest 6.1 and 6.2).
+"""A run as server-sent events (Letta V1 API, API 6.1 and 6.2).
 
 Each event is one `data:` line of compact JSON. Stop reason and usage have no id, run or number. A line `event: error` precedes an
 error. Only background runs show numbers: they count the events of the log, and the ping before the first event is number 1.

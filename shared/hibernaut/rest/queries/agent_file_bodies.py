@@ -1,6 +1,6 @@
 """Reads the body of an import: a form with a file, or JSON; and the agent file in it.
 
-The fields of the form have a newer and a deprecated name each (Letta V1 API, digest 2.2). A JSON body is the agent file itself,
+The fields of the form have a newer and a deprecated name each (Letta V1 API, API 2.2). A JSON body is the agent file itself,
 or an object with the file under `file`, or the id of an upload under `upload_id`, and the options beside it.
 """
 

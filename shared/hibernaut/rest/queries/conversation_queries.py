@@ -1,4 +1,4 @@
-"""The query strings of conversations (Letta V1 API, digest 1.5 and 2.16)."""
+"""The query strings of conversations (Letta V1 API, API 1.5 and 2.16)."""
 
 from __future__ import annotations
 

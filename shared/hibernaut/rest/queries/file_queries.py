@@ -1,4 +1,4 @@
-"""The query strings of folders and files (Letta V1 API, digest 1.5, 2.7 and 2.12)."""
+"""The query strings of folders and files (Letta V1 API, API 1.5, 2.7 and 2.12)."""
 
 from __future__ import annotations
 

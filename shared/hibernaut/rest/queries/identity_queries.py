@@ -1,4 +1,4 @@
-"""The query strings of identities (Letta V1 API, digest 3)."""
+"""The query strings of identities (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hibernaut.services.agents.identities import EVERY, IdentityFilter, Identity
 
 
 class IdentityRelations(Schema):
-    """The relations of an identity that a reply shows: to a 1.0 client those of `include`, to other clients all (digest 1.4)."""
+    """The relations of an identity that a reply shows: to a 1.0 client those of `include`, to other clients all (API 1.4)."""
 
     include: list[IdentityRelation] | None = None
 

@@ -52,7 +52,7 @@ class MessageList(_Paging):
 
 
 class AgentMessageList(MessageList):
-    """A page of one agent's messages, and the rendering of `send_message` of older agent types (digest 5.5)."""
+    """A page of one agent's messages, and the rendering of `send_message` of older agent types (API 5.5)."""
 
     group_id: str | None = None
     use_assistant_message: bool = True

@@ -1,4 +1,4 @@
-"""The query strings of the lists of agents, blocks, archives, tools and tags (Letta V1 API, digest 1.5, 2.2, 2.9, 2.10 and 2.15).
+"""The query strings of the lists of agents, blocks, archives, tools and tags (Letta V1 API, API 1.5, 2.2, 2.9, 2.10 and 2.15).
 
 The methods `page`, `filter`, `relations` and `query` return the arguments of the use cases.
 """
@@ -114,7 +114,7 @@ class AgentList(_List, _Relations, _AgentChoice):
     sort_by: AgentOrder | None = None
 
     def page(self) -> Page:
-        """The page. An unknown cursor is ignored in this list only (digest 1.5)."""
+        """The page. An unknown cursor is ignored in this list only (API 1.5)."""
         descending = self.order == "desc" if self.ascending is None else not self.ascending
         return Page(limit=self.limit, before=self.before, after=self.after, descending=descending, lost="ignored")
 

@@ -1,4 +1,4 @@
-"""Client-side access tokens (Letta V1 API, digest 2.17): what a web page may hold to talk to an agent.
+"""Client-side access tokens (Letta V1 API, API 2.17): what a web page may hold to talk to an agent.
 
 A token is an API key of the kind `client` with a policy and a host (`schemas.access.api_key`).
 """

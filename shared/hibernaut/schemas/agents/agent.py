@@ -1,4 +1,4 @@
-"""An agent (Letta V1 API, digest 4.1): the stored record, the wire form, and the request bodies."""
+"""An agent (Letta V1 API, API 4.1): the stored record, the wire form, and the request bodies."""
 
 from datetime import date
 from enum import StrEnum
@@ -31,7 +31,7 @@ MOST_MESSAGES = 10_000
 
 
 class AgentType(StrEnum):
-    """The agent types of Letta (Letta V1 API, digest 4.1)."""
+    """The agent types of Letta (Letta V1 API, API 4.1)."""
 
     LETTA_V1 = "letta_v1_agent"
     MEMGPT = "memgpt_agent"
@@ -46,7 +46,7 @@ class AgentType(StrEnum):
 
 class AgentEnvironmentVariable(Schema):
     """A secret of an agent, which its tools read as an environment variable. `value` is null unless the caller requested it
-    (digest 4.11).
+    (API 4.11).
     """
 
     id: str
@@ -143,7 +143,7 @@ class StoredAgent(Stored, _AgentFields):
 
 
 class AgentState(_AgentFields):
-    """The wire form. With the "1.0 client" header, relationships are empty unless the caller requests them (digest 1.4)."""
+    """The wire form. With the "1.0 client" header, relationships are empty unless the caller requests them (API 1.4)."""
 
     message_ids: list[str] | None = None
     model: str | None = None
@@ -200,7 +200,7 @@ class _AgentRequest(Schema):
 
 
 class CreateAgentRequest(_AgentRequest):
-    """The body of POST /v1/agents/ (digest 4.2)."""
+    """The body of POST /v1/agents/ (API 4.2)."""
 
     name: Name | None = None
     memory_blocks: Annotated[list[CreateBlock], Field(max_length=MOST_BLOCKS)] | None = None
@@ -222,7 +222,7 @@ class CreateAgentRequest(_AgentRequest):
 
 
 class UpdateAgent(_AgentRequest):
-    """The body of PATCH /v1/agents/{id} (digest 4.3): null fields change nothing; lists replace the whole set."""
+    """The body of PATCH /v1/agents/{id} (API 4.3): null fields change nothing; lists replace the whole set."""
 
     name: Name | None = None
     message_ids: Annotated[list[Name], Field(max_length=MOST_MESSAGES)] | None = None
@@ -249,7 +249,7 @@ class PromptPrice(Schema):
 
 
 class ContextWindowOverview(Schema):
-    """The body of GET /v1/agents/{id}/context (digest 4.12); sizes in tokens.
+    """The body of GET /v1/agents/{id}/context (API 4.12); sizes in tokens.
 
     Extensions of Hibernaut: `price`, null if the price of the agent's model is unknown, and `context_window_note`, which says
     what limits the window if the model's server cuts longer prompts without an error.

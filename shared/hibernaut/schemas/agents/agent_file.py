@@ -1,6 +1,4 @@
-"""Agent files (`.af`): the document, the options of its import and export, and the result (Letta V1 API, digest 2.2; run-time
-digest 12).
-"""
+"""Agent files (`.af`): the document, the options of its import and export, and the result (Letta V1 API, API 2.2; RT 12)."""
 
 from typing import Annotated, Literal
 

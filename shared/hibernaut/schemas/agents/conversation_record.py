@@ -1,4 +1,4 @@
-"""A conversation's record, apart from its head and log (Letta V1 API, digest 2.16 and 4.11). An agent's default conversation has
+"""A conversation's record, apart from its head and log (Letta V1 API, API 2.16 and 4.11). An agent's default conversation has
 no record.
 """
 

@@ -1,4 +1,4 @@
-"""A group of agents (Letta V1 API, digest 4.11): the stored record, the wire form, and the request bodies."""
+"""A group of agents (Letta V1 API, API 4.11): the stored record, the wire form, and the request bodies."""
 
 from enum import StrEnum
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""An identity: a person, an organisation or another external entity that owns agents and blocks (Letta V1 API, digest 3
+"""An identity: a person, an organisation or another external entity that owns agents and blocks (Letta V1 API, API 3
 and 4.11). The caller names it by a key of its own, such as the id of a user in the caller's database.
 """
 
@@ -49,7 +49,7 @@ NewProperties = Small[list[NewProperty]]
 
 
 class Identity(Schema):
-    """The wire form. `agent_ids` and `block_ids` are empty unless the caller requests them (digest 1.4)."""
+    """The wire form. `agent_ids` and `block_ids` are empty unless the caller requests them (API 1.4)."""
 
     id: str
     identifier_key: str

@@ -1,4 +1,4 @@
-"""Schedules: what an agent does at a time, or again and again (Letta V1 API, digest 2.4).
+"""Schedules: what an agent does at a time, or again and again (Letta V1 API, API 2.4).
 
 Letta V1 has one-time and recurring messages. Rates, time zones, the other actions, pauses and outcomes are extensions of
 Hibernaut.

@@ -1,4 +1,4 @@
-"""Templates: agent files with names and versions, for the creation of agents (Letta V1 API, digest 2.17)."""
+"""Templates: agent files with names and versions, for the creation of agents (Letta V1 API, API 2.17)."""
 
 from typing import Annotated, Literal
 

@@ -4,7 +4,7 @@ from hibernaut.schemas.errors import NotFound
 
 
 class McpServerUnavailable(NotFound):
-    """The tools of an MCP server cannot be read or called. 404 as in V1 (API digest 2.14). `server_name`: of its record;
+    """The tools of an MCP server cannot be read or called. 404 as in V1 (API 2.14). `server_name`: of its record;
     `reason`: a clause about the server.
     """
 

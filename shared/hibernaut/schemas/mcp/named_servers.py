@@ -1,4 +1,4 @@
-"""MCP servers in the form of V1's older routes: flat objects, identified by name (Letta V1 API, digest 3)."""
+"""MCP servers in the form of V1's older routes: flat objects, identified by name (Letta V1 API, API 3)."""
 
 from typing import Self
 

@@ -1,5 +1,4 @@
-"""An MCP server of a tenant: its wire forms, the stored record, and the requests (Letta V1 API, digest 2.14; run-time digest
-10.8).
+"""An MCP server of a tenant: its wire forms, the stored record, and the requests (Letta V1 API, API 2.14; RT 10.8).
 
 A stored record holds its secrets sealed, in one value: `McpSecrets`. No wire form has a field that could show one.
 """
@@ -53,7 +52,7 @@ def _server_name(name: str) -> str:
 
 
 def _unquoted(value: object) -> object:
-    """A header without the quotes and the colon that are pasted with it (run-time digest 10.8)."""
+    """A header without the quotes and the colon that are pasted with it (RT 10.8)."""
     return value.strip().strip("\"'").rstrip(":").strip() if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""A block: one labelled part of core memory (Letta V1 API, digest 4.4; run-time digest 4.1)."""
+"""A block: one labelled part of core memory (Letta V1 API, API 4.4; RT 4.1)."""
 
 from typing import Annotated
 
@@ -89,7 +89,7 @@ class CreateBlock(Schema):
 
 
 class BlockUpdate(Schema):
-    """The body of PATCH; absent and null fields change nothing (digest 2.10). `current_version`, an extension: the version on
+    """The body of PATCH; absent and null fields change nothing (API 2.10). `current_version`, an extension: the version on
     which the caller decided; if the block has another one, the answer is 409.
     """
 

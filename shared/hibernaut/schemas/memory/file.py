@@ -1,4 +1,4 @@
-"""A file of a folder, and the files that an agent has open: records and wire forms (Letta V1 API, digest 2.7, 2.12 and 4.10)."""
+"""A file of a folder, and the files that an agent has open: records and wire forms (Letta V1 API, API 2.7, 2.12 and 4.10)."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""A folder of files (Letta V1 API, digest 2.12 and 4.10): the record and its requests. Its ids begin with `source`."""
+"""A folder of files (Letta V1 API, API 2.12 and 4.10): the record and its requests. Its ids begin with `source`."""
 
 from pydantic import Field
 

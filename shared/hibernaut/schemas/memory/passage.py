@@ -1,4 +1,4 @@
-"""Passages, which are entries of archival memory, and their archives (Letta V1 API, digest 4.10); their requests (2.8, 2.11)."""
+"""Passages, which are entries of archival memory, and their archives (Letta V1 API, API 4.10); their requests (2.8, 2.11)."""
 
 from typing import Annotated
 

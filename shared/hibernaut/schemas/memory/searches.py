@@ -1,4 +1,4 @@
-"""Search requests and their results (Letta V1 API, digest 2.8 and 2.15; run-time digest 7.4).
+"""Search requests and their results (Letta V1 API, API 2.8 and 2.15; RT 7.4).
 
 Scores and ranks are extensions of Letta's fields. Every search accepts `search_mode`.
 """

@@ -1,5 +1,5 @@
-"""LettaMessage: the wire form of the log's messages (Letta V1 API, digest 4.5). Every key is always present, possibly null
-(digest 1.7).
+"""LettaMessage: the wire form of the log's messages (Letta V1 API, API 4.5). Every key is always present, possibly null
+(API 1.7).
 """
 
 from typing import Annotated, Literal
@@ -200,7 +200,7 @@ class ToolCallDelta(Schema):
 
 
 class ToolCallDeltaMessage(_Common):
-    """A piece of a call, in token streams only. Both fields hold the same object; absent values are omitted (digest 6.3)."""
+    """A piece of a call, in token streams only. Both fields hold the same object; absent values are omitted (API 6.3)."""
 
     message_type: Literal["tool_call_message"] = "tool_call_message"
     tool_call: ToolCallDelta
@@ -213,7 +213,7 @@ class ToolCallDeltaMessage(_Common):
 
 class ApprovalRequestDeltaMessage(_Common):
     """A piece of a call that waits for an answer, in token streams only. Unlike in ToolCallDeltaMessage, absent values are null
-    (digest 6.3).
+    (API 6.3).
     """
 
     message_type: Literal["approval_request_message"] = "approval_request_message"
@@ -238,7 +238,7 @@ class LettaStopReason(Schema):
 
 
 class LettaErrorMessage(Schema):
-    """The error of a run, in streams only, as `event: error` (digest 6.2)."""
+    """The error of a run, in streams only, as `event: error` (API 6.2)."""
 
     message_type: Literal["error_message"] = "error_message"
     run_id: str
@@ -249,7 +249,7 @@ class LettaErrorMessage(Schema):
 
 
 class LettaResponse(Schema):
-    """The reply to a blocking request (digest 4.7)."""
+    """The reply to a blocking request (API 4.7)."""
 
     messages: list[LettaMessage]
     stop_reason: LettaStopReason

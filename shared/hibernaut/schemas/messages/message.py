@@ -1,4 +1,4 @@
-"""A message as stored in the log: one row, from which LettaMessages are rendered (Letta V1 API, digest 4.12 "raw Message").
+"""A message as stored in the log: one row, from which LettaMessages are rendered (Letta V1 API, API 4.12 "raw Message").
 
 One assistant row holds the reply of one model call with all its tool calls; one tool row holds the returns of all these calls, in
 order.
@@ -35,7 +35,7 @@ class ToolCall(Schema):
 
 
 class ToolReturn(Schema):
-    """The return of one call. `func_response` is the text for the model, packed as JSON (run-time digest 5.1); `images` are sent
+    """The return of one call. `func_response` is the text for the model, packed as JSON (RT 5.1); `images` are sent
     with it.
     """
 
@@ -51,7 +51,7 @@ class Message(Schema):
     """A row of a conversation's log.
 
     `tokens` is counted once, when a step creates or first reads the row (None until then). `wrapped`: the server put the caller's
-    text into a JSON envelope, and shows it without the envelope (run-time digest 14.1). `native`: the reply of an assistant row
+    text into a JSON envelope, and shows it without the envelope (RT 14.1). `native`: the reply of an assistant row
     as its provider sent it. `frozen`: the form in which a model is sent a conversation's system message; None: its content.
     """
 

@@ -1,4 +1,4 @@
-"""Compaction of a conversation by request (Letta V1 API, digest 2.3 and 2.16)."""
+"""Compaction of a conversation by request (Letta V1 API, API 2.3 and 2.16)."""
 
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.models.model_settings import CompactionMode, CompactionSettings

@@ -1,4 +1,4 @@
-"""One plain question to an agent's model, without its memory and tools (Letta V1 API, digest 3)."""
+"""One plain question to an agent's model, without its memory and tools (Letta V1 API, API 3)."""
 
 from typing import Annotated
 

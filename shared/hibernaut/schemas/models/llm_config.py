@@ -1,4 +1,4 @@
-"""The configuration of a model (Letta V1 API, digest 4.12). `LLMConfig` is the stored form, `ModelSettings` the newer API's
+"""The configuration of a model (Letta V1 API, API 4.12). `LLMConfig` is the stored form, `ModelSettings` the newer API's
 form.
 """
 
@@ -81,7 +81,7 @@ class EmbeddingConfig(Schema):
 
 
 class ModelDescription(LLMConfig):
-    """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (digest 2.13).
+    """A row of GET /v1/models/: the fields of LLMConfig and those that the SDK's Model adds (API 2.13).
 
     `trained_context_window`, an extension of Hibernaut: the tokens that the model was trained for, if its server tells them; the
     server may read fewer. `context_window_assumed`, another: the server does not tell the window before it loads the model, and

@@ -1,4 +1,4 @@
-"""`model_settings`: the newer API's form of a model's configuration, with one shape per provider (Letta V1 API, digest 4.12)."""
+"""`model_settings`: the newer API's form of a model's configuration, with one shape per provider (Letta V1 API, API 4.12)."""
 
 from typing import Annotated, Literal
 
@@ -211,7 +211,7 @@ CompactionMode = Literal["all", "sliding_window", "self_compact_all", "self_comp
 
 
 class CompactionSettings(Schema):
-    """When and how the window is compacted (run-time digest 6.2). `clip_chars` is in characters; the percentage is a fraction of
+    """When and how the window is compacted (RT 6.2). `clip_chars` is in characters; the percentage is a fraction of
     1.
     """
 

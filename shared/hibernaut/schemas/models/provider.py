@@ -1,5 +1,5 @@
-"""A model provider with a key of a tenant's own: its wire form, the stored record, and the requests (Letta V1 API, digest 3,
-run-time digest 11.1; the fields are those of `Provider`, `ProviderCreate`, `ProviderUpdate` and `ProviderCheck`).
+"""A model provider with a key of a tenant's own: its wire form, the stored record, and the requests (Letta V1 API, API 3,
+RT 11.1; the fields are those of `Provider`, `ProviderCreate`, `ProviderUpdate` and `ProviderCheck`).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Tool calls that wait for a person or for the client: the request and its answer (Letta V1 API, digest 5.4).
+"""Tool calls that wait for a person or for the client: the request and its answer (Letta V1 API, API 5.4).
 
 The record of a pending approval belongs to the run that requested it. It is consumed once, and is neither deleted nor reused.
 """

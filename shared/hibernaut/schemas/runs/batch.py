@@ -1,4 +1,4 @@
-"""A batch of messages: requests to many agents that are accepted together (Letta V1 API, digest 3; run-time digest 13.6). V1's
+"""A batch of messages: requests to many agents that are accepted together (Letta V1 API, API 3; RT 13.6). V1's
 clients see it as a job of the type `batch`.
 """
 

@@ -1,4 +1,4 @@
-"""Turns that another system produced, to be stored in the log of an agent (Letta V1 API, digest 3)."""
+"""Turns that another system produced, to be stored in the log of an agent (Letta V1 API, API 3)."""
 
 from typing import Annotated
 

@@ -24,7 +24,7 @@ DeltaType = Literal["reasoning_message", "assistant_message", "tool_call_message
 
 
 class DeltaEvent(Schema):
-    """A piece of a message that the model is writing, in a run that streams tokens (Letta V1 API, digest 6.3).
+    """A piece of a message that the model is writing, in a run that streams tokens (Letta V1 API, API 6.3).
 
     `message_id` is the id that the row has if this attempt commits; `index` is the position of the message in its row, for the
     otid. `text` is a piece of text, of reasoning, or of the arguments of the call `call_id`; the call's first piece has `name`.
@@ -62,7 +62,7 @@ class StopEvent(Schema):
 
 
 class ErrorEvent(Schema):
-    """The error with which the run failed (Letta V1 API, digest 6.2)."""
+    """The error with which the run failed (Letta V1 API, API 6.2)."""
 
     kind: Literal["error"] = "error"
     error_type: str

@@ -1,4 +1,4 @@
-"""A job: the form in which older clients see background work (Letta V1 API, digest 4.8; run-time digest 13.6)."""
+"""A job: the form in which older clients see background work (Letta V1 API, API 4.8; RT 13.6)."""
 
 from enum import StrEnum
 from typing import Literal

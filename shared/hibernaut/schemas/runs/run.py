@@ -1,4 +1,4 @@
-"""A run: one request to an agent, from its input to its stop reason (Letta V1 API, digest 4.8)."""
+"""A run: one request to an agent, from its input to its stop reason (Letta V1 API, API 4.8)."""
 
 from typing import Literal
 

@@ -50,7 +50,7 @@ class ToolReturnCreate(Schema):
 
 
 def _kind(value: Json) -> str:
-    """An item without `type` is an approval if it has one of the approval's keys, else a message (digest 5.1)."""
+    """An item without `type` is an approval if it has one of the approval's keys, else a message (API 5.1)."""
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if kind is None and isinstance(value, dict) and ("approve" in value or "approval_request_id" in value):
         return "approval"
@@ -157,7 +157,7 @@ class RetrieveStreamRequest(Schema):
 
 
 class RequestConfig(Schema):
-    """The options of a request that its run stores (digest 4.8)."""
+    """The options of a request that its run stores (API 4.8)."""
 
     use_assistant_message: bool = True
     assistant_message_tool_name: str = "send_message"

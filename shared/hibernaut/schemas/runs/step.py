@@ -1,4 +1,4 @@
-"""A step: one model call and its consequences, committed as one transaction (Letta V1 API, digest 4.8)."""
+"""A step: one model call and its consequences, committed as one transaction (Letta V1 API, API 4.8)."""
 
 from datetime import date
 from typing import Literal

@@ -1,5 +1,5 @@
-"""Traces: the spans of a run, in the format of OpenTelemetry's ClickHouse exporter (Letta V1 API, digest 2.15), and the bodies
-that a step sent to its provider and received (digest 4.8).
+"""Traces: the spans of a run, in the format of OpenTelemetry's ClickHouse exporter (Letta V1 API, API 2.15), and the bodies
+that a step sent to its provider and received (API 4.8).
 """
 
 from typing import Literal

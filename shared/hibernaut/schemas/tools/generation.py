@@ -1,4 +1,4 @@
-"""The bodies of the route that lets a model write a tool (Letta V1 API, digest 3)."""
+"""The bodies of the route that lets a model write a tool (Letta V1 API, API 3)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Sandbox configurations and their environment variables (Letta V1 API, digest 3 and 4.11). A tenant has one, of the type
+"""Sandbox configurations and their environment variables (Letta V1 API, API 3 and 4.11). A tenant has one, of the type
 local.
 """
 

@@ -1,4 +1,4 @@
-"""A tool: a function that an agent may call (Letta V1 API, digest 4.9; run-time digest 10.1)."""
+"""A tool: a function that an agent may call (Letta V1 API, API 4.9; RT 10.1)."""
 
 import re
 from enum import StrEnum
@@ -90,7 +90,7 @@ class StoredTool(Stored, Tool):
 
 
 class ToolCreate(StrictSchema):
-    """The body of POST and PUT /v1/tools/; unknown keys are rejected (digest 1.7)."""
+    """The body of POST and PUT /v1/tools/; unknown keys are rejected (API 1.7)."""
 
     source_code: ToolSource
     source_type: Literal["python", "typescript", "json"] | None = None
@@ -125,7 +125,7 @@ class ToolUpdate(Schema):
 
 
 class ToolRunFromSource(StrictSchema):
-    """The body of POST /v1/tools/run (digest 3): the tool runs once and is not stored."""
+    """The body of POST /v1/tools/run (API 3): the tool runs once and is not stored."""
 
     source_code: ToolSource
     args: JsonObject
@@ -146,7 +146,7 @@ class ToolRunRequest(StrictSchema):
 
 
 class ToolSearchResult(Schema):
-    """A tool that a search found (digest 2.9). `embedded_text`: the text that was searched; `fts_rank` counts from 1."""
+    """A tool that a search found (API 2.9). `embedded_text`: the text that was searched; `fts_rank` counts from 1."""
 
     tool: Tool
     embedded_text: str | None = None
@@ -156,7 +156,7 @@ class ToolSearchResult(Schema):
 
 
 class ToolExecutionResult(Schema):
-    """The result of running a tool by the API (digest 2.6)."""
+    """The result of running a tool by the API (API 2.6)."""
 
     status: Literal["success", "error"]
     func_return: object = None

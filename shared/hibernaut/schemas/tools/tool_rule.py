@@ -1,4 +1,4 @@
-"""Tool rules: constraints on the order of tool calls in a run (Letta V1 API, digest 4.9; run-time digest 3)."""
+"""Tool rules: constraints on the order of tool calls in a run (Letta V1 API, API 4.9; RT 3)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Client-side access tokens of one tenant: create, list and delete them (Letta V1 API, digest 2.17).
+"""Client-side access tokens of one tenant: create, list and delete them (Letta V1 API, API 2.17).
 
 A token is an API key with a policy (`services.access.api_keys`). Must not know what a policy permits.
 """

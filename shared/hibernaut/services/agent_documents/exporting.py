@@ -1,6 +1,4 @@
-"""Exports an agent as an agent file: its settings, messages, blocks, tools, folders with their files, and skills (run-time digest
-12.2).
-"""
+"""Exports an agent as an agent file: its settings, messages, blocks, tools, folders with their files, and skills (RT 12.2)."""
 
 from __future__ import annotations
 

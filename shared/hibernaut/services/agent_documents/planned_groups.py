@@ -31,7 +31,7 @@ class GroupPlanning:
 
     def groups(self, raw: Sequence[JsonObject]) -> list[StoredGroup]:
         """The groups. Those that lack an agent of theirs, or whose settings are not valid, are left out. Sets the group on its
-        manager: a manager of a sleep-time group has sleep-time on, which files do not say (run-time digest 12.3).
+        manager: a manager of a sleep-time group has sleep-time on, which files do not say (RT 12.3).
         """
         groups = [group for entry in raw if (group := self._group(entry)) is not None]
         by_id = {one.agent.id: one for one in self.agents.values()}

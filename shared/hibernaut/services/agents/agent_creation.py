@@ -1,8 +1,8 @@
 """Creates an agent from a request: the agent, its blocks, its conversation head and its first messages, in one transaction.
 
 An agent with `enable_sleeptime` and its sleep-time agent are created together. A request that exceeds the limits of a transaction
-is written in several, with the agent last. Knows the initial state of an agent (Letta V1 API, digest 2.2 and 4.2; run-time digest
-1). Must not know how an agent is rendered.
+is written in several, with the agent last. Knows the initial state of an agent (Letta V1 API, API 2.2 and 4.2; RT 1). Must not
+know how an agent is rendered.
 """
 
 from __future__ import annotations

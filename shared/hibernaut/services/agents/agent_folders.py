@@ -1,4 +1,4 @@
-"""Folders of an agent: the changes that go with attaching and detaching one, besides the agent's own list (run-time digest 8.2).
+"""Folders of an agent: the changes that go with attaching and detaching one, besides the agent's own list (RT 8.2).
 
 The first folder attaches the file tools to the agent, and the loss of the last one detaches them. The files of a new folder are
 opened up to the agent's limit of open files.

@@ -1,4 +1,4 @@
-"""The model configuration of an agent, merged from the fields of a request (Letta V1 API, digest 2.2 and 4.12).
+"""The model configuration of an agent, merged from the fields of a request (Letta V1 API, API 2.2 and 4.12).
 
 Knows the catalogue of models by its port. Stores nothing.
 """

@@ -1,4 +1,4 @@
-"""Renders stored agents as clients see them, with relations resolved in batched reads (Letta V1 API, digest 1.4 and 4.1).
+"""Renders stored agents as clients see them, with relations resolved in batched reads (Letta V1 API, API 1.4 and 4.1).
 
 Stored values were validated on input and are not validated again on output.
 """

@@ -1,4 +1,4 @@
-"""Updates of an agent: PATCH, and attaching and detaching its parts (Letta V1 API, digest 2.2, 2.5, 2.6 and 4.3).
+"""Updates of an agent: PATCH, and attaching and detaching its parts (Letta V1 API, API 2.2, 2.5, 2.6 and 4.3).
 
 An update does not write the system message: the next run recompiles it at its start, or a request for it does. Must not know how
 an agent is rendered.

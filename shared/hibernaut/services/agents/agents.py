@@ -33,7 +33,7 @@ MADE, CHANGED, RAN = "created_at", "updated_at", "last_run_completion"
 
 @immutable
 class AgentFilter:
-    """The filter of a list of agents (Letta V1 API, digest 2.2). `hidden`: include hidden agents.
+    """The filter of a list of agents (Letta V1 API, API 2.2). `hidden`: include hidden agents.
 
     `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of
     which an agent must have at least one.

@@ -1,4 +1,4 @@
-"""Identities: create, change, list and delete them, and attach them to agents and blocks (Letta V1 API, digest 2.7, 3 and 4.11).
+"""Identities: create, change, list and delete them, and attach them to agents and blocks (Letta V1 API, API 2.7, 3 and 4.11).
 
 The key of an identity is unique within its project, and among the identities without a project. Must not know how an agent or a
 block is rendered.
@@ -33,7 +33,7 @@ NONE: frozenset[IdentityRelation] = frozenset()
 
 @immutable
 class IdentityFilter:
-    """The filter of a list of identities (digest 3). `name`: a part of the name, in any case."""
+    """The filter of a list of identities (API 3). `name`: a part of the name, in any case."""
 
     name: str | None = None
     project_id: str | None = None

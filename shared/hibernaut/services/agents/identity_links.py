@@ -1,4 +1,4 @@
-"""The links between identities, agents and blocks (Letta V1 API, digest 2.7 and 3).
+"""The links between identities, agents and blocks (Letta V1 API, API 2.7 and 3).
 
 Agents and blocks name their identities, so an identity is attached in a transaction of the agent or the block, which checks that
 the identity exists.

@@ -1,4 +1,4 @@
-"""The pair of an agent and its sleep-time agent: its parts, and the changes of its separation (run-time digest 9.1 and 9.4).
+"""The pair of an agent and its sleep-time agent: its parts, and the changes of its separation (RT 9.1 and 9.4).
 
 The two share all blocks of the agent. The sleep-time agent has one more, which describes its task. Must not know when it works.
 """

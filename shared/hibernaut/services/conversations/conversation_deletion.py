@@ -1,4 +1,4 @@
-"""Deletes a conversation: its runs, its record, and the messages that no fork refers to (Letta V1 API, digest 2.16).
+"""Deletes a conversation: its runs, its record, and the messages that no fork refers to (Letta V1 API, API 2.16).
 
 The records that a deleted agent or conversation leaves are deleted here too, by the same request or by the one that resumes it.
 """

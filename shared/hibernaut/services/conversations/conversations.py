@@ -1,6 +1,6 @@
 """Conversations: threads of an agent besides its default one, each with its own log and window over the agent's memory.
 
-Sources: Letta V1 API, digest 2.16; run-time digest 15. `conversation_creation` creates them, `conversation_deletion` deletes
+Sources: Letta V1 API, API 2.16; RT 15. `conversation_creation` creates them, `conversation_deletion` deletes
 them.
 """
 

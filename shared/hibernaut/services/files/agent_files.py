@@ -1,4 +1,4 @@
-"""The files of an agent in the API: list, open and close them (Letta V1 API, digest 2.7; run-time digest 8.4)."""
+"""The files of an agent in the API: list, open and close them (Letta V1 API, API 2.7; RT 8.4)."""
 
 from __future__ import annotations
 

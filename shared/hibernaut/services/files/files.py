@@ -1,4 +1,4 @@
-"""Files: upload, list, retrieve and delete them (Letta V1 API, digest 2.12; run-time digest 8.1). `ingestion` reads them.
+"""Files: upload, list, retrieve and delete them (Letta V1 API, API 2.12; RT 8.1). `ingestion` reads them.
 
 An upload stores the bytes first, then the record, then starts the ingestion: a crash in between never shows an incomplete file.
 """

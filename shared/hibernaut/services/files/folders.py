@@ -1,4 +1,4 @@
-"""Folders: create, update, list and delete them (Letta V1 API, digest 2.12). Their files have a module of their own."""
+"""Folders: create, update, list and delete them (Letta V1 API, API 2.12). Their files have a module of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingests uploaded files in the background: extracts the text, cuts it into pieces, opens it for agents (run-time digest 8.1).
+"""Ingests uploaded files in the background: extracts the text, cuts it into pieces, opens it for agents (RT 8.1).
 
 Each file is a job of its own. It stands in the index DUE until it is ingested; its worker holds a lease; finished work is not
 repeated. A worker that dies loses nothing, and two workers do no harm. A file that cannot be read ends in an error with the

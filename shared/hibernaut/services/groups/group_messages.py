@@ -1,4 +1,4 @@
-"""Messages to groups: the recipient of a message to a group, the log of the group, and its reset (run-time digest 9.4, decision
+"""Messages to groups: the recipient of a message to a group, the log of the group, and its reset (RT 9.4, decision
 47).
 
 A group has a conversation of its own, which is made with its first message: an agent's item and head under the id of the group.

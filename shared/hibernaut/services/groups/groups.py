@@ -1,5 +1,4 @@
-"""Groups: create, find, update and delete them, attach and detach their blocks (Letta V1 API, digest 3 and 4.11; run-time digest
-9).
+"""Groups: create, find, update and delete them, attach and detach their blocks (Letta V1 API, API 3 and 4.11; RT 9).
 
 A deleted agent stays in `agent_ids`, as in Letta V1: what uses the group says which agents are missing (`members`). Must not know
 how the agents of a group talk to each other.

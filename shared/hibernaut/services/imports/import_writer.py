@@ -211,7 +211,7 @@ class ImportWriter:
                 self._records.until_settled(partial(self._write_folder, job, folder))
 
     def _write_folder(self, job: _Progress, folder: StoredFolder) -> None:
-        """Write a folder; where its name is taken, eight digits of its id follow it (run-time digest 12.3)."""
+        """Write a folder; where its name is taken, eight digits of its id follow it (RT 12.3)."""
         token = self._host.ids.token()
         if self._records.folders.by_name(folder.name) is not None:
             folder = folder.model_copy(update={"name": f"{folder.name[:200]}_{folder.id[-8:]}"})

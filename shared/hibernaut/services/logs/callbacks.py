@@ -1,4 +1,4 @@
-"""Callbacks at the end of runs (Letta V1 API, digest 2.3; run-time digest 13.5): one attempt, whose outcome is stored on the run.
+"""Callbacks at the end of runs (Letta V1 API, API 2.3; RT 13.5): one attempt, whose outcome is stored on the run.
 
 A run with an outstanding callback stays in the index of due items, from the transaction that ends it to the one that stores the
 outcome. If a worker dies in between, the sweep makes the call. The receiver gets a second call only if the worker dies between

@@ -1,4 +1,4 @@
-"""Reads the log: pages of one agent's messages or of all agents', and one row by its id (Letta V1 API, digest 1.5, 2.3, 2.15).
+"""Reads the log: pages of one agent's messages or of all agents', and one row by its id (Letta V1 API, API 1.5, 2.3, 2.15).
 
 The limit of a page counts stored rows; each row renders as several messages, one, or none. Pages are ordered from oldest to
 newest; `descending` only selects the newest rows. (`conversation_page` alone returns its page in the requested order.) Cursors

@@ -1,4 +1,4 @@
-"""Following runs: which run a client follows and from which event, and the whole reply of an ended run (architecture 5)."""
+"""Following runs: which run a client follows and from which event, and the whole reply of an ended run."""
 
 from __future__ import annotations
 

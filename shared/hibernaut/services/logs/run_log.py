@@ -1,7 +1,7 @@
 """A run's event log as one follower reads it: page by page, with each message rendered as the run's request demands (architecture
 5).
 
-Clients number the events that they receive, from the ping at the start of every stream (Letta V1 API, digest 6.4): the ping is
+Clients number the events that they receive, from the ping at the start of every stream (Letta V1 API, API 6.4): the ping is
 number 1, and each shown event takes the next number. Hidden events take none. The number of an event depends on the events before
 it, so a log is always read from its beginning; a client that reconnects skips the events that it has received.
 """

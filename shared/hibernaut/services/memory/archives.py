@@ -1,4 +1,4 @@
-"""Archives: create, find, update, delete, attach and detach them (Letta V1 API, digest 2.7 and 2.11).
+"""Archives: create, find, update, delete, attach and detach them (Letta V1 API, API 2.7 and 2.11).
 
 No agent owns an archive: one that an agent's first insert created outlives the agent, as in Letta V1, because other agents may be
 attached to it.

@@ -28,7 +28,7 @@ from hibernaut.store.versions.version_store import Edit
 
 @immutable
 class BlockFilter:
-    """The filter of a list of blocks (Letta V1 API, digest 2.10). `hidden`: include hidden blocks.
+    """The filter of a list of blocks (Letta V1 API, API 2.10). `hidden`: include hidden blocks.
 
     `connected_*` compare the number of agents that a block is attached to; `connected_eq` lists the accepted numbers.
     `identifier_keys` names identities by their keys. Where rows are filtered, `identity_ids` has the ids of these identities, of

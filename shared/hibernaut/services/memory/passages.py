@@ -1,4 +1,4 @@
-"""Passages: insert them into archives, list and delete them (Letta V1 API, digest 2.8 and 2.11). `search_api` searches them.
+"""Passages: insert them into archives, list and delete them (Letta V1 API, API 2.8 and 2.11). `search_api` searches them.
 
 The id of a passage sorts by its time, also if the caller sets that time: a list by id is a list by time, and every id is a
 cursor.

@@ -1,4 +1,4 @@
-"""The model of a conversation: the agent's, unless the conversation sets its own (run-time digest 15)."""
+"""The model of a conversation: the agent's, unless the conversation sets its own (RT 15)."""
 
 from __future__ import annotations
 

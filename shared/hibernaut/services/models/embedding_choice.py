@@ -1,4 +1,4 @@
-"""The embedding of a new agent, archive or folder, by the fields of its request (Letta V1 API, digest 2.2).
+"""The embedding of a new agent, archive or folder, by the fields of its request (Letta V1 API, API 2.2).
 
 Knows the catalogue of models by its port. Stores nothing.
 """

@@ -1,4 +1,4 @@
-"""The list of models (Letta V1 API, digest 2.13): those of the deployment, and those of the tenant's own providers."""
+"""The list of models (Letta V1 API, API 2.13): those of the deployment, and those of the tenant's own providers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Model calls with cancellation and retries. While a call runs, a watch checks whether its reply is still needed; if not, the
 call is aborted.
 
-This module is the only place that retries model calls (architecture 3, no hidden retries). It knows models, time, and the signal
+This module is the only place that retries model calls. It knows models, time, and the signal
 of a run's log. It must not know the purpose of a reply.
 """
 

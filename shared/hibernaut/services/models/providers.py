@@ -1,4 +1,4 @@
-"""Providers with keys of a tenant's own: create, list, change, delete, check and refresh them (Letta V1 API, digest 3).
+"""Providers with keys of a tenant's own: create, list, change, delete, check and refresh them (Letta V1 API, API 3).
 
 A key is encrypted before it is stored and never returned. To set an address, the key must be sent with it, so that a stored key
 is never sent to an address that its owner did not choose.

@@ -1,5 +1,4 @@
-"""The models of one tenant: those of the deployment, and those of the tenant's own providers (port `Models`; run-time digest
-11.1).
+"""The models of one tenant: those of the deployment, and those of the tenant's own providers (port `Models`; RT 11.1).
 
 A configuration of the category `byok` belongs to the tenant's provider of that name. The deployment's providers are looked up
 first for any other one, so that they cost no read of the table.

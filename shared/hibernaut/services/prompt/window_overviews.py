@@ -1,4 +1,4 @@
-"""The overview of a context window: the size of the request that a run would send now (Letta V1 API, digest 4.12).
+"""The overview of a context window: the size of the request that a run would send now (Letta V1 API, API 4.12).
 
 Sizes are in tokens by our own count (`domain.models.tokens`). A provider's count differs by its wire format and its tokenizer.
 Texts are the current ones; sizes are those of what is sent, which may be an older system message with updates of memory (decision

@@ -32,7 +32,7 @@ class Cancellation:
         """Cancel these runs of the agent; without `run_ids`, all that have not ended, and the pending approval of its default
         conversation. In other conversations only runs among the agent's newest 10,000 are found.
 
-        Returns the outcome for each run id. A run that has ended is reported as cancelled and stays as it is (digest 6.6); a run
+        Returns the outcome for each run id. A run that has ended is reported as cancelled and stays as it is (API 6.6); a run
         of another agent is reported as failed. Raises: Conflict if there is nothing to cancel.
         """
         if run_ids is not None:

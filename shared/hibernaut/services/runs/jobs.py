@@ -1,4 +1,4 @@
-"""Jobs: runs, as clients of the older resource see them (Letta V1 API, digest 3; run-time digest 13.6)."""
+"""Jobs: runs, as clients of the older resource see them (Letta V1 API, API 3; RT 13.6)."""
 
 from __future__ import annotations
 

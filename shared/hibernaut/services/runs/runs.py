@@ -1,4 +1,4 @@
-"""Reads, lists and deletes runs, and reads what belongs to a run (Letta V1 API, digest 2.15, 3 and 4.8)."""
+"""Reads, lists and deletes runs, and reads what belongs to a run (Letta V1 API, API 2.15, 3 and 4.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads steps, and writes feedback on them (Letta V1 API, digest 2.15 and 4.8)."""
+"""Reads steps, and writes feedback on them (Letta V1 API, API 2.15 and 4.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hybrid search of memory: lexical and vector hits of an index that may lag or be unavailable (architecture 7).
+"""Hybrid search of memory: lexical and vector hits of an index that may lag or be unavailable.
 
 A search reads the documents that the index does not hold yet (the tail), queries the index for lexical and vector candidates,
 fuses both lists of scores, and reads the best records from the table. The table is authoritative: a deleted record is never

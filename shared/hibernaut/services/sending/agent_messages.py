@@ -1,5 +1,5 @@
 """Messages from agent to agent: the tools `send_message_to_agent_async`, `send_message_to_agent_and_wait_for_reply` and
-`send_message_to_agents_matching_tags` (run-time digest 5.6, decision 44), and the calls of groups (decision 47).
+`send_message_to_agents_matching_tags` (RT 5.6, decision 44), and the calls of groups (decision 47).
 
 A message is an ordinary request, accepted by `Sending`, with an otid that is derived from the calling run, step and call: a
 repeated call attaches to the runs of the first one. The claim of the call names the runs whose replies it waits for. While one of

@@ -1,4 +1,4 @@
-"""Batches of messages: each request is an ordinary background run that `Sending` accepts (run-time digest 13.6).
+"""Batches of messages: each request is an ordinary background run that `Sending` accepts (RT 13.6).
 
 The requests are stored before the first of them is accepted. A message without an otid gets one that is derived from the batch,
 so a worker that takes over after a crash attaches to the runs that exist and accepts the others: no request is lost or accepted

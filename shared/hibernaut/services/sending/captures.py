@@ -1,4 +1,4 @@
-"""Stores turns that another system produced in the log of an agent's default conversation (Letta V1 API, digest 3).
+"""Stores turns that another system produced in the log of an agent's default conversation (Letta V1 API, API 3).
 
 They become part of the window, so the next run reads them. Must not know how a model is called.
 """

@@ -1,4 +1,4 @@
-"""Model requests without a run: the preview of an agent's next request, and the completion of a single prompt (digest 3).
+"""Model requests without a run: the preview of an agent's next request, and the completion of a single prompt (API 3).
 
 Nothing is stored, and no tool runs.
 """

@@ -1,5 +1,4 @@
-"""The calls of a group: `group_turn`, by which the group lets an agent take its turn, and the tool of its supervisor (run-time
-digest 9.4).
+"""The calls of a group: `group_turn`, by which the group lets an agent take its turn, and the tool of its supervisor (RT 9.4).
 
 `AgentMessages` performs them as it does all calls to agents. This module determines the recipients, their messages, and the
 return.

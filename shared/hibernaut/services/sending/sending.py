@@ -1,6 +1,6 @@
 """Sending messages to an agent: validate, accept (one transaction: the run and its input), start the workflow.
 
-A request is reported as accepted only after its transaction (architecture 1, invariant 2). A re-sent request attaches to the run
+A request is reported as accepted only after its transaction (invariant 2). A re-sent request attaches to the run
 of the first. If a run owns the conversation, or an approval is pending, the request or its route decides: the new run is queued,
 is rejected, or interrupts (invariant 8).
 """
@@ -267,7 +267,7 @@ class Sending:
             arrival.run.input.append(row_of(alert, message_id, arrival.run, arrival.at))
 
     def _while_pending(self, arrival: _Arrival, when_busy: WhenBusy | None) -> AcceptedRequest:
-        """An approval is pending: reject the message, unless the request chooses to queue or to interrupt (digest 5.4).
+        """An approval is pending: reject the message, unless the request chooses to queue or to interrupt (API 5.4).
 
         Raises: ApprovalPending, Busy, ConditionFailed.
         """

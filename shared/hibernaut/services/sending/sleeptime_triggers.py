@@ -1,4 +1,4 @@
-"""Makes sleep-time agents work: accepts the runs of a trigger (run-time digest 9.3).
+"""Makes sleep-time agents work: accepts the runs of a trigger (RT 9.3).
 
 Triggers are written after a turn (`services.turns.sleeptime_turns`), at the end of an idle time, or for an occurrence of a
 schedule. Whoever has written one starts it at once; what a crash leaves, the sweep starts. Each run is an ordinary background run

@@ -43,7 +43,7 @@ from hibernaut.services.steps.trace_recorder import TracedCall, TraceRecorder
 from hibernaut.store.stores import TenantStores
 
 LONGEST_CALL = 720.0
-"""Seconds that one model call may take (architecture 3, long steps)."""
+"""Seconds that one model call may take."""
 _FAILURES: tuple[type[HibernautError], ...] = (*MODEL_CALL_ERRORS, *retries.KEY_OUTAGES)
 """The failures of a call after which a fallback model may answer."""
 logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ def _fallback_request(work: StepWork, turn: Turn, config: LLMConfig) -> ModelReq
 
 
 def failure_of(error: HibernautError, step_id: str | None = None) -> Failed:
-    """The failure of a step whose model call raised this error, with the run's stop reason (run-time digest 2.7, 2.8)."""
+    """The failure of a step whose model call raised this error, with the run's stop reason (RT 2.7, 2.8)."""
     run_error = RunError(code=error.code, message=error.detail)
     match error:
         case ContextWindowExceeded():

@@ -1,5 +1,4 @@
-"""The lease on a run's step: acquire, extend and release. Of all workers on one run, only the newest attempt may write
-(architecture 3).
+"""The lease on a run's step: acquire, extend and release. Of all workers on one run, only the newest attempt may write.
 
 All work for a run between two of its commits holds the lease: steps, and the compaction of the window.
 """

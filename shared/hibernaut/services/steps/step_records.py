@@ -29,8 +29,8 @@ from hibernaut.store.runs.transaction_values import INPUT_PAGE
 
 
 def events_of(work: StepWork, rows: Sequence[Message], stamp: Stamp | None = None) -> list[RunEvent]:
-    """The message events of a step's rows. Rows with the role `user`, which the server writes (heartbeats), have none (run-time
-    digest 2.3). `stamp` belongs to the reply of the rows; it lists the message types that were streamed already.
+    """The message events of a step's rows. Rows with the role `user`, which the server writes (heartbeats), have none (RT 2.3).
+    `stamp` belongs to the reply of the rows; it lists the message types that were streamed already.
     """
     rendering = Rendering.of(work.state.run.request_config, legacy=work.turn.actor.spec.heartbeats)
     streamed: frozenset[str] = frozenset(stamp.shown) if stamp else frozenset()

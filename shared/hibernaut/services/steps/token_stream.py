@@ -1,4 +1,4 @@
-"""Writes the pieces of a reply to the run's event log, and checks the lease while the model replies (architecture 5).
+"""Writes the pieces of a reply to the run's event log, and checks the lease while the model replies.
 
 Pieces are batched for a short time, so that a stream is tens of small writes. Each write is put-if-absent at the next event
 number. If the number is taken, the writer first reads the end of the log and then checks its lease. This order ensures that no

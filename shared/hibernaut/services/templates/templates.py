@@ -1,5 +1,5 @@
 """Templates: make one from an agent or an agent file, save versions of it, roll back, and make agents from a version (Letta V1
-API, digest 2.17).
+API, API 2.17).
 
 A template holds agent files without messages (`services.agent_documents`). Must not know how a file becomes agents.
 """

@@ -1,4 +1,4 @@
-"""Runs custom tools: the input of a call (run-time digest 10.3, 10.4), and its limits. Must not know claims: the caller has
+"""Runs custom tools: the input of a call (RT 10.3, 10.4), and its limits. Must not know claims: the caller has
 claimed the call.
 """
 

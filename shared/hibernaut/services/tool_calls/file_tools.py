@@ -1,4 +1,4 @@
-"""The file tools of agents: open windows of files, search by pattern, and search by meaning (run-time digest 5.5 and 8.4).
+"""The file tools of agents: open windows of files, search by pattern, and search by meaning (RT 5.5 and 8.4).
 
 Changes to the agent's desk (its open files) are part of the step's transaction. The tool return also contains the text of the
 opened windows, because the system message shows them only from the next run on.

@@ -1,4 +1,4 @@
-"""The recall and archival tools: recall searches the log, archival memory stores and searches passages (run-time digest 5.2,
+"""The recall and archival tools: recall searches the log, archival memory stores and searches passages (RT 5.2,
 7.5).
 
 Results have V1's shapes. An invalid argument (a date, a limit) is an error return that says what is expected.

@@ -1,4 +1,4 @@
-"""The built-in tools that reach outside: `web_search`, `fetch_webpage` and `run_code` (run-time digest 5.7).
+"""The built-in tools that reach outside: `web_search`, `fetch_webpage` and `run_code` (RT 5.7).
 
 The caller has claimed the call: a search costs money, a page counts its requests, and code may have any effect.
 """

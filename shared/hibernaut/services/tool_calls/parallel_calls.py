@@ -1,4 +1,4 @@
-"""Which calls of a reply are made at once, and on which threads (decision 57; run-time digest 2.4). Must not know claims."""
+"""Which calls of a reply are made at once, and on which threads (decision 57; RT 2.4). Must not know claims."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The environment variables of a custom tool: those of the tenant's sandbox configuration, over them the agent's secrets, over
-them the facts of the call (run-time digest 10).
+them the facts of the call (RT 10).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 approval.
 
 A built-in tool has the same effects as in a step, in one transaction of its own; a custom tool runs in the sandbox. Sources:
-Letta V1 API, digest 2.6 and 3; run-time digest 10.7.
+Letta V1 API, API 2.6 and 3; RT 10.7.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.store.stores import TenantStores
 
 UNCUT = 1_000_000
-"""The characters of output that are retained of a run that the API requested: V1 does not cut it to the tool's limit (run-time
-digest 10.6).
+"""The characters of output that are retained of a run that the API requested: V1 does not cut it to the tool's limit (RT 10.6).
 """
 NO_CALL = "null"
 """The placeholder of ids: there is no message, call or run to name."""

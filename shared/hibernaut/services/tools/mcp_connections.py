@@ -1,6 +1,4 @@
-"""Connecting to MCP servers that ask for authorization: try the server, and if it refuses, ask its user (run-time digest
-10.8).
-"""
+"""Connecting to MCP servers that ask for authorization: try the server, and if it refuses, ask its user (RT 10.8)."""
 
 from __future__ import annotations
 

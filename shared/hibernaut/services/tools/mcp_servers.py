@@ -1,4 +1,4 @@
-"""MCP servers: create, list, change, delete and refresh them, and run their tools on request (Letta V1 API, digest 2.14).
+"""MCP servers: create, list, change, delete and refresh them, and run their tools on request (Letta V1 API, API 2.14).
 
 Secrets are encrypted before they are stored and never returned. A stored secret is sent only to the address for which its owner
 set it: a new address requires the secrets again.

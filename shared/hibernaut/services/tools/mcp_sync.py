@@ -1,4 +1,4 @@
-"""Stores the tools that an MCP server lists as tools of the type external_mcp (run-time digest 10.8).
+"""Stores the tools that an MCP server lists as tools of the type external_mcp (RT 10.8).
 
 A tool keeps its id over all readings, so that agents keep it. The record of its server names its tools; a tool that was written
 before that record, or imported without a server, is taken over by its name.

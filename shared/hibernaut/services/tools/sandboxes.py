@@ -1,5 +1,5 @@
-"""The sandbox configuration of a tenant and its environment variables, which all its custom tools get (Letta V1 API, digest 3;
-run-time digest 10).
+"""The sandbox configuration of a tenant and its environment variables, which all its custom tools get (Letta V1 API, API 3;
+RT 10).
 """
 
 from __future__ import annotations

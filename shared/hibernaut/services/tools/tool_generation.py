@@ -1,4 +1,4 @@
-"""Lets a model write a tool (Letta V1 API, digest 3; run-time digest 10.7). The source is parsed and checked; nothing is stored
+"""Lets a model write a tool (Letta V1 API, API 3; RT 10.7). The source is parsed and checked; nothing is stored
 or run.
 """
 

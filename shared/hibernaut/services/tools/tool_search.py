@@ -1,4 +1,4 @@
-"""Finds tools by words: names, descriptions, tags and parameters (Letta V1 API, digest 2.9).
+"""Finds tools by words: names, descriptions, tags and parameters (Letta V1 API, API 2.9).
 
 V1 embeds tools in a vector store. A tenant has some hundred tools at most, whose words are read at each search: no index has to
 follow them.

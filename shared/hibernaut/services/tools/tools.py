@@ -1,6 +1,6 @@
 """Tools: create custom tools from source, find, update and delete them. Of built-in tools only a few fields can be changed.
 
-Parses the source of a tool, never executes it; `adhoc_tool_runs` does. Sources: Letta V1 API, digest 2.9; run-time digest 10.2.
+Parses the source of a tool, never executes it; `adhoc_tool_runs` does. Sources: Letta V1 API, API 2.9; RT 10.2.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_CODE = (
 
 @immutable
 class ToolFilter:
-    """The filter of a list of tools (Letta V1 API, digest 2.9)."""
+    """The filter of a list of tools (Letta V1 API, API 2.9)."""
 
     name: str | None = None
     names: Sequence[str] = ()
@@ -175,7 +175,7 @@ class Tools:
             tool_type=ToolType.CUSTOM,
             name=str(schema["name"]),
             description=request.description or schema.get("description"),
-            # V1 stores "json" where the caller names no type, and runs the source as Python all the same (digest 2.9).
+            # V1 stores "json" where the caller names no type, and runs the source as Python all the same (API 2.9).
             source_type=request.source_type or "json",
             source_code=request.source_code,
             json_schema=schema,
@@ -300,7 +300,7 @@ def checked_schema(schema: JsonObject) -> JsonObject:
 
 
 def with_hash(tool: StoredTool) -> StoredTool:
-    """The tool with a hash of its source, schema and requirements in its metadata (run-time digest 10.1)."""
+    """The tool with a hash of its source, schema and requirements in its metadata (RT 10.1)."""
     facts = tool.model_dump(mode="json", include={"source_code", "json_schema", "pip_requirements", "npm_requirements"})
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return tool.model_copy(update={"metadata_": {**(tool.metadata_ or {}), "tool_hash": digest}})

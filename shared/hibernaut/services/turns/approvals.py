@@ -1,7 +1,6 @@
 """Answers to approval requests: one transaction consumes the pending approval and creates the run that continues.
 
-The first answer wins. The same answer sent again attaches to the run of the first. A deadline that passes counts as a denial
-(architecture 4, approvals).
+The first answer wins. The same answer sent again attaches to the run of the first. A deadline that passes counts as a denial.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Compaction of the context window: a summary replaces the oldest messages, or they are dropped if no summary is available
-(architecture 3, 4).
+"""Compaction of the context window: a summary replaces the oldest messages, or they are dropped if no summary is available.
 
 Between two steps of a run, a worker takes the lease for a compaction and commits it as it does for a step. The summary, the
 window, the recompiled system message, the events and the run's progress are one transaction; a worker that dies before it leaves

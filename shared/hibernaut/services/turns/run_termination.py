@@ -1,4 +1,4 @@
-"""Ends runs from outside: cancel, close and interrupt, with the outcome of tool calls that had begun (architecture 3, cancel).
+"""Ends runs from outside: cancel, close and interrupt, with the outcome of tool calls that had begun.
 
 One transaction writes a return for every open call, the run's remaining input, the journaled reply with a return for every call,
 the memory changes of calls with a recorded result, the closing events, and the release or handover of the conversation. Ending a

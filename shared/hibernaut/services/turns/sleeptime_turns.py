@@ -1,4 +1,4 @@
-"""Counts the turns of agents that have sleep-time agents, in the transactions that end the turns (run-time digest 9.2).
+"""Counts the turns of agents that have sleep-time agents, in the transactions that end the turns (RT 9.2).
 
 A turn that makes the sleep-time agents due writes a trigger in the same transaction. An agent without sleep-time agents costs no
 read and no write. Must not know how the sleep-time agents' runs are accepted.

@@ -1,4 +1,4 @@
-"""Performs one step of a run: take the lease, load, repeat decide, perform and absorb, then commit (architecture 3).
+"""Performs one step of a run: take the lease, load, repeat decide, perform and absorb, then commit.
 
 This module defines the order. `domain.turn.turn_machine` decides each action; `store.runs.transactions` defines the conditions of
 each write.
@@ -241,8 +241,8 @@ class TurnEngine:
         return AdvanceResult("advance", work.state.run.steps)
 
     def _tools(self, work: StepWork, turn: Turn, calls: tuple[Call, ...], timing: StepTiming) -> AdvanceResult:
-        """Run the calls and commit. If a concurrent edit changed the memory, reload it and repeat (architecture 3, shared
-        blocks). If a call waits for other agents, release the step without a commit: the next attempt begins at the journal.
+        """Run the calls and commit. If a concurrent edit changed the memory, reload it and repeat. If a call waits for other
+        agents, release the step without a commit: the next attempt begins at the journal.
 
         Raises: LeaseLost; Conflict after `REDONE` attempts.
         """

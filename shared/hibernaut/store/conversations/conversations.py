@@ -108,7 +108,7 @@ class ConversationStore:
 
     def load(self, conversation: str, head: Head | None = None) -> LoadedConversation | None:
         """A consistent snapshot of head and window; None if there is no such conversation. Reads again until the head and the
-        tail of the log agree (architecture 3, reads).
+        tail of the log agree.
 
         `head`: a head that was just read or written. If the log does not agree with it, `load` reads the head again. Raises:
         Conflict after `MAX_READS` attempts.

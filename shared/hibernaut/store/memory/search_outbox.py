@@ -1,4 +1,4 @@
-"""The outbox of the search index: a pointer for every transaction that changed something searchable (architecture 7).
+"""The outbox of the search index: a pointer for every transaction that changed something searchable.
 
 A transaction writes its pointer together with the records that the pointer names, so no change is lost. The indexer removes the
 pointer when the index has the records. Until then a search reads the named records from the table. A deletion writes a pointer

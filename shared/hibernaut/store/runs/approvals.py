@@ -1,4 +1,4 @@
-"""Pending approvals in the table: one record per requesting run, which lives as long as the run (architecture 4, approvals).
+"""Pending approvals in the table: one record per requesting run, which lives as long as the run.
 
 This module has reads and single changes. `store.runs.transactions` combines changes into transactions.
 """

@@ -1,4 +1,4 @@
-"""Recognises a request that was accepted before (architecture 5): by the otids of its messages, or by its body if a client
+"""Recognises a request that was accepted before: by the otids of its messages, or by its body if a client
 re-sends it.
 """
 
@@ -73,7 +73,7 @@ class IdempotencyStore:
     ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
 
-        The conditions of the head and of the marks make the look-up and the later write atomic (architecture 5). `digest`: the
+        The conditions of the head and of the marks make the look-up and the later write atomic. `digest`: the
         hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
         re-sends; 0 for the first send. `replaced`: the run that the otids name, if this request is new all the same and replaces
         its marks. `budgets`, `events`, `pause`: read in the same request.

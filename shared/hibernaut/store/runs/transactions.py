@@ -330,7 +330,7 @@ class Transactions:
 
 
 def closing_events(run: StoredRun) -> list[RunEvent]:
-    """The last events of every run's event log (Letta V1 API, digest 6.1 and 6.2)."""
+    """The last events of every run's event log (Letta V1 API, API 6.1 and 6.2)."""
     stop: list[RunEvent] = [StopEvent(stop_reason=run.stop_reason or StopReason.ERROR)]
     if run.error:
         return [*stop, ErrorEvent(error_type=run.error.code, message=run.error.message, detail=run.error.detail), DoneEvent()]
@@ -338,7 +338,7 @@ def closing_events(run: StoredRun) -> list[RunEvent]:
 
 
 def statistics(run: StoredRun) -> LettaUsageStatistics:
-    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (digest 4.7). `run_ids`:
+    """The usage of a run in API shape. An unreported figure is 0, or null where the run streams tokens (API 4.7). `run_ids`:
     the runs of sleep-time agents.
     """
     totals = shown_usage(run)

@@ -1,4 +1,4 @@
-"""The turns of a group as values: who speaks, and that each agent is told everything once (run-time digest 9.4)."""
+"""The turns of a group as values: who speaks, and that each agent is told everything once (RT 9.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two faces of a model's configuration (Letta V1 API, digest 4.12; run-time digest 1.5 and 11.2)."""
+"""The two faces of a model's configuration (Letta V1 API, API 4.12; RT 1.5 and 11.2)."""
 
 from __future__ import annotations
 

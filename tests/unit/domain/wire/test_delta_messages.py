@@ -1,4 +1,4 @@
-"""Pieces of a reply as followers of tokens are shown them (digest 6.3)."""
+"""Pieces of a reply as followers of tokens are shown them (API 6.3)."""
 
 from __future__ import annotations
 

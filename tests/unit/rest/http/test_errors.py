@@ -1,4 +1,4 @@
-"""The table of errors: each of ours has a status, a body and the right headers (digest 1.6)."""
+"""The table of errors: each of ours has a status, a body and the right headers (API 1.6)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Messages to groups: the agents take turns as the type of the group says, each turn is a run, and one log shows who spoke
-(run-time digest 9.4).
+(RT 9.4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups with a manager: one that names the speakers, and one that asks the others (run-time digest 9.4)."""
+"""Groups with a manager: one that names the speakers, and one that asks the others (RT 9.4)."""
 
 from __future__ import annotations
 

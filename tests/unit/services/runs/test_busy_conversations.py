@@ -1,6 +1,4 @@
-"""Conversations that are busy, and conversations that something has left broken: queue, reject, interrupt, repair (API digest
-7).
-"""
+"""Conversations that are busy, and conversations that something has left broken: queue, reject, interrupt, repair (API 7)."""
 
 from __future__ import annotations
 

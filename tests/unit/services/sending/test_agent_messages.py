@@ -1,4 +1,4 @@
-"""Agents send each other messages: once each, as ordinary runs, within limits, and never in a circle (run-time digest 5.6)."""
+"""Agents send each other messages: once each, as ordinary runs, within limits, and never in a circle (RT 5.6)."""
 
 from __future__ import annotations
 

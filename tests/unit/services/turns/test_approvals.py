@@ -1,4 +1,4 @@
-"""Calls that wait for a person or for the client: asked, answered, denied, overdue, interrupted, withdrawn (API digest 5.4)."""
+"""Calls that wait for a person or for the client: asked, answered, denied, overdue, interrupted, withdrawn (API 5.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the request of Anthropic's Messages API (run-time digest 11.3). Pure; knows no connection.
+"""Builds the request of Anthropic's Messages API (RT 11.3). Pure; knows no connection.
 
 Three of the four markers that a request may have enable prompt caching: on the last tool, on the system message, and, by the
 body's own `cache_control`, on the last block of the last message. The last marker is not part of the messages, because it would

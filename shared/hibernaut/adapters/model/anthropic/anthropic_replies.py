@@ -205,7 +205,7 @@ def streamed(
 
 
 def _usage(used: JsonObject) -> Usage:
-    """The usage; tokens read from and written to the cache count as prompt tokens (run-time digest 13.3)."""
+    """The usage; tokens read from and written to the cache count as prompt tokens (RT 13.3)."""
     cached, written = count_of(used, "cache_read_input_tokens"), _written(used)
     prompt = (count_of(used, "input_tokens") or 0) + (cached or 0) + (written or 0)
     completion = count_of(used, "output_tokens") or 0

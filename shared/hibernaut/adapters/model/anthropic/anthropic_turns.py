@@ -1,4 +1,4 @@
-"""Converts a log to the messages of Anthropic's Messages API (run-time digest 11.3). Pure.
+"""Converts a log to the messages of Anthropic's Messages API (RT 11.3). Pure.
 
 A reply of the same model goes back as the provider sent it, block by block (`AssistantTurn.native`); any other reply in our form,
 which never holds thinking. If two requests share their first rows, they share the beginning of their messages, byte for byte

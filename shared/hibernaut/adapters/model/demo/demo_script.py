@@ -1,6 +1,6 @@
 """The script of the demo model: pure functions from its view of a request to a reply or a tool call.
 
-Knows the names and arguments of tools (run-time digest 5.2 and 5.3); knows neither wire formats nor message rows.
+Knows the names and arguments of tools (RT 5.2 and 5.3); knows neither wire formats nor message rows.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _smallest(schema: Json, words: str) -> Json:
 
 
 def _demanded(conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoCall | None:
-    """The tools that a heartbeat requires (run-time digest 14.3), except those that were already called."""
+    """The tools that a heartbeat requires (RT 14.3), except those that were already called."""
     called = {each.tool for each in conversation.done}
     reason = read_object(conversation.notice).get("reason")
     named = set(re.findall(r"\w+", reason)) if isinstance(reason, str) else set()

@@ -1,4 +1,4 @@
-"""Builds the request body of Chat Completions (run-time digest 11.3), for each server what its dialect takes. Pure; knows no
+"""Builds the request body of Chat Completions (RT 11.3), for each server what its dialect takes. Pure; knows no
 connection.
 
 Reasoning goes back only in a provider's own items (`NativeReply`), to the model that they came from.

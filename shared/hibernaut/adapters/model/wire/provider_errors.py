@@ -1,4 +1,4 @@
-"""Maps a provider's error responses to our errors (run-time digest 11.5). Knows statuses, codes and phrases of providers;
+"""Maps a provider's error responses to our errors (RT 11.5). Knows statuses, codes and phrases of providers;
 no SDK.
 """
 

@@ -1,4 +1,4 @@
-"""The definitions of the file tools for the model (run-time digest 5.5). Data only."""
+"""The definitions of the file tools for the model (RT 5.5). Data only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definitions of the tools that reach beyond this server: web, code and other agents (run-time digest 5.4, 5.6, 5.7). Data
+"""The definitions of the tools that reach beyond this server: web, code and other agents (RT 5.4, 5.6, 5.7). Data
 only.
 """
 

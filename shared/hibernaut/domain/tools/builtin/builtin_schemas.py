@@ -1,4 +1,4 @@
-"""The definitions of the built-in tools for the model: name, description and parameters (run-time digest 5.2, 5.3). Data only."""
+"""The definitions of the built-in tools for the model: name, description and parameters (RT 5.2, 5.3). Data only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Definition:
     parallel: bool = False
 
     def schema(self) -> JsonObject:
-        """The schema that the model sees; without defaults and `additionalProperties`, as in Letta (digest 10.2)."""
+        """The schema that the model sees; without defaults and `additionalProperties`, as in Letta (API 10.2)."""
         return {
             "name": self.name,
             "description": self.description,

@@ -1,4 +1,4 @@
-"""The schema that a model is offered for a tool of an MCP server (run-time digest 10.8).
+"""The schema that a model is offered for a tool of an MCP server (RT 10.8).
 
 Servers write any JSON schema. Providers take an object without references, and refuse all tools of a request for one that they
 cannot read.

@@ -20,7 +20,7 @@ from hibernaut.schemas.tools.tool import MAX_NAME, Tool, ToolType
 McpToolState = Literal["available", "changed", "missing"]
 """`changed`: the server describes other arguments than the stored ones. `missing`: the server has the tool no more."""
 TAG = "mcp:"
-"""The prefix of the tag that names the server (run-time digest 10.8)."""
+"""The prefix of the tag that names the server (RT 10.8)."""
 _FACTS = "mcp"
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 _VARIABLE = re.compile(r"\{\{\s*([A-Z_][A-Z0-9_]*)\s*(?:\|([^{}]*))?\}\}")

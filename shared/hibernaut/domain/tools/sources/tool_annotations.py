@@ -1,6 +1,6 @@
 """Converts Python annotations to JSON schema by reading the syntax tree; the source is never executed.
 
-Knows the usual forms of `typing` and Pydantic models in the same source (run-time digest 10.2, the table). Any other annotation
+Knows the usual forms of `typing` and Pydantic models in the same source (RT 10.2, the table). Any other annotation
 is refused with its line, so that no stored schema is weaker than the signature. Each class is read once and the output is
 measured, because models that refer to one another grow exponentially when written inline.
 """

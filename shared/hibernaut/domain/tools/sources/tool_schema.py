@@ -1,6 +1,6 @@
 """Derives a tool's JSON schema from its Python source by reading the syntax tree; the source is never executed.
 
-Knows signatures and their docstrings (run-time digest 10.2). Must not know: the records of tools, or how a tool runs.
+Knows signatures and their docstrings (RT 10.2). Must not know: the records of tools, or how a tool runs.
 """
 
 from __future__ import annotations

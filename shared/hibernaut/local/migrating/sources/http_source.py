@@ -1,4 +1,4 @@
-"""A server with the V1 API as the source of a migration (Letta V1 API, digest 1.4, 1.5, 2 and 3).
+"""A server with the V1 API as the source of a migration (Letta V1 API, API 1.4, 1.5, 2 and 3).
 
 V1 exports the messages of the window alone, so the others are read from the
 list of messages; a server of this project exports the whole log. Lists of messages are chronological, and their cursor is a row.

@@ -14,7 +14,7 @@ from hibernaut.schemas.base import Json, JsonObject
 from hibernaut.schemas.mcp.server import MASK
 
 TAG = "mcp:"
-"""The prefix of the tag by which a tool names its server (run-time digest 10.8)."""
+"""The prefix of the tag by which a tool names its server (RT 10.8)."""
 PROGRAM = ("command", "args", "env")
 ADDRESS = ("server_url", "auth_header", "auth_token", "custom_headers")
 

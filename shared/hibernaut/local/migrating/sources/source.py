@@ -1,6 +1,6 @@
 """What a migration reads: the interface of its sources, and what they return.
 
-All records are entries of an agent file (run-time digest 12.1) with the ids of the source.
+All records are entries of an agent file (RT 12.1) with the ids of the source.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class SourceIdentity:
 
 @immutable
 class SourceMcpServer:
-    """An MCP server. `config`: in the form of the request that creates a server (Letta V1 API, digest 2.14). `unreadable`: the
+    """An MCP server. `config`: in the form of the request that creates a server (Letta V1 API, API 2.14). `unreadable`: the
     names of existing secrets without readable values. `tools`: its tools, as entries of an agent file.
     """
 

@@ -1,4 +1,4 @@
-"""The core memory of one agent (Letta V1 API, digest 2.5)."""
+"""The core memory of one agent (Letta V1 API, API 2.5)."""
 
 from __future__ import annotations
 

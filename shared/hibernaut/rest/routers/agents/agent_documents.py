@@ -1,4 +1,4 @@
-"""Agent files: the export of an agent, and the import of a file (Letta V1 API, digest 2.2)."""
+"""Agent files: the export of an agent, and the import of a file (Letta V1 API, API 2.2)."""
 
 from __future__ import annotations
 

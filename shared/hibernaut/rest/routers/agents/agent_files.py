@@ -1,4 +1,4 @@
-"""The folders and files of one agent (Letta V1 API, digest 2.7)."""
+"""The folders and files of one agent (Letta V1 API, API 2.7)."""
 
 from __future__ import annotations
 

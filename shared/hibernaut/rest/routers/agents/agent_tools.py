@@ -1,4 +1,4 @@
-"""The tools of one agent (Letta V1 API, digest 2.6)."""
+"""The tools of one agent (Letta V1 API, API 2.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents (Letta V1 API, digest 2.2 and 3). Their blocks, tools and messages have routers of their own."""
+"""Agents (Letta V1 API, API 2.2 and 3). Their blocks, tools and messages have routers of their own."""
 
 from __future__ import annotations
 

@@ -10,5 +10,5 @@ from hibernaut.schemas.agents.agent import StoredAgent
 
 
 def null_or_state(services: Services, caller: Caller, agent: StoredAgent) -> Response:
-    """The reply is null for a 1.0 client, and the agent for other clients (digest 1.4)."""
+    """The reply is null for a 1.0 client, and the agent for other clients (API 1.4)."""
     return plain(None) if caller.is_1_0_client else reply(services.agents.states.of_one(agent))

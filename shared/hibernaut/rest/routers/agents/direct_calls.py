@@ -1,4 +1,4 @@
-"""Previews of model requests, and model calls without a run (Letta V1 API, digest 3)."""
+"""Previews of model requests, and model calls without a run (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of groups: send, list, reset (the routes of Letta V1 before it retired them; run-time digest 9.4), and cancel.
+"""Messages of groups: send, list, reset (the routes of Letta V1 before it retired them; RT 9.4), and cancel.
 
 The routes that send are asynchronous: their requests wait for the run on the event loop.
 """

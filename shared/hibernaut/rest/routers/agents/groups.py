@@ -1,4 +1,4 @@
-"""Groups of agents (Letta V1 API, digest 3 and 4.11)."""
+"""Groups of agents (Letta V1 API, API 3 and 4.11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities, and attaching them to agents and blocks (Letta V1 API, digest 2.7 and 3)."""
+"""Identities, and attaching them to agents and blocks (Letta V1 API, API 2.7 and 3)."""
 
 from __future__ import annotations
 

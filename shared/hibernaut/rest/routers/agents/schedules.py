@@ -1,4 +1,4 @@
-"""Schedules of agents (Letta V1 API, digest 2.4). Changes, pauses, "run now" and the list of a tenant are extensions of
+"""Schedules of agents (Letta V1 API, API 2.4). Changes, pauses, "run now" and the list of a tenant are extensions of
 Hibernaut.
 """
 

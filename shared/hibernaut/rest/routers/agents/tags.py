@@ -1,4 +1,4 @@
-"""The tags of agents (Letta V1 API, digest 2.15)."""
+"""The tags of agents (Letta V1 API, API 2.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates (Letta V1 API, digest 2.17)."""
+"""Templates (Letta V1 API, API 2.17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents in OpenAI's Chat Completions format (Letta V1 API, digest 3): `model` is the agent's id, the last user message is the
+"""Agents in OpenAI's Chat Completions format (Letta V1 API, API 3): `model` is the agent's id, the last user message is the
 input.
 
 A reply contains the agent's text, but neither its reasoning nor its tool calls.

@@ -1,4 +1,4 @@
-"""Compaction of an agent's own conversation by request (Letta V1 API, digest 2.3), and its plan (an extension). `conversations`
+"""Compaction of an agent's own conversation by request (Letta V1 API, API 2.3), and its plan (an extension). `conversations`
 has the route for the others.
 """
 

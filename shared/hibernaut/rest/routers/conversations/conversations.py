@@ -1,7 +1,7 @@
-"""Conversations and their messages (Letta V1 API, digest 2.16).
+"""Conversations and their messages (Letta V1 API, API 2.16).
 
 A path parameter of type `AnyConversationId` may also name an agent's own conversation: `default` with an `agent_id`, or the
-agent's id. A message to a busy conversation is refused unless the request sets `when_busy` (digest 7).
+agent's id. A message to a busy conversation is refused unless the request sets `when_busy` (API 7).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ async def send_conversation_message(
     try:
         return await run_responses.whole(services, pools, request)
     except ApprovalPending as waiting:
-        raise Conflict(waiting.detail) from waiting  # `detail` is a text here, unlike on the agents' routes (digest 5.4)
+        raise Conflict(waiting.detail) from waiting  # `detail` is a text here, unlike on the agents' routes (API 5.4)
 
 
 @router.post("/{conversation_id}/stream")

@@ -1,4 +1,4 @@
-"""Messages of agents: send, list, retrieve, cancel (Letta V1 API, digest 2.3, 2.15 and 5.1).
+"""Messages of agents: send, list, retrieve, cancel (Letta V1 API, API 2.3, 2.15 and 5.1).
 
 The routes that send are asynchronous: their requests wait for the run on the event loop.
 """
@@ -56,7 +56,7 @@ Prepare = Callable[[str, LettaRequest, str], SendRequest]
 
 async def prepare(request: HttpRequest) -> Prepare:
     """A function that converts a route's body to a request to an agent, with the digest by which the server recognises a repeated
-    body (architecture 5).
+    body.
     """
     raw, principal = await request.body(), principal_of(request)
     count, caller = request.headers.get("x-stainless-retry-count", "0"), request.headers.get("traceparent", "")

@@ -1,4 +1,4 @@
-"""Client-side access tokens, for administrators of a tenant (Letta V1 API, digest 2.17)."""
+"""Client-side access tokens, for administrators of a tenant (Letta V1 API, API 2.17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness and readiness (Letta V1 API, digest 2.1 and 3)."""
+"""Liveness and readiness (Letta V1 API, API 2.1 and 3)."""
 
 from __future__ import annotations
 

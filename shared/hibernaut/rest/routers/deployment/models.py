@@ -1,4 +1,4 @@
-"""The language models and the embedding models that agents may use (Letta V1 API, digest 2.13)."""
+"""The language models and the embedding models that agents may use (Letta V1 API, API 2.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The users and the organisation of the caller's tenant, in V1's form (Letta V1 API, digest 3): a tenant is one organisation with
+"""The users and the organisation of the caller's tenant, in V1's form (Letta V1 API, API 3): a tenant is one organisation with
 one user.
 
 Tenants are created by API keys (`hibernaut keys create --tenant`), so that neither can be created or changed here.

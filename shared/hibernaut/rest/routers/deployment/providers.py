@@ -1,4 +1,4 @@
-"""Providers of models with keys of the caller's own (Letta V1 API, digest 3, run-time digest 11.1)."""
+"""Providers of models with keys of the caller's own (Letta V1 API, API 3, RT 11.1)."""
 
 from __future__ import annotations
 

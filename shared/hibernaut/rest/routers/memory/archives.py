@@ -1,4 +1,4 @@
-"""Archives, and their attachment to agents (Letta V1 API, digest 2.7, 2.11 and 3)."""
+"""Archives, and their attachment to agents (Letta V1 API, API 2.7, 2.11 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks (Letta V1 API, digest 2.10 and 3)."""
+"""Blocks (Letta V1 API, API 2.10 and 3)."""
 
 from __future__ import annotations
 

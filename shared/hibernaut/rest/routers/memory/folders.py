@@ -1,4 +1,4 @@
-"""Folders and their files (Letta V1 API, digest 2.12 and 3)."""
+"""Folders and their files (Letta V1 API, API 2.12 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages of archives, and the archival memory of agents (Letta V1 API, digest 2.8 and 2.11)."""
+"""Passages of archives, and the archival memory of agents (Letta V1 API, API 2.8 and 2.11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches of passages and messages (Letta V1 API, digest 2.8 and 2.15).
+"""Searches of passages and messages (Letta V1 API, API 2.8 and 2.15).
 
 The header `x-hibernaut-search` says why a search was limited: `asleep`, `incomplete` or `words-only`.
 """

@@ -1,4 +1,4 @@
-"""Jobs: runs in the form of an older resource (Letta V1 API, digest 3; run-time digest 13.6)."""
+"""Jobs: runs in the form of an older resource (Letta V1 API, API 3; RT 13.6)."""
 
 from __future__ import annotations
 

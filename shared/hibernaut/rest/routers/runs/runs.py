@@ -1,4 +1,4 @@
-"""Runs: their messages, steps, usage, metrics and traces (Letta V1 API, digest 2.15 and 3)."""
+"""Runs: their messages, steps, usage, metrics and traces (Letta V1 API, API 2.15 and 3)."""
 
 from __future__ import annotations
 

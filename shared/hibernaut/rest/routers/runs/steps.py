@@ -1,4 +1,4 @@
-"""Steps: their metrics, traces, messages and feedback (Letta V1 API, digest 2.15)."""
+"""Steps: their metrics, traces, messages and feedback (Letta V1 API, API 2.15)."""
 
 from __future__ import annotations
 

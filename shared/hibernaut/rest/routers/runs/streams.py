@@ -1,4 +1,4 @@
-"""Resuming the stream of a run (Letta V1 API, digest 6.5)."""
+"""Resuming the stream of a run (Letta V1 API, API 6.5)."""
 
 from __future__ import annotations
 

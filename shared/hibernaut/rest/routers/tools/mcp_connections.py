@@ -1,5 +1,5 @@
-"""Connecting to MCP servers by OAuth: events of an attempt, and the address at which users answer (Letta V1 API, digest 3;
-run-time digest 10.8).
+"""Connecting to MCP servers by OAuth: events of an attempt, and the address at which users answer (Letta V1 API, API 3;
+RT 10.8).
 """
 
 from __future__ import annotations

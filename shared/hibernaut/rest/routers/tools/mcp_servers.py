@@ -1,4 +1,4 @@
-"""MCP servers and their tools (Letta V1 API, digest 2.14)."""
+"""MCP servers and their tools (Letta V1 API, API 2.14)."""
 
 from __future__ import annotations
 

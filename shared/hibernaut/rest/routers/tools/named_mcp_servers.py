@@ -1,4 +1,4 @@
-"""MCP servers by their names: the older routes of V1 (Letta V1 API, digest 3)."""
+"""MCP servers by their names: the older routes of V1 (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox configuration and its environment variables (Letta V1 API, digest 3)."""
+"""The sandbox configuration and its environment variables (Letta V1 API, API 3)."""
 
 from __future__ import annotations
 

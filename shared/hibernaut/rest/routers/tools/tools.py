@@ -1,4 +1,4 @@
-"""Tools (Letta V1 API, digest 2.9 and 3)."""
+"""Tools (Letta V1 API, API 2.9 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of MCP servers as ours: names, schemas, variables (run-time digest 10.8)."""
+"""Tools of MCP servers as ours: names, schemas, variables (RT 10.8)."""
 
 from __future__ import annotations
 
