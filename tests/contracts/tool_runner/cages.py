@@ -29,6 +29,8 @@ from tests.support.run_tool import HandlerClient
 
 MEGABYTE = 1024 * 1024
 NOBODY = 65534
+PRIVATE = 0x40000
+"""`MS_PRIVATE` of mount(2): what is mounted from now on is seen here alone."""
 WITHOUT_RIGHTS, WITHOUT_NAMESPACES, WITHOUT_MOUNTS, IN_A_CONTAINER = (
     "without rights",
     "without namespaces",
@@ -169,7 +171,7 @@ def _give_up_rights() -> None:
         return
     base = sys.base_prefix
     kernel.unshare(kernel.NEW_MOUNTS)
-    kernel.mount("none", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
+    kernel.mount("none", "/", flags=kernel.RECURSIVE | PRIVATE)
     home = pwd.getpwuid(0).pw_dir
     if base.startswith(f"{home}/"):
         kernel.mount("tmpfs", "/mnt", kind="tmpfs")
