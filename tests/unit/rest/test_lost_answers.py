@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -44,7 +45,7 @@ def served(tmp_path: Path) -> Iterator[tuple[httpx.Client, LosesOneAnswer]]:
         return tables[0]
 
     settings = EmbeddedSettings(data=tmp_path / "data", default_embedding="none")
-    with Embedded(settings, EmbeddedOverrides(table=wrapped)) as embedded:
+    with closing(Embedded(settings, EmbeddedOverrides(table=wrapped))) as embedded:  # without threads, which write too
         app = create_app(services_of(embedded.stores, embedded.host, embedded.engines))
         with TestClient(app, base_url="http://127.0.0.1:8283") as http:
             yield http, tables[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hibernaut.adapters.model.prices.context_windows import ContextWindows, ProviderPlace
 from hibernaut.domain.models.model_settings import config_of_description
 from hibernaut.ports.model import Model
-from hibernaut.schemas.errors import ModelError, NotImplementedHere
+from hibernaut.schemas.errors import ModelError, ModelTimeout, NotImplementedHere
 from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, LLMConfig, ModelDescription
 
 LIST_SECONDS, RETRY_SECONDS = 300.0, 60.0
@@ -51,21 +51,22 @@ class CatalogueProvider:
             self.lock.release()
 
     def _answers(self) -> bool:
-        """Ask for the lists. Whether one of them has a row."""
+        """Ask for the lists. Whether one of them has a row. A provider that is silent is not waited for once more."""
         models = self.model.models()
-        self.fault = "" if models else self._fault()
-        embeddings = [] if self.fault else self.model.embedding_models()
+        failure = None if models else self._failure()
+        self.fault = str(failure or "")
+        embeddings = [] if isinstance(failure, ModelTimeout) else self.model.embedding_models()
         self.known, self.known_embeddings = models or self.known, embeddings or self.known_embeddings
         return bool(models or embeddings)
 
-    def _fault(self) -> str:
+    def _failure(self) -> ModelError | None:
         try:
             self.check()
         except NotImplementedHere:
-            return ""
+            return None
         except ModelError as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
     def description(self, name: str, model: str, windows: ContextWindows, now: Callable[[], float]) -> ModelDescription | None:
         """A model of this provider, with a handle that begins with `name`; None if the provider does not list it. While the list

@@ -5,6 +5,7 @@ progress.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_what_a_deletion_reads_grows_with_the_number_of_forks(tmp_path: Path, of
             return tables[0]
 
         settings = EmbeddedSettings(data=tmp_path / str(number), default_embedding="none")
-        with Embedded(settings, EmbeddedOverrides(table=wrapped)) as embedded:
+        with closing(Embedded(settings, EmbeddedOverrides(table=wrapped))) as embedded:  # without threads, which read too
             house = House(embedded, services_of(embedded.stores, embedded.host, embedded.engines).of(TENANT))
             agent = house.agent()
             source = agent if of_default else house.conversation(agent)
