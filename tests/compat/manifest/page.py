@@ -14,7 +14,8 @@ HEAD = """\
 Generated from `tests/compat/manifest` by `python -m tests.compat.manifest.page`; do not edit.
 
 Each row is a promise that a client of the Letta V1 API may rely on. A row marked *done* or *diverging* is proven by a test that cites its
-id and talks to a real server through the unchanged `letta-client`, on both local profiles. What is *out of reach* is not served, for the reason that its row gives.
+id and talks to a real server: mostly through the unchanged `letta-client`, where it is about the wire itself over plain HTTP. Every test runs on the embedded profile, and at least one for each endpoint on
+aws-offline too. What is *out of reach* is not served, for the reason that its row gives.
 `API` and `RT` name the sections of the descriptions of that API and of its run time that the rows are taken from.
 """
 WAITING = "What is *to do* is not built yet; its routes answer 501 with their names until then."

@@ -12,10 +12,11 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import cast
 
 from hibernaut.adapters.aws_clients import aws_client
 from hibernaut.adapters.aws_meter import function_called
+from hibernaut.adapters.function_client import LambdaClient
 from hibernaut.adapters.tool_runner import frames
 from hibernaut.adapters.tool_runner.wire import failed, job_to_json, outcome_from_json
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
@@ -44,19 +45,13 @@ PackageLink = Callable[[str, str], str]
 """The address of the zip file of a tenant's set of packages, by its digest. Raises: OSError."""
 
 
-class ToolLambdaClient(Protocol):
-    """The used part of boto3's Lambda client."""
-
-    def invoke(self, **request: Any) -> Any: ...
-
-
 class LambdaRunner:
     """The `ToolRunner` on AWS. Thread-safe."""
 
     def __init__(
         self,
         function_name: str,
-        client: ToolLambdaClient | None = None,
+        client: LambdaClient | None = None,
         *,
         node_function: str = "",
         links: PackageLink | None = None,
@@ -126,7 +121,7 @@ class LambdaRunner:
             return failed(job, "RuntimeError", f"it took more than its function may: {message or kind}")
         raise OSError(f"function {function} failed: {kind or 'unknown error'}")
 
-    def _invocable(self) -> ToolLambdaClient:
+    def _invocable(self) -> LambdaClient:
         with self._lock:
             if self._client is None:
                 from botocore.config import Config
@@ -138,5 +133,5 @@ class LambdaRunner:
                     max_pool_connections=_CONNECTIONS,
                     tcp_keepalive=True,
                 )
-                self._client = cast("ToolLambdaClient", aws_client("lambda", config))
+                self._client = cast("LambdaClient", aws_client("lambda", config))
             return self._client
