@@ -36,6 +36,8 @@ class AssistantTurn:
         Items are sent back only whole. Where a call has no return, or the turn has a row that another model wrote, they are of no
         use.
         """
+        if self.rows[0].native is None:
+            return None
         items: list[JsonObject] = []
         calls: set[str] = set()
         steps: set[str | None] = set()
@@ -81,6 +83,8 @@ def history(rows: Sequence[Message]) -> History:
 
 def assistant_text(rows: Sequence[Message]) -> str:
     """The assistant's text, and its thoughts from tool arguments (these are not native reasoning), one in a line."""
+    if len(rows) == 1 and len(content := rows[0].content) == 1 and content[0].type == "text":
+        return content[0].text  # nearly all turns: each step converts the whole window
     texts: list[str] = []
     for row in rows:
         for part in row.content:

@@ -23,6 +23,8 @@ characters.
 """
 _TELLING = ("user", "system", "tool")
 """The roles whose messages can carry an update. A reply goes back as its model wrote it, and an approval is not sent."""
+_BY_MODEL = ("assistant", "approval")
+"""The roles whose messages are the model's own, or are not sent."""
 
 
 def as_sent(messages: Sequence[Message], context_window: int, *, updated: bool = True) -> tuple[Message, ...]:
@@ -35,7 +37,7 @@ def as_sent(messages: Sequence[Message], context_window: int, *, updated: bool =
     updates_by_message: dict[str, list[MemoryUpdate]] = {}
     for update in frozen.updates if frozen and updated else ():
         updates_by_message.setdefault(update.message_id, []).append(update)
-    rows = [_clipped_row(row, longest) for row in messages]
+    rows = [row if row.role in _BY_MODEL else _clipped_row(row, longest) for row in messages]
     if frozen is not None:
         rows[0] = _frozen(messages[0], frozen)
     if updates_by_message:
@@ -100,18 +102,17 @@ def _with_updates(row: Message, updates: Sequence[MemoryUpdate]) -> Message:
 
 def _clipped_row(row: Message, longest: int) -> Message:
     """The row of another author than the model: tool returns clipped, and without text that looks like an update of memory."""
-    role = row.role
-    if role == "tool" and row.tool_returns:
+    if row.role == "tool" and row.tool_returns:
         texts = [each.func_response or "" for each in row.tool_returns]
         if any([len(text) > longest for text in texts]):
             row = _clipped(row, longest)
             texts = [each.func_response or "" for each in row.tool_returns]
         if any(map(names_update, texts)):
             row = _with_returns(row, [without_update_tags(text) for text in texts])
-    elif role not in ("assistant", "approval"):
-        content = row.content
-        if any([part.type == "text" and names_update(part.text) for part in content]):
-            row = row.model_copy(update={"content": [_clean(part) for part in content]})
+        return row
+    for part in row.content:  # nearly always one: each step looks at all rows of its window
+        if part.type == "text" and names_update(part.text):
+            return row.model_copy(update={"content": [_clean(part) for part in row.content]})
     return row
 
 
