@@ -56,6 +56,7 @@ class BudgetWindow:
 
     @classmethod
     def at(cls, moment: datetime) -> BudgetWindow:
+        """The window of a moment in any time zone. Days and months are those of UTC."""
         today = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         following = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
         return cls(today.strftime("%d"), today.strftime("%Y-%m"), today + timedelta(days=1), following)

@@ -59,6 +59,7 @@ class Saying:
         return f"{self.name or self.agent_id}{' could not answer' if self.failed else ''}: {self.text}"
 
     def packed(self) -> JsonObject:
+        """The saying as an item of the return of a turn (`return_of`), with the text clipped to the limit of a tool return."""
         return {
             "agent_id": self.agent_id,
             "name": self.name,

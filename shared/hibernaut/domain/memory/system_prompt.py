@@ -148,10 +148,12 @@ def _metadata_section(inputs: PromptInputs) -> str:
 
 
 def recall_line(inputs: PromptInputs) -> str:
+    """The line of the metadata section that counts the messages outside the window."""
     return f"- {inputs.previous_messages} previous messages between you and the user are stored in recall memory"
 
 
 def archival_line(inputs: PromptInputs) -> str:
+    """The line of the metadata section that counts the passages."""
     return f"- {inputs.archival_memories} total memories you created are stored in archival memory (use tools to access them)"
 
 

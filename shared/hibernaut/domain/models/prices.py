@@ -56,6 +56,7 @@ class Rate:
     tiers: tuple[tuple[int, Decimal], ...] = ()
 
     def at(self, prompt_tokens: int) -> Decimal:
+        """The price of a token in a request whose prompt has this length. A tier begins above its start, not at it."""
         return next((price for start, price in reversed(self.tiers) if prompt_tokens > start), self.base)
 
 
@@ -101,6 +102,9 @@ class PricePeriod:
     hours: tuple[time, time] | None = None
 
     def holds(self, moment: datetime) -> bool:
+        """Whether the prices hold at this moment, in any time zone. `hours` include their begin, not their end, and may cross
+        midnight.
+        """
         now = moment.astimezone(UTC)
         if self.since is not None:
             return now.date() >= self.since

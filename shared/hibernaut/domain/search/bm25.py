@@ -27,6 +27,7 @@ Found = TypeVar("Found")
 
 
 def rarity(texts: int, holding: int) -> float:
+    """The rarity of a term that `holding` of so many texts have: above 0, even if the counts contradict each other."""
     return math.log1p((max(texts, holding) - holding + 0.5) / (holding + 0.5))
 
 

@@ -33,6 +33,7 @@ OWN_CONVERSATIONS = Reach(stretches=(Stretch(after="agent-", upto="agent-~"),))
 
 
 def name_of(container: str, record_id: str) -> str:
+    """The id of a record's document. `container`: the id of the record's log, archive or file. The inverse of `place_of`."""
     return f"{container}/{record_id}"
 
 

@@ -139,10 +139,12 @@ def uncalled_required(rules: Sequence[ToolRule], history: Sequence[str], availab
 
 
 def ends_run(rules: Sequence[ToolRule], name: str) -> bool:
+    """Whether a rule makes the tool terminal: its call ends the run, unless a required tool is missing."""
     return any(isinstance(rule, TerminalToolRule) and rule.tool_name == name for rule in rules)
 
 
 def continues(rules: Sequence[ToolRule], name: str) -> bool:
+    """Whether a rule makes the run continue after a call of the tool that requests no heartbeat."""
     return any(isinstance(rule, ContinueToolRule) and rule.tool_name == name for rule in rules)
 
 
@@ -157,6 +159,7 @@ def has_child_like(rules: Sequence[ToolRule], name: str) -> bool:
 
 
 def needs_approval(rules: Sequence[ToolRule], name: str) -> bool:
+    """Whether a rule requires approval before the tool is called. Tool policies are not looked at."""
     return any(isinstance(rule, RequiresApprovalToolRule) and rule.tool_name == name for rule in rules)
 
 

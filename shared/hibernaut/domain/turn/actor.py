@@ -46,6 +46,7 @@ class Actor:
         return [tool.name for tool in self.tools if tool.name]
 
     def tool(self, name: str) -> Tool | None:
+        """The tool with this name among `tools`; None if it is not attached."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 

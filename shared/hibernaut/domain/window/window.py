@@ -92,10 +92,12 @@ def _row_text(row: Message) -> str:
 
 
 def threshold(context_window: int) -> int:
+    """The size in tokens above which a window is compacted, for a model with this context window."""
     return int(FULL * context_window)
 
 
 def goal(context_window: int) -> int:
+    """The size in tokens to which whole turns are dropped, for a model with this context window."""
     return int(KEPT * context_window)
 
 

@@ -24,6 +24,7 @@ class Parameter:
     items: JsonObject | None = None
 
     def schema(self) -> JsonObject:
+        """The JSON schema of the parameter; whether it is required stands in that of the tool."""
         choices: JsonObject = {"enum": list(self.choices)} if self.choices else {}
         if self.type == "array":
             return {"type": "array", "items": self.items or {"type": "string", **choices}, "description": self.description}
