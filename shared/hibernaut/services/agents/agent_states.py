@@ -75,6 +75,7 @@ class AgentStates:
         self._files = files
 
     def of_one(self, agent: StoredAgent, include: frozenset[str] = LOADED) -> AgentState:
+        """The state of one agent, as `of`."""
         return self.of([agent], include)[0]
 
     def of(self, agents: Sequence[StoredAgent], include: frozenset[str] = LOADED) -> list[AgentState]:

@@ -89,6 +89,7 @@ class AgentFilter:
         return [row for row in (rows if self.last_stop_reason is None else runs.joined(rows)) if self.admits(row)]
 
     def admits(self, row: Item) -> bool:
+        """Whether a list row passes the filter. `last_stop_reason` needs the row joined with the newest run."""
         if row["hidden"] and not self.hidden:
             return False
         exact = {

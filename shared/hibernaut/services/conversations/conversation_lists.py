@@ -45,6 +45,7 @@ class ConversationQuery:
     descending: bool = True
 
     def admits(self, row: Item) -> bool:
+        """Whether a list row passes the filter. `order_by` and `after` are not considered."""
         if row["hidden"] or (self.archived != "all" and bool(row["archived"]) is (self.archived == "unarchived")):
             return False
         return (self.summary_search or "").lower() in str(row["summary"])

@@ -75,6 +75,7 @@ class Folders:
         return [found[folder_id] for folder_id in ids if folder_id in found]
 
     def count(self) -> int:
+        """The number of folders of the tenant."""
         return self._records.folders.listed().count()
 
     def of_agent(self, agent_id: str, page_query: Page) -> Sequence[StoredFolder]:

@@ -134,6 +134,7 @@ class Groups:
         return [found[group_id] for group_id in ids if group_id in found]
 
     def count(self) -> int:
+        """The number of groups of the tenant."""
         return self._groups.listed().count()
 
     def update(self, group_id: str, request: GroupUpdate, *, key_id: str | None = None) -> StoredGroup:

@@ -47,6 +47,9 @@ class ImportLines:
 
     @classmethod
     def of(cls, data: bytes) -> ImportLines:
+        """Find the lines in the stored form and read the first one. Raises: ValidationError (pydantic) if that is no
+        `StagedImport`.
+        """
         end = data.find(b"\n")
         starts = [end + 1] if end >= 0 else []
         while starts and (end := data.find(b"\n", starts[-1])) >= 0:

@@ -72,6 +72,7 @@ class BlockFilter:
         return self.connected_gt is not None or self.connected_lt is not None or bool(self.connected_eq)
 
     def admits_count(self, agents: int) -> bool:
+        """Whether a block that so many agents have passes the criteria on their number."""
         if self.connected_gt is not None and agents <= self.connected_gt:
             return False
         if self.connected_lt is not None and agents >= self.connected_lt:
@@ -140,6 +141,7 @@ class Blocks:
         return self.list(BlockFilter(identity_id=identity_id, hidden=True), page)
 
     def count(self) -> int:
+        """The number of blocks of the tenant."""
         return self._records.blocks.listed().count()
 
     def _with_value(self, rows: Sequence[Item], part: str) -> Sequence[Item]:

@@ -61,6 +61,7 @@ class Occurrence:
     missed_since_ms: int | None = None
 
     def outcome(self, status: OutcomeStatus, run_id: str | None = None, error: HibernautError | None = None) -> ScheduleOutcome:
+        """The result of this firing as the schedule's record keeps it. `error`: its code and detail are recorded."""
         return ScheduleOutcome(
             scheduled_at=_moment(self.at_ms),
             fired_at=self.fired_at,

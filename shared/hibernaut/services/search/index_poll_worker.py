@@ -66,6 +66,7 @@ class IndexPollWorker:
         outbox.listener = self._queue.hand
 
     def start(self) -> None:
+        """Start the threads. Raises: RuntimeError at a second call, also after `close`."""
         for thread in self._threads:
             thread.start()
 

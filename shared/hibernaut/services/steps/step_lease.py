@@ -111,6 +111,7 @@ class StepLease:
         return None
 
     def now_ms(self) -> int:
+        """The host's time in milliseconds since 1970, in which leases are stated."""
         return int(self._host.clock.now().timestamp() * 1000)
 
     def _take(self, state: RunState, seconds: float) -> RunState:

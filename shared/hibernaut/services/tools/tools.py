@@ -64,6 +64,7 @@ class ToolFilter:
         return self.name is not None or bool(self.search) or self.return_only_letta_tools or any(lists)
 
     def admits(self, row: Item) -> bool:
+        """Whether a list row passes the filter."""
         kind, name = str(row["tool_type"]), str(row["name"])
         if (self.name is not None and name != self.name) or (self.names and name not in self.names):
             return False
