@@ -1,7 +1,7 @@
 """The due times of a group's sleep-time agents, and the messages that they receive (RT 9.2 and 9.3). Pure.
 
-Each conversation of the group's manager has two marks: the last message that its sleep-time agents received (`told`), and the
-last message of a turn that has ended. The messages between them are untold. A trigger of the sleep-time agents takes all untold
+Each conversation of the group's manager has two marks: the last message that its sleep-time agents received (`after`), and the
+last message of a turn that has ended. The messages between them are pending. A trigger of the sleep-time agents takes all pending
 messages, and moves the first mark, in one transaction; so no turn is sent twice, and none is lost.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.group import ManagerType, StoredGroup, TranscriptProgress
 
-MOST_HEARD = 32
-"""The largest number of conversations whose marks a group retains, in addition to those with untold messages. It drops the ones
+MOST_CAUGHT_UP = 32
+"""The largest number of conversations whose marks a group retains, in addition to those with pending messages. It drops the ones
 that were sent longest ago: of these, the first message of the next turn is the first one to be sent.
 """
 
-MOST_UNTOLD = 256
+MOST_PENDING = 256
 """The largest number of conversations with marks. The messages of further ones are not sent: the ones whose turns ended longest
 ago are dropped.
 """
@@ -34,36 +34,38 @@ def after_turn(group: StoredGroup, conversation: str, first: str, last: str) -> 
     As in Letta V1 the counter runs from 0 to one below the frequency, a new group begins at -1, and 0 is due: the first turn,
     then every n-th.
     """
-    marks = group.heard.get(conversation)
-    last_sent = marks.told if marks else before(first)
-    conversations = _newest({**group.heard, conversation: TranscriptProgress(told=last_sent, upto=last)}, MOST_UNTOLD)
+    marks = group.progress.get(conversation)
+    last_sent = marks.after if marks else before(first)
+    conversations = _newest({**group.progress, conversation: TranscriptProgress(after=last_sent, upto=last)}, MOST_PENDING)
     frequency, counter = group.sleeptime_agent_frequency, group.turns_counter
     if frequency:
         counter = ((-1 if counter is None else counter) + 1) % frequency
     due = group.manager_type is ManagerType.SLEEPTIME and (frequency is None or (frequency > 0 and counter == 0))
-    return group.model_copy(update={"heard": conversations, "turns_counter": counter, "turns": group.turns + 1}), due
+    return group.model_copy(update={"progress": conversations, "turns_counter": counter, "turns": group.turns + 1}), due
 
 
-def untold(group: StoredGroup) -> dict[str, TranscriptProgress]:
+def pending(group: StoredGroup) -> dict[str, TranscriptProgress]:
     """The conversations with messages that the sleep-time agents have not received, by id."""
-    return {conversation: marks for conversation, marks in group.heard.items() if marks.upto > marks.told}
+    return {conversation: marks for conversation, marks in group.progress.items() if marks.upto > marks.after}
 
 
-def all_told(group: StoredGroup) -> StoredGroup:
+def caught_up(group: StoredGroup) -> StoredGroup:
     """The group after all messages were sent."""
-    newest = _newest(group.heard, MOST_HEARD)
-    conversations = {conversation: TranscriptProgress(told=marks.upto, upto=marks.upto) for conversation, marks in newest.items()}
+    newest = _newest(group.progress, MOST_CAUGHT_UP)
+    conversations = {
+        conversation: TranscriptProgress(after=marks.upto, upto=marks.upto) for conversation, marks in newest.items()
+    }
     last = max((marks.upto for marks in newest.values()), default=group.last_processed_message_id)
-    return group.model_copy(update={"heard": conversations, "last_processed_message_id": last})
+    return group.model_copy(update={"progress": conversations, "last_processed_message_id": last})
 
 
-def given_back(group: StoredGroup, spans: Mapping[str, TranscriptProgress]) -> StoredGroup:
+def with_pending(group: StoredGroup, spans: Mapping[str, TranscriptProgress]) -> StoredGroup:
     """The group after the messages of `spans` were taken, but could not be sent."""
-    conversations = dict(group.heard)
+    conversations = dict(group.progress)
     for conversation, span in spans.items():
         marks = conversations.get(conversation, span)
-        conversations[conversation] = TranscriptProgress(told=min(marks.told, span.told), upto=max(marks.upto, span.upto))
-    return group.model_copy(update={"heard": conversations})
+        conversations[conversation] = TranscriptProgress(after=min(marks.after, span.after), upto=max(marks.upto, span.upto))
+    return group.model_copy(update={"progress": conversations})
 
 
 def before(message_id: str) -> str:

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from hibernaut.schemas.base import Schema, Whole
 from hibernaut.schemas.ids import GroupId
@@ -58,21 +58,25 @@ class Group(Schema):
 
 
 class TranscriptProgress(Schema):
-    """The part of a conversation that the sleep-time agents have received: the messages up to `told`. The messages up to `upto`
-    belong to turns that have ended.
+    """The messages of a conversation after `after` up to `upto`: those of turns that have ended, which its sleep-time agents have
+    not received; there are none if the two are equal. The stored name of `after` is `told`.
     """
 
-    told: str
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    after: str = Field(validation_alias="told", serialization_alias="told")
     upto: str
 
 
 class StoredGroup(Stored, Group):
-    """The stored record: the wire form, the number of counted turns, and the conversations with their progress by id. `version`
-    counts changes.
+    """The stored record: the wire form, the number of counted turns, and the conversations with their progress by id (stored as
+    `heard`). `version` counts changes.
     """
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     turns: int = 0
-    heard: dict[str, TranscriptProgress] = Field(default_factory=dict)
+    progress: dict[str, TranscriptProgress] = Field(default_factory=dict, validation_alias="heard", serialization_alias="heard")
     version: int = 1
 
     def wire(self) -> Group:

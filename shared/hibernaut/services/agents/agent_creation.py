@@ -38,7 +38,7 @@ from hibernaut.services.agents.agent_parts import (
     opening_of,
     refuse_equal_labels,
 )
-from hibernaut.services.agents.sleeptime_pairs import group_of, request_for, said_before
+from hibernaut.services.agents.sleeptime_pairs import earlier_span, group_of, request_for
 from hibernaut.services.models.embedding_choice import chosen_embedding
 from hibernaut.services.prompt.system_messages import SystemMessages, system_row
 from hibernaut.services.records import Records, by_key, each_key_once
@@ -105,7 +105,7 @@ class AgentCreation:
         main = self._new(request, by, group_id=group_id)
         children, parents, sleeper = list(main.children), list(main.parents), None
         if group_id:
-            sleeper, group_changes = self._sleeper(main.agent, group_id, _given_messages(request, main.rows), by, main.blocks)
+            sleeper, group_changes = self._sleeper(main.agent, group_id, _initial_span(request, main.rows), by, main.blocks)
             children, parents = each_key_once([*children, *sleeper.children]), [*parents, *sleeper.parents, *group_changes]
         self._records.write(children, parents, by.token)
         for each in (main, sleeper):
@@ -138,7 +138,7 @@ class AgentCreation:
         `blocks`: those of the agent. Raises: Conflict if one of them has the label of the sleep-time agent's own block.
         """
         group_id = self._records.ids.new("group")
-        earlier_messages = said_before(self._records, agent.id)
+        earlier_messages = earlier_span(self._records, agent.id)
         sleeper, group_changes = self._sleeper(agent, group_id, earlier_messages, self._creator(user, edit), blocks)
         return group_id, each_key_once([*sleeper.children, *sleeper.parents, *group_changes])
 
@@ -309,9 +309,9 @@ class AgentCreation:
             yield self._records.conversations.put_message(row.agent_id, row)
 
 
-def _given_messages(request: CreateAgentRequest, rows: Sequence[Message]) -> TranscriptProgress | None:
+def _initial_span(request: CreateAgentRequest, rows: Sequence[Message]) -> TranscriptProgress | None:
     """The caller's first messages, which the sleep-time agent has not received; None if there are none."""
-    return TranscriptProgress(told=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
+    return TranscriptProgress(after=rows[0].id, upto=rows[-1].id) if request.initial_message_sequence and len(rows) > 1 else None
 
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:

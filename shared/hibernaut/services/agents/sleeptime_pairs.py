@@ -60,14 +60,14 @@ def group_of(group_id: str, main: StoredAgent, sleeper_id: str, first_messages: 
         agent_ids=[sleeper_id],
         description="",
         project_id=main.project_id,
-        heard={} if first_messages is None else {main.id: first_messages},
+        progress={} if first_messages is None else {main.id: first_messages},
     )
 
 
-def said_before(records: Records, agent_id: str) -> TranscriptProgress | None:
+def earlier_span(records: Records, agent_id: str) -> TranscriptProgress | None:
     """The newest messages of an agent that gets a sleep-time agent later; None: there are none but the system message."""
     rows = records.conversations.page(agent_id, limit=MOST_BEFORE + 1, descending=True)
-    return TranscriptProgress(told=rows[-1].id, upto=rows[0].id) if len(rows) > 1 else None
+    return TranscriptProgress(after=rows[-1].id, upto=rows[0].id) if len(rows) > 1 else None
 
 
 def sleeping_group(records: Records, agent: StoredAgent) -> StoredGroup | None:

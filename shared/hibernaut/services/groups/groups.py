@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.domain.agents.groups import check_lengths
-from hibernaut.domain.agents.sleeptime import untold
+from hibernaut.domain.agents.sleeptime import pending
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
@@ -223,7 +223,7 @@ class Groups:
         triggers, seconds = self._records.sleeptime_triggers, after.sleeptime_idle_seconds
         if seconds == before.sleeptime_idle_seconds:
             return []
-        if seconds and untold(after):
+        if seconds and pending(after):
             return [triggers.idle_from(after.id, self._records.clock.now(), seconds)]
         return [triggers.not_idle(after.id)]
 

@@ -107,8 +107,8 @@ class SleeptimeTriggers:
             if group is None or trigger is None:
                 self._stores.writer.write(self._triggers.idle_ended(group_id, due))
                 return "left"
-            token, notified = self._ids.token(), sleeptime.all_told(group)
-            changes = self._stores.groups.change(group, notified, token)
+            token, caught_up = self._ids.token(), sleeptime.caught_up(group)
+            changes = self._stores.groups.change(group, caught_up, token)
             put = self._triggers.put(trigger, self._clock.now())
             self._stores.writer.write(*changes, put, self._triggers.idle_ended(group_id, due), token=token)
             self.fire(trigger)
@@ -138,7 +138,7 @@ class SleeptimeTriggers:
             if trigger is None:
                 return []
             trigger, token = trigger.model_copy(update={"key_id": key_id}), self._ids.token()
-            changes = self._stores.groups.change(group, sleeptime.all_told(group), token)
+            changes = self._stores.groups.change(group, sleeptime.caught_up(group), token)
             self._stores.writer.write(*changes, self._triggers.put(trigger, self._clock.now()), token=token)
             return self.fire(trigger)
 
@@ -193,7 +193,7 @@ class SleeptimeTriggers:
         remaining: dict[str, TranscriptProgress] = {}
         room, is_full = most, False
         for conversation, span in trigger.spans.items():
-            lines, last_included = list[str](), span.told
+            lines, last_included = list[str](), span.after
             for row in self._rows(conversation, span) if not is_full else ():
                 message_lines = lines_of(row, most // 4)
                 size = sum(map(len, message_lines)) + len(message_lines)
@@ -201,13 +201,13 @@ class SleeptimeTriggers:
                     break
                 lines, last_included, room = [*lines, *message_lines], row.id, room - size
             if is_full:
-                remaining[conversation] = TranscriptProgress(told=last_included, upto=span.upto)
+                remaining[conversation] = TranscriptProgress(after=last_included, upto=span.upto)
             if lines:
                 parts.append(("" if conversation == trigger.manager_agent_id else conversation, lines))
         return Transcript(report(parts) if parts else "", remaining)
 
     def _rows(self, conversation: str, span: TranscriptProgress) -> Iterator[Message]:
-        after = span.told
+        after = span.after
         while rows := self._stores.conversations.page(conversation, after=after, before=f"{span.upto}~", limit=ROWS):
             yield from rows
             after = rows[-1].id
@@ -224,7 +224,7 @@ class SleeptimeTriggers:
             if pending is None:
                 return
             token = self._ids.token()
-            changes = self._stores.groups.change(group, sleeptime.given_back(group, pending.spans), token) if group else []
+            changes = self._stores.groups.change(group, sleeptime.with_pending(group, pending.spans), token) if group else []
             with suppress(ConditionFailed):
                 self._stores.writer.write(*changes, self._triggers.drop(pending), token=token)
                 return

@@ -51,7 +51,7 @@ class SleeptimeTurns:
         if trigger is None:
             return CountedTurn([*self._groups.change(before, group, token), *self._idle(group, now)])
         trigger = trigger.model_copy(update={"turn": group.turns, "key_id": run.key_id})
-        group = sleeptime.all_told(group)
+        group = sleeptime.caught_up(group)
         changes = [*self._groups.change(before, group, token), self._triggers.put(trigger, now), *self._idle(group, now)]
         return CountedTurn(changes, trigger)
 
@@ -60,13 +60,13 @@ class SleeptimeTurns:
         seconds = group.sleeptime_idle_seconds
         if not seconds:
             return []
-        untold = sleeptime.untold(group)
-        return [self._triggers.idle_from(group.id, now, seconds) if untold else self._triggers.not_idle(group.id)]
+        pending = sleeptime.pending(group)
+        return [self._triggers.idle_from(group.id, now, seconds) if pending else self._triggers.not_idle(group.id)]
 
 
 def trigger_of(group: StoredGroup, reason: TriggerReason, name: str, ids: Ids) -> SleeptimeTrigger | None:
-    """The trigger for everything that is untold; None if nothing is, or the group has no agents."""
-    spans = sleeptime.untold(group)
+    """The trigger for everything that is pending; None if nothing is, or the group has no agents."""
+    spans = sleeptime.pending(group)
     if not spans or not group.agent_ids or group.manager_agent_id is None:
         return None
     return SleeptimeTrigger(
