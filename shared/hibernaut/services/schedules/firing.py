@@ -169,7 +169,7 @@ class ScheduleFiring:
                 background=True,
                 callback_url=record.message.callback_url,
                 key_id=key_id,
-                beside=schedule_change,
+                further_changes=schedule_change,
                 links=_links(before, occurrence),
             )
         )

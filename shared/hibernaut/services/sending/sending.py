@@ -46,16 +46,16 @@ from hibernaut.store.stores import TenantStores
 TRIES = 50
 MOST_WAITING = 100
 """The maximum number of runs in one conversation's queue."""
-Beside = Callable[[StoredRun], Sequence[Change]]
+FurtherChanges = Callable[[StoredRun], Sequence[Change]]
 logger = logging.getLogger(__name__)
 
 
-class BesideFailed(ConditionFailed):
-    """A condition of the changes that a request has beside its run does not hold; the request was not accepted."""
+class FurtherConditionFailed(ConditionFailed):
+    """A condition of the further changes of a request does not hold; the request was not accepted."""
 
 
-def nothing_beside(run: StoredRun) -> Sequence[Change]:
-    """The changes of a request that has none beside its run."""
+def no_further_changes(run: StoredRun) -> Sequence[Change]:
+    """The further changes of a request that has none."""
     del run
     return ()
 
@@ -67,8 +67,8 @@ class SendRequest:
     `conversation_id` None: the agent's default conversation. `run_type` is shown in the run's metadata (Letta V1 API, digest
     5.1). `retry` is the client's count of re-sends and `digest` a hash of the body: together they identify a re-sent request.
     `when_busy` is the route's default, which the body may override. `key_id`: the caller's API key. `traceparent`: the caller's
-    span, as the header of W3C Trace Context. `beside`: further changes of the transaction that accepts the request, for a request
-    that is never to interrupt.
+    span, as the header of W3C Trace Context. `further_changes`: changes that the transaction which accepts the request makes as
+    well, for a request that is never to interrupt.
     `links`: further metadata of the run, which names what led to it. `run_id`: the id that the run gets; None: a new one.
     `model_checked`: the caller has found the model of the body before.
     """
@@ -84,7 +84,7 @@ class SendRequest:
     when_busy: WhenBusy = "queue"
     key_id: str | None = None
     traceparent: str | None = None
-    beside: Beside = nothing_beside
+    further_changes: FurtherChanges = no_further_changes
     links: JsonObject = field(default_factory=dict)
     run_id: str | None = None
     model_checked: bool = False
@@ -138,7 +138,7 @@ class Sending:
 
         Raises: Unprocessable, InvalidArgument, NotFound; ApprovalPending or Busy if the conversation is not free or its queue is
         full; AgentPaused; ErasureRunning; BudgetExceeded; Conflict if the conversation keeps changing for `TRIES` attempts;
-        BesideFailed.
+        FurtherConditionFailed.
         """
         inputs = inputs_of(request.body, self._host.clock.now())
         if request.body.override_model and not request.model_checked:
@@ -172,17 +172,17 @@ class Sending:
             admitted = self._budgets.admit(budgets, replaces=interrupts)
             arrival = self._arrival(head, request, inputs, earlier.marks, admitted)
             arrival.run.event_types = events.types()
-            beside_failure: BesideFailed | None = None
+            further_failure: FurtherConditionFailed | None = None
             try:
                 accepted = self._met(arrival)
             except ConditionFailed as failure:
-                accepted, beside_failure = None, failure if isinstance(failure, BesideFailed) else None
+                accepted, further_failure = None, failure if isinstance(failure, FurtherConditionFailed) else None
             if accepted := accepted or self._accepted_run(arrival):
                 self._charges.accepted(arrival.run)
                 self._wake(head)
                 return accepted
-            if beside_failure is not None:
-                raise beside_failure
+            if further_failure is not None:
+                raise further_failure
         raise Conflict("The conversation is too busy to take the message; try again.")
 
     def _wake(self, head: Head) -> None:
@@ -327,13 +327,13 @@ class Sending:
         return AcceptedRequest(run.id, waits=True)
 
     def _write(self, arrival: _Arrival, state: RunState, changes: Sequence[Change]) -> None:
-        """Write the transaction that accepts the request. Raises: BesideFailed, ConditionFailed."""
-        further = arrival.request.beside(state.run)
+        """Write the transaction that accepts the request. Raises: FurtherConditionFailed, ConditionFailed."""
+        further = arrival.request.further_changes(state.run)
         try:
             self._stores.writer.write(*changes, *further, token=state.token)
         except ConditionFailed as failure:
             if any(index >= len(changes) for index in failure.failed):
-                raise BesideFailed(failure.failed) from failure
+                raise FurtherConditionFailed(failure.failed) from failure
             raise
 
     def _run(self, request: SendRequest, head: Head, now: datetime) -> StoredRun:

@@ -25,7 +25,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.send import LettaRequest, MessageCreate
 from hibernaut.services.host import Host
-from hibernaut.services.sending.sending import BesideFailed, Sending, SendRequest
+from hibernaut.services.sending.sending import FurtherConditionFailed, Sending, SendRequest
 from hibernaut.services.turns.sleeptime_turns import trigger_of
 from hibernaut.store.groups.group_keys import IDLE
 from hibernaut.store.stores import TenantStores
@@ -71,7 +71,7 @@ class SleeptimeTriggers:
                 runs, has_more = self._fired(part)
                 started += runs
                 part = self._triggers.get(trigger.group_id, trigger.name) if has_more else None
-        except BesideFailed:
+        except FurtherConditionFailed:
             logger.info("sleep-time run started elsewhere", extra={"agent_id": trigger.manager_agent_id})
         except (AgentPaused, BudgetExceeded) as error:
             self._give_back(trigger)
@@ -149,7 +149,7 @@ class SleeptimeTriggers:
     def _fired(self, trigger: SleeptimeTrigger) -> tuple[Sequence[str], bool]:
         """Accept the runs of one part of a trigger: their ids, and whether another part follows.
 
-        Raises: BesideFailed if another worker does so as well.
+        Raises: FurtherConditionFailed if another worker does so as well.
         """
         agents = self._stores.agents.get_many(list(trigger.runs))
         windows = [agent.llm_config.context_window for agent in agents.values()]
@@ -183,7 +183,7 @@ class SleeptimeTriggers:
             hashlib.sha256(f"{agent.id} {trigger.otid}".encode()).hexdigest(),
             background=True,
             key_id=trigger.key_id,
-            beside=lambda _run: (change,),
+            further_changes=lambda _run: (change,),
             links=_reason(trigger, agent, transcript),
         )
 
