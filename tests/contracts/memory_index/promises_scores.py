@@ -16,9 +16,9 @@ ASKED = "Which tortoises live in Chidi's garden, which in the cellar?"
 TEXTS = {one.id: one.text for one in corpus()}
 
 
-def expected(found: IndexFound, texts: dict[str, str], beside: WordCounts) -> dict[str, float]:
+def expected(found: IndexFound, texts: dict[str, str], unindexed: WordCounts) -> dict[str, float]:
     """The formula of `domain.search.bm25`, worked out for each text."""
-    weights = rarities(terms(ASKED), found.counts, beside)
+    weights = rarities(terms(ASKED), found.counts, unindexed)
     scores = {}
     for name, text in texts.items():
         held = Counter(analysed(text))
@@ -28,13 +28,13 @@ def expected(found: IndexFound, texts: dict[str, str], beside: WordCounts) -> di
     return scores
 
 
-@pytest.mark.parametrize("beside", [WordCounts(), WordCounts(texts=500, holding={"tortois": 400, "garden": 3})])
-def test_scores_by_words_are_those_of_the_one_formula(index: MemoryIndex, beside: WordCounts) -> None:
+@pytest.mark.parametrize("unindexed", [WordCounts(), WordCounts(texts=500, holding={"tortois": 400, "garden": 3})])
+def test_scores_by_words_are_those_of_the_one_formula(index: MemoryIndex, unindexed: WordCounts) -> None:
     index.put(SPACE, corpus())
-    found = index.search(SPACE, query(ASKED, limit=100, beside=beside))
+    found = index.search(SPACE, query(ASKED, limit=100, unindexed=unindexed))
     assert found.counts.texts == len(TEXTS)
     assert found.counts.holding == {term: sum(term in analysed(text) for text in TEXTS.values()) for term in terms(ASKED)}
-    assert {hit.id: hit.score for hit in found.lexical} == pytest.approx(expected(found, TEXTS, beside), rel=1e-5)
+    assert {hit.id: hit.score for hit in found.lexical} == pytest.approx(expected(found, TEXTS, unindexed), rel=1e-5)
     assert [hit.score for hit in found.lexical] == sorted((hit.score for hit in found.lexical), reverse=True)
 
 

@@ -162,7 +162,7 @@ class OpenSearchMemoryIndex:
             return IndexFound(vector=near)
         counts = requests.counts_of(first[0], query_terms)
         weights = {
-            term: weight for term, weight in rarities(query_terms, counts, query.beside).items() if counts.holding.get(term)
+            term: weight for term, weight in rarities(query_terms, counts, query.unindexed).items() if counts.holding.get(term)
         }
         if not weights:
             return IndexFound(vector=near, counts=counts)

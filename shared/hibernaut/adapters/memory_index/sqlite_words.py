@@ -39,7 +39,7 @@ def by_words(reader: sqlite3.Connection, number: int, query: IndexQuery) -> tupl
     """The hits, best first, then newer first, and the counts of the terms."""
     query_terms = terms(query.text or "")
     own, mean_length = counts(reader, number, query_terms)
-    weights = rarities(query_terms, own, query.beside)
+    weights = rarities(query_terms, own, query.unindexed)
     found_terms = [term for term in query_terms if own.holding.get(term)]
     if not found_terms:
         return (), own

@@ -52,7 +52,7 @@ class MemoryIndex(Protocol):
     def search(self, space: str, query: IndexQuery) -> IndexFound:
         """The candidates by words and by meaning, each list best first, of equal hits the newer first, and at most `query.limit`
         (1 to 1000) of each. Scores by words are BM25 (`domain.search.bm25`): above 0, at most K1 + 1 times the rarities of the
-        query's terms together, with rarities of the tenant's own documents in this space and of `query.beside`, whatever other
+        query's terms together, with rarities of the tenant's own documents in this space and of `query.unindexed`, whatever other
         tenants have. Scores by meaning are (1 + cosine) / 2: 0 to 1. A space that does not exist has no hits. Raises:
         IndexAsleep; ValueError for a vector of another dimension, or without a direction."""
 

@@ -82,7 +82,7 @@ class IndexQuery(Frozen):
     """A query. The engine applies all filters before any limit.
 
     `places` None means everywhere in the tenant; an empty tuple matches nothing. With `text` None or `vector` None, that list of
-    hits is empty. `start` and `end` are inclusive. `limit` applies to each list of hits. `beside` counts texts that the index
+    hits is empty. `start` and `end` are inclusive. `limit` applies to each list of hits. `unindexed` counts texts that the index
     does not contain; they enter the rarity of terms, so that scores of both are comparable.
     """
 
@@ -99,7 +99,7 @@ class IndexQuery(Frozen):
     text: str | None = None
     vector: tuple[float, ...] | None = None
     limit: int = Field(default=50, ge=1, le=1000)
-    beside: WordCounts = Field(default_factory=WordCounts)
+    unindexed: WordCounts = Field(default_factory=WordCounts)
 
 
 class IndexHit(Frozen):

@@ -63,7 +63,7 @@ def gathered(index: MemoryIndex, space: EmbeddingSpace, query: IndexQuery, waiti
     query_terms = terms(query.text or "")
     tail = scan(query_terms, ((each.id, each.text) for each in waiting) if query_terms else ())
     names = {each.id for each in waiting}
-    query = query.model_copy(update={"beside": tail.counts})
+    query = query.model_copy(update={"unindexed": tail.counts})
     result = index.search(space.name, query)
     weights = rarities(query_terms, result.counts, tail.counts)
     promising = tail.scored(weights)
