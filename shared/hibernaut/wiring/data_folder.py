@@ -164,14 +164,14 @@ def _user_key(file: Path) -> bytes | None:
         if key := _read(file):
             return key
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-        _written(beside, secrets.token_hex(KEY_BYTES).encode())
+        part = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        _written(part, secrets.token_hex(KEY_BYTES).encode())
         try:
-            os.link(beside, file)  # of several processes the first one creates the key
+            os.link(part, file)  # of several processes the first one creates the key
         except FileExistsError:
             pass
         finally:
-            beside.unlink()
+            part.unlink()
         return _read(file)
     except OSError as error:
         logger.warning("data folder cannot be marked as this user's", extra={"key": str(file), "reason": error.strerror})

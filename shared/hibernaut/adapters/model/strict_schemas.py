@@ -15,7 +15,7 @@ _KEYWORDS = (
     | _LIMITS
 )
 """All keywords of a strict schema besides `anyOf`. Some providers refuse references, `default`, `pattern` and `format`."""
-_BESIDE_ANY_OF = frozenset({"anyOf", "title", "description"})
+_UNION_KEYWORDS = frozenset({"anyOf", "title", "description"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values instead of schemas."""
 MOST_DEPTH, MOST_PROPERTIES, MOST_VALUES = 5, 100, 500
@@ -73,7 +73,7 @@ def _closed(schema: Json, depth: int) -> JsonObject | None:
 def _closed_union(schema: JsonObject, depth: int) -> JsonObject | None:
     """One of several schemas. Two objects among them must differ in their first properties, so that one object is the most."""
     choices = schema["anyOf"]
-    if not isinstance(choices, list) or not choices or not schema.keys() <= _BESIDE_ANY_OF:
+    if not isinstance(choices, list) or not choices or not schema.keys() <= _UNION_KEYWORDS:
         return None
     parts = [_closed(choice, depth) for choice in choices]
     if any(part is None or "anyOf" in part for part in parts):

@@ -44,7 +44,7 @@ Row = tuple[str, str, str | None, str | None, str | None, str | None, int | None
 _LARGEST_TTL = 2**63 - 1
 _PLACES = ("due_pk", "due_sk", "list_pk", "list_sk")
 _APART = frozenset(("pk", "sk", "body"))
-_MOST_BESIDE = len("pk" + "sk" + "body") + 2 * MAX_KEY_BYTES
+_MOST_OVERHEAD = len("pk" + "sk" + "body") + 2 * MAX_KEY_BYTES
 """Bytes of an item's keys, at most, and of the names that stand in no JSON text."""
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -76,7 +76,7 @@ def most_bytes(whole: Row) -> int:
     text, which is ASCII, every attribute takes at least as much.
     """
     attributes, body = whole[-2:]
-    return _MOST_BESIDE + len(attributes) + 4 * len(body or "")
+    return _MOST_OVERHEAD + len(attributes) + 4 * len(body or "")
 
 
 def item(pk: str, sk: str, stored: Stored) -> dict[str, Value]:

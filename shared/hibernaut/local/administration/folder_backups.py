@@ -37,23 +37,23 @@ def backup(data: Path, to: Path) -> None:
         raise CannotServe(f"there is nothing to back up: {data} contains no agents; name their folder with --data-dir")
     if to.exists():
         raise CannotServe(f"{to} exists; name a new file")
-    beside = to.with_name(f"{to.name}.{secrets.token_hex(4)}.part")
+    part = to.with_name(f"{to.name}.{secrets.token_hex(4)}.part")
     try:
         check_links(data)
         with tempfile.TemporaryDirectory(prefix="hibernaut-", dir=to.resolve().parent) as temporary:
             folder = Path(temporary)
             _gather(data, folder)
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
                     for path in _files(folder):
                         archive.add(path, arcname=str(path.relative_to(folder)), recursive=False, filter=_anonymous)
                 file.flush()
                 os.fsync(file.fileno())
-        beside.rename(to)
+        part.rename(to)
     except (OSError, FileDamaged) as error:
         raise CannotServe(f"{data} cannot be backed up: {error}") from error
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def restore(file: Path, data: Path, *, overwrite: bool) -> Path | None:

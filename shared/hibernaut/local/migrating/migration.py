@@ -80,16 +80,16 @@ class Migration:
             count += 1
         return count
 
-    def _loaded(self, kind: str, entries: Iterable[JsonObject], beside: JsonObject) -> Iterator[JsonObject]:
-        """Import entries, many in one import, with `beside` in each; yields the imported ones. A refused entry does not stop the
+    def _loaded(self, kind: str, entries: Iterable[JsonObject], context: JsonObject) -> Iterator[JsonObject]:
+        """Import entries, many in one import, with `context` in each; yields the imported ones. A refused entry does not stop the
         others.
         """
         for some in _portions(entries):
-            if len(some) > 1 and self._load({kind: some, **beside}):
+            if len(some) > 1 and self._load({kind: some, **context}):
                 yield from some
                 continue
             for entry in some:
-                if self._load({kind: [entry], **beside}, str(entry["id"])):
+                if self._load({kind: [entry], **context}, str(entry["id"])):
                     yield entry
 
     def _load(self, document: JsonObject, record: str = "") -> bool:
@@ -153,8 +153,8 @@ class Migration:
             folder_id = str(folder["id"])
             if self.state.moved("folders", folder_id) is not None or not self._load({"sources": [folder]}, folder_id):
                 continue
-            beside: JsonObject = {"sources": [folder]}
-            moved = self._loaded("files", self._valid("file", self._readable(folder_id)), beside)
+            context: JsonObject = {"sources": [folder]}
+            moved = self._loaded("files", self._valid("file", self._readable(folder_id)), context)
             files = {str(one["id"]): digest(one["content"]) for one in moved}
             self.state.add("folders", folder_id, files=files, name=folder.get("name"))
             count += 1 + len(files)

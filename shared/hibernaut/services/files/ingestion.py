@@ -39,7 +39,7 @@ LOOK_AGAIN = timedelta(minutes=30)
 """The interval of the checks on a file that waits for its embedding."""
 BATCH = MAX_CHANGES - 4
 """The largest number of pieces in one transaction, besides the file's own changes and the pointer."""
-_BYTES_OF_A_CHARACTER, _BYTES_BESIDE = 6, 1_000
+_BYTES_OF_A_CHARACTER, _PIECE_OVERHEAD = 6, 1_000
 """The size of a piece's item: at most so many bytes per character of its text (as JSON), and so many bytes besides."""
 PIECE_TOKENS, OVERLAP = 300, 25
 """The default size of a piece, and its overlap with the next one, in tokens."""
@@ -256,7 +256,7 @@ def _batches(pieces: Iterable[Passage]) -> Iterator[list[Passage]]:
     """Batches that fit one transaction by number and by size: the pieces of a folder may be large."""
     some, size = list[Passage](), 0
     for piece in pieces:
-        more = min(len(piece.text) * _BYTES_OF_A_CHARACTER, INLINE_BYTES) + _BYTES_BESIDE
+        more = min(len(piece.text) * _BYTES_OF_A_CHARACTER, INLINE_BYTES) + _PIECE_OVERHEAD
         if some and (len(some) == BATCH or size + more > MAX_BYTES * 3 // 4):
             yield some
             some, size = [], 0

@@ -25,17 +25,17 @@ RUN_BYTES, ROW_BYTES = 380, 200
 """Bytes of a run's item, and of a row's or step's, in addition to the body: keys, places in indexes, and the items of
 conditions.
 """
-BESIDE_ACCEPTANCE = SMALL + (SMALL + ENTRY) + SMALL
+ACCEPTANCE_OVERHEAD = SMALL + (SMALL + ENTRY) + SMALL
 """The head, the run's list row, and the mark of the request."""
-BESIDE_STEP = SMALL + SMALL
+STEP_OVERHEAD = SMALL + SMALL
 """The head and the events."""
-BESIDE_END = BESIDE_STEP + SMALL + (SMALL + 2 * ENTRY)
+END_OVERHEAD = STEP_OVERHEAD + SMALL + (SMALL + 2 * ENTRY)
 """What a step writes, the run's list row, and the agent's last run, which moves in its list."""
 
 
 def acceptance_units(run: StoredRun) -> float:
     """The units of the transaction that creates this run with the messages of its input."""
-    return BESIDE_ACCEPTANCE + _of_run(run.model_copy(update={"input": []})) + _of_rows(run.input)
+    return ACCEPTANCE_OVERHEAD + _of_run(run.model_copy(update={"input": []})) + _of_rows(run.input)
 
 
 def commit_units(
@@ -43,7 +43,7 @@ def commit_units(
 ) -> float:
     """The units of the transaction that commits a step, or that ends the run."""
     records: list[BaseModel] = [*rows, *([step] if step else [])]
-    return (BESIDE_END if ends else BESIDE_STEP) + _of_run(run) + _of_rows(records) + sum(map(_of_edit, edits))
+    return (END_OVERHEAD if ends else STEP_OVERHEAD) + _of_run(run) + _of_rows(records) + sum(map(_of_edit, edits))
 
 
 def _of_run(run: StoredRun) -> float:

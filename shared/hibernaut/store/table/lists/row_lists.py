@@ -26,15 +26,15 @@ class RowList:
     (`store.table.retries`).
 
     With several prefixes the list is their union: an id under more than one prefix appears once. `mark`: an attribute of every
-    row. An item without it is no row: a late write has recreated the item after its deletion. `beside`: further rows in the order
-    of their ids, which come from the code and are not in the table.
+    row. An item without it is no row: a late write has recreated the item after its deletion. `extra_rows`: further rows in the
+    order of their ids, which come from the code and are not in the table.
     """
 
     def __init__(self, table: TenantTable, pk: str, *prefixes: str, mark: str = "pk", extra_rows: Sequence[Item] = ()) -> None:
         self._table = table
         self._pk, self._mark = pk, mark
         self._prefixes = prefixes or ("",)
-        self._beside = extra_rows
+        self._extra_rows = extra_rows
 
     def id_of(self, row: Item) -> str:
         """The id in a row's sort key."""
@@ -47,7 +47,7 @@ class RowList:
     def count(self) -> int:
         """The number of rows. The engine counts them. In a union, an id counts once for each prefix that it is under."""
         count = sum(self._table.count(self._pk, prefix=prefix, having=self._mark) for prefix in self._prefixes)
-        return count + len(self._beside)
+        return count + len(self._extra_rows)
 
     def page(self, request: Page, select: Select = lambda rows: rows) -> list[Item]:
         """The same page as `domain.wire.listing.page` over the selected rows by creation, without a read of the rows before the
@@ -100,13 +100,13 @@ class RowList:
     def _of_ids(self, ids: Sequence[str]) -> list[Item]:
         """The rows with these ids."""
         row_keys = [Key(self._pk, prefix + identifier) for prefix in self._prefixes for identifier in ids]
-        return [*self._table.get_many(row_keys).values(), *(row for row in self._beside if self.id_of(row) in ids)]
+        return [*self._table.get_many(row_keys).values(), *(row for row in self._extra_rows if self.id_of(row) in ids)]
 
     def _read(self, span: IdRange, size: int | None, *, descending: bool) -> list[Item]:
         """The first `size` rows between two ids, of all prefixes together; fewer than `size` only at the end of the list."""
         found = self._table.query_many([self._query(prefix, span, size, descending=descending) for prefix in self._prefixes])
-        if self._beside:
-            between = [row for row in self._beside if _is_between(self.id_of(row), span)]
+        if self._extra_rows:
+            between = [row for row in self._extra_rows if _is_between(self.id_of(row), span)]
             found.append(between[::-1] if descending else between)
         if len(found) == 1:
             return found[0]
