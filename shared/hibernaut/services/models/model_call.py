@@ -86,13 +86,13 @@ class CallThreads:
 
 class ModelCall:
     """One call as a context manager: entering starts it, leaving aborts it. `tells`: `news` reports the pieces of the reply; else
-    a piece only sets `heard`.
+    a piece only sets `has_begun`.
 
     Leaving closes the connection and does not wait for the thread. The thread's outcome is then discarded.
     """
 
     def __init__(self, model: Model, request: ModelRequest, *, tells: bool, threads: CallThreads | None = None) -> None:
-        self.heard = False
+        self.has_begun = False
         self._model = model
         self._request = request
         self._tells = tells
@@ -138,7 +138,7 @@ class ModelCall:
     def _hear(self, delta: Delta) -> None:
         if self._hung_up:
             raise CallAbandoned
-        self.heard = True
+        self.has_begun = True
         if self._tells:
             self._inbox.put(delta)
 

@@ -30,12 +30,12 @@ class CancellationWatch:
 
     `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch receives the pieces of the
     reply.
-    `heard`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`: those
-    that this watch has seen.
+    `has_begun`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`:
+    those that this watch has seen.
     """
 
     tells = False
-    heard = False
+    has_begun = False
 
     def __init__(self, host: Host, check: Callable[[], None], run_id: str | None = None) -> None:
         self._host = host
@@ -117,7 +117,7 @@ class ModelRetry:
             try:
                 return self._attended(model, limited, watch)
             except ModelError as error:
-                wait = None if watch.heard else retries.delay(attempt, error, self._chance())
+                wait = None if watch.has_begun else retries.delay(attempt, error, self._chance())
                 if wait is not None and self._clock.monotonic() + wait >= deadline:
                     wait = None
                 name = request.config.handle or request.config.model
@@ -141,7 +141,7 @@ class ModelRetry:
                 due = min(watch.due(), until)
                 news = call.news(due - now)
                 now = self._clock.monotonic() if news else max(due, self._clock.monotonic())
-                if call.heard:
+                if call.has_begun:
                     watch.began()
                 watch.hear([one for one in news if isinstance(one, Delta)])
                 for one in news:

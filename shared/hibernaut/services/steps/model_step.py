@@ -153,7 +153,7 @@ class ModelStep:
         except _FAILURES as error:
             first = newest = error
         for fallback in work.agent.fallback_models:
-            if sink.heard or self._clock.monotonic() + SHORTEST_CALL > deadline:
+            if sink.has_begun or self._clock.monotonic() + SHORTEST_CALL > deadline:
                 break
             if fallback.model == turn.actor.config.handle or not retries.helps(fallback, newest):
                 continue
@@ -170,7 +170,7 @@ class ModelStep:
             try:
                 return self._calls.complete(_fallback_request(work, turn, config), sink, deadline)
             except _FAILURES as error:
-                if sink.heard:
+                if sink.has_begun:
                     raise
                 sink.speaker = None
                 first = error if isinstance(error, retries.KEY_OUTAGES) else first

@@ -54,7 +54,7 @@ class DeltaSink(CancellationWatch):
 
     def began(self) -> None:
         """Note that a piece of the reply has arrived. From now on the call must not be retried."""
-        self.heard = True
+        self.has_begun = True
 
     def hear(self, deltas: Sequence[Delta]) -> None:
         """Batch these pieces. `see_to` writes the batch when it is due."""

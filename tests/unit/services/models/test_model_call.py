@@ -73,7 +73,7 @@ def test_the_pieces_come_in_order_and_then_the_end() -> None:
 def test_who_wants_no_pieces_only_learns_that_there_were_some() -> None:
     with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, tells=False) as call:
         assert gathered(call)[0] == []
-    assert call.heard
+    assert call.has_begun
 
 
 @pytest.mark.parametrize("failure", [ZeroDivisionError(), KeyboardInterrupt()])
@@ -85,7 +85,7 @@ def test_whatever_the_call_raises_is_raised_by_its_end(failure: BaseException) -
         _, ended = gathered(call)
     with pytest.raises(type(failure)):
         ended.reply()
-    assert not call.heard
+    assert not call.has_begun
 
 
 def test_a_call_is_in_its_callers_name_and_context() -> None:
@@ -136,7 +136,7 @@ def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on(
             assert [type(one) for one in call.news(PATIENCE)] == [WakeUp]
             assert asked.wait(PATIENCE)
         assert server.gone.wait(PATIENCE)
-        assert not call.heard
+        assert not call.has_begun
 
 
 def test_silence_is_no_news() -> None:
