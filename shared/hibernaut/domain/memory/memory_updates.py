@@ -29,7 +29,7 @@ from hibernaut.domain.times import model_time
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.frozen_prompt import FrozenPrompt, MemoryUpdate
 
-TOLD_SHARE, TOLD_TOKENS = 0.25, 2_000
+UPDATES_SHARE, UPDATES_TOKENS = 0.25, 2_000
 """The updates of one window may take this share of it, and always this many tokens. With more, the system message is frozen anew
 (decision 23).
 """
@@ -75,7 +75,7 @@ def continued(before: FrozenPrompt, inputs: PromptInputs, place: UpdatePlace) ->
     if place.message_id is None:
         return None
     update = MemoryUpdate(message_id=place.message_id, text=text, tokens=count(text))
-    if before.update_tokens + update.tokens > max(TOLD_TOKENS, TOLD_SHARE * place.window_tokens):
+    if before.update_tokens + update.tokens > max(UPDATES_TOKENS, UPDATES_SHARE * place.window_tokens):
         return None
     return before.model_copy(update={"shown": now, "updates": [*before.updates, update]})
 
@@ -93,7 +93,7 @@ def update_text(known_hashes: Mapping[str, str], inputs: PromptInputs) -> str | 
         _removed(known_hashes, current_hashes),
         (inputs.rules_section or tagged("tool_usage_rules", _NO_RULES)) if _RULES in changed_keys else "",
         _directories(inputs, changed_keys) if _DIRECTORIES in changed_keys else "",
-        _metadata(inputs, told_archival=_ARCHIVAL in changed_keys),
+        _metadata(inputs, with_archival=_ARCHIVAL in changed_keys),
     ]
     return tagged(UPDATE, "\n\n".join([_ABOUT, *(section for section in sections if section)]))
 
@@ -151,9 +151,9 @@ def _directories(inputs: PromptInputs, changed_keys: set[str]) -> str:
     return _FILES.sub(shortened, inputs.directories)
 
 
-def _metadata(inputs: PromptInputs, *, told_archival: bool) -> str:
+def _metadata(inputs: PromptInputs, *, with_archival: bool) -> str:
     lines = [f"- Time of this update: {model_time(inputs.compiled_at, inputs.timezone)}", recall_line(inputs)]
-    if told_archival:
+    if with_archival:
         lines += [archival_line(inputs), f"- Available archival memory tags: {archival_tags(inputs) or '(none)'}"]
     return tagged("memory_metadata", "\n".join(lines))
 

@@ -40,10 +40,10 @@ def run_code(code, sources):
     except MemoryError:
         raise
     except BaseException as error:
-        told = error.__traceback__
-        while told is not None and told.tb_frame.f_code.co_filename != "<code>":
-            told = told.tb_next
-        lines = traceback.format_exception(type(error), error, told)
+        own_traceback = error.__traceback__
+        while own_traceback is not None and own_traceback.tb_frame.f_code.co_filename != "<code>":
+            own_traceback = own_traceback.tb_next
+        lines = traceback.format_exception(type(error), error, own_traceback)
         failure = {"name": type(error).__name__, "value": str(error), "traceback": "".join(lines)}
     return {"results": results, "error": failure}
 """
@@ -83,7 +83,7 @@ function prepared(script: string): any {
   }
 }
 
-function told(failure: any): object {
+function described(failure: any): object {
   const lines = String(failure?.stack ?? "").split("\\n");
   const last = lines.findLastIndex((line) => line.includes(FILE));
   const traceback = (last < 0 ? lines.slice(0, 1) : lines.slice(0, last + 1)).join("\\n");
@@ -100,7 +100,7 @@ async function run_code(code: string, typed: boolean): Promise<unknown> {
     const value = await script.runInThisContext();
     if (value !== undefined) results.push(typeof value === "string" ? value : util.inspect(value));
   } catch (failure) {
-    error = told(failure);
+    error = described(failure);
   }
   return { results, error };
 }

@@ -63,8 +63,8 @@ def _is_typed(row: Message) -> bool:
 
 def _is_relayed(row: Message) -> bool:
     """Whether a row reports the sayings of an agent's group to the agent. It begins no turn of a person."""
-    told_by_server = row.role == "system" and row.group_id is not None
-    return told_by_server and (row.sender_id is None or row.sender_id.startswith("agent-"))
+    from_server = row.role == "system" and row.group_id is not None
+    return from_server and (row.sender_id is None or row.sender_id.startswith("agent-"))
 
 
 def erased(row: Message) -> Message:

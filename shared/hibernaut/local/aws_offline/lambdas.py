@@ -95,7 +95,7 @@ class _Invocation:
     lock: threading.Lock = field(default_factory=threading.Lock)
     reply: Reply | None = None
     aws_over: threading.Event = field(default_factory=threading.Event)
-    told: Callable[[], object] | None = None
+    on_end: Callable[[], object] | None = None
 
     def end(self, reply: Reply) -> None:
         """Set the reply. Only the first call counts: the late reply of an abandoned handler is ignored."""
@@ -103,8 +103,8 @@ class _Invocation:
             if self.reply is None:
                 self.reply = reply
         self.over.set()
-        if self.told is not None:
-            self.told()
+        if self.on_end is not None:
+            self.on_end()
 
     @property
     def ended(self) -> Reply:
@@ -177,7 +177,7 @@ class Lambdas:
         """Code in the context counts as running in a function that serves HTTP. `died` is called, on any thread, if it is
         abandoned.
         """
-        mark = _current.set(_Invocation(self.of(name).folder, aws_over=self._over, told=died))
+        mark = _current.set(_Invocation(self.of(name).folder, aws_over=self._over, on_end=died))
         try:
             yield
         finally:

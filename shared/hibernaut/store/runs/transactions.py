@@ -244,7 +244,7 @@ class Transactions:
         queue_terms = (Term("waiting", Op.EQ, before.waiting),) if ending.asks is None and succession.fresh is None else ()
         return [
             self._conversations.change_head(before, last, state.token, *queue_terms),
-            self._runs.change(state, condition, _told_ms(state.run, now)),
+            self._runs.change(state, condition, _report_due_ms(state.run, now)),
             *([self._approvals.create(ending.asks)] if ending.asks else []),
             self._runs.end_row(state.run),
             *self._conversations.put_rows(before, rows),
@@ -268,7 +268,7 @@ class Transactions:
         key = keys.head(self._tenant, before.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": -1}, when=(Term("waiting", Op.EQ, before.waiting),)),
-            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _told_ms(state.run, now)),
+            self._runs.change(state, (Term("status", Op.EQ, RunStatus.CREATED.value),), _report_due_ms(state.run, now)),
             self._runs.end_row(state.run),
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
@@ -282,7 +282,7 @@ class Transactions:
         state = replace(state, next_seq=state.next_seq + len(log), last_seq=state.next_seq + len(log) - 1, lease=0, journal="")
         condition = unchanged(ending.outside) if ending.outside else running(state.attempt)
         return [
-            self._runs.change(state, condition, _told_ms(state.run, now)),
+            self._runs.change(state, condition, _report_due_ms(state.run, now)),
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
             *self._budgets.given_back(state.run.budgets),
@@ -350,7 +350,7 @@ def statistics(run: StoredRun) -> LettaUsageStatistics:
     return LettaUsageStatistics(**usage, **on_aws, step_count=totals.steps, context_tokens=run.context_tokens, run_ids=run_ids)
 
 
-def _told_ms(run: StoredRun, now: datetime) -> int | None:
+def _report_due_ms(run: StoredRun, now: datetime) -> int | None:
     """The due time at which the sweep reports the end of a run; None if no other party waits for it: no callback URL, no run that
     called it, and no run that is to be cancelled with it.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hibernaut.domain.memory.memory_updates import (
-    TOLD_TOKENS,
+    UPDATES_TOKENS,
     UpdatePlace,
     continued,
     frozen_prompt,
@@ -132,16 +132,16 @@ def test_without_a_message_that_can_carry_an_update_the_system_message_is_frozen
 
 
 def test_updates_that_outgrow_a_quarter_of_the_window_freeze_the_system_message_anew() -> None:
-    long = changed(blocks=human(value="word " * (TOLD_TOKENS + 100)))
+    long = changed(blocks=human(value="word " * (UPDATES_TOKENS + 100)))
     assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", INPUTS.compiled_at, 1_000)) is None
-    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", INPUTS.compiled_at, 6 * TOLD_TOKENS)) is not None
+    assert continued(frozen_prompt(INPUTS), long, UpdatePlace("message-1", INPUTS.compiled_at, 6 * UPDATES_TOKENS)) is not None
     before = frozen_prompt(INPUTS)
-    for number in range(2 * TOLD_TOKENS):
+    for number in range(2 * UPDATES_TOKENS):
         after = continued(before, changed(blocks=human(value=str(number))), PLACE)
         if after is None:
             break
         before = after
-    assert TOLD_TOKENS * 0.8 < before.update_tokens <= TOLD_TOKENS, "what was told before counts"
+    assert UPDATES_TOKENS * 0.8 < before.update_tokens <= UPDATES_TOKENS, "what was told before counts"
 
 
 def test_a_text_without_its_update_is_what_was_there_before() -> None:
