@@ -112,9 +112,9 @@ class Records:
             raise NotFound(f"Block with id '{block_id}' not found")
         return block
 
-    def blocks_there(self, block_ids: Sequence[str]) -> list[StoredBlock]:
+    def existing_blocks(self, block_ids: Sequence[str]) -> list[StoredBlock]:
         """The blocks, each once, in the order of their ids, read at once. Raises: NotFound if one does not exist."""
-        return _all_there(block_ids, "block", self.blocks.get_many, self.block)
+        return _all_existing(block_ids, "block", self.blocks.get_many, self.block)
 
     def tool(self, tool_id: str) -> StoredTool:
         """Raises: NotFound."""
@@ -123,9 +123,9 @@ class Records:
             raise NotFound(f"Tool with id {tool_id} not found.")
         return tool
 
-    def tools_there(self, tool_ids: Sequence[str]) -> list[StoredTool]:
-        """As `blocks_there`. Raises: NotFound."""
-        return _all_there(tool_ids, "tool", self.tools.get_many, self.tool)
+    def existing_tools(self, tool_ids: Sequence[str]) -> list[StoredTool]:
+        """As `existing_blocks`. Raises: NotFound."""
+        return _all_existing(tool_ids, "tool", self.tools.get_many, self.tool)
 
     def folder(self, folder_id: str) -> StoredFolder:
         """Raises: NotFound."""
@@ -134,9 +134,9 @@ class Records:
             raise NotFound(f"Source not found with id='['{folder_id}']'")
         return folder
 
-    def folders_there(self, folder_ids: Sequence[str]) -> list[StoredFolder]:
-        """As `blocks_there`. Raises: NotFound."""
-        return _all_there(folder_ids, "source", self.folders.get_many, self.folder)
+    def existing_folders(self, folder_ids: Sequence[str]) -> list[StoredFolder]:
+        """As `existing_blocks`. Raises: NotFound."""
+        return _all_existing(folder_ids, "source", self.folders.get_many, self.folder)
 
     def identity(self, identity_id: str) -> StoredIdentity:
         """Raises: NotFound."""
@@ -145,9 +145,9 @@ class Records:
             raise no_identity(identity_id)
         return identity
 
-    def identities_there(self, identity_ids: Sequence[str]) -> list[str]:
+    def existing_identity_ids(self, identity_ids: Sequence[str]) -> list[str]:
         """The ids, each once, in their order. Raises: NotFound if an identity does not exist."""
-        return [one.id for one in _all_there(identity_ids, "identity", self.identities.get_many, self.identity)]
+        return [one.id for one in _all_existing(identity_ids, "identity", self.identities.get_many, self.identity)]
 
     def blocks_of(self, agent: StoredAgent) -> list[StoredBlock]:
         """The agent's blocks in the order of attachment."""
@@ -296,7 +296,7 @@ def size_of_change(change: Change) -> int:
     return sum(len(value.encode()) if isinstance(value, str) else 8 for value in values.values())
 
 
-def _all_there(
+def _all_existing(
     record_ids: Sequence[str], kind: str, read: Callable[[Sequence[str]], Mapping[str, T]], read_one: Callable[[str], T]
 ) -> list[T]:
     """The records of the ids, each once and in their order, by one read. `kind`: the prefix of the ids. `read_one` reads what

@@ -21,11 +21,11 @@ class ZipArchiver:
     def __init__(self, builder: PackageBuilder) -> None:
         self._builder = builder
 
-    def archive(self, requirements: Sequence[str], there: Callable[[str], PackageSet | None]) -> tuple[PackageSet, bytes | None]:
+    def archive(self, requirements: Sequence[str], find: Callable[[str], PackageSet | None]) -> tuple[PackageSet, bytes | None]:
         """As the port says."""
         with TemporaryDirectory(prefix="hibernaut-packages-") as folder:
             work = Path(folder)
-            found = self._builder.build(requirements, work, there)
+            found = self._builder.build(requirements, work, find)
             lib = work / "lib"
             return found, _zipped(lib) if lib.is_dir() else None
 

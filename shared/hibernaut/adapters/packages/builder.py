@@ -62,8 +62,8 @@ class PackageBuilder:
         self._clock = clock
         self._limits = limits
 
-    def build(self, requirements: Sequence[str], work: Path, there: Callable[[str], PackageSet | None]) -> PackageSet:
-        """Choose the packages, and unpack them into `work`/lib, unless `there` knows the set by its digest.
+    def build(self, requirements: Sequence[str], work: Path, find: Callable[[str], PackageSet | None]) -> PackageSet:
+        """Choose the packages, and unpack them into `work`/lib, unless `find` knows the set by its digest.
 
         `work`: an empty folder. Raises: PackagesRefused, PackageIndexUnavailable, OSError.
         """
@@ -73,7 +73,7 @@ class PackageBuilder:
         with self._index.session(quota, _new_folder(work / "wheels")) as session:
             found = _pinned(session, chosen(session, requirements))
             logger.info("packages chosen", extra={"packages": [f"{pin.name} {pin.version}" for pin in found.pins]})
-            existing = there(found.digest)
+            existing = find(found.digest)
             return existing if existing is not None else self._unpacked(session, found, work, quota)
 
     def rebuild(self, packages: PackageSet, work: Path, seconds: float) -> None:

@@ -35,9 +35,9 @@ class MigrationCheck:
         self._each("folders", self._folder)
         self._each("agents", self._agent)
         self._each("conversations", self._conversation)
-        self._each("groups", lambda one, _record: self._there("groups", one))
+        self._each("groups", lambda one, _record: self._exists("groups", one))
         archives = self.state.of_kind("archives")
-        self._each("archives", lambda one, _record: self._there("archives", one))
+        self._each("archives", lambda one, _record: self._exists("archives", one))
         self.report.count(
             "passages", sum(one["source"] for one in archives.values()), sum(one["target"] for one in archives.values())
         )
@@ -47,7 +47,7 @@ class MigrationCheck:
         records = self.state.of_kind(kind)
         self.report.count(kind, len(records), sum(check(identifier, one) for identifier, one in records.items()))
 
-    def _there(self, kind: str, identifier: str) -> bool:
+    def _exists(self, kind: str, identifier: str) -> bool:
         if self.target.has(kind, identifier):
             return True
         self.report.found("lost", identifier, MISSING)

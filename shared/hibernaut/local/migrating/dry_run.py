@@ -79,7 +79,7 @@ class DryRun:
     def _folders(self) -> None:
         for folder in self.source.folders():
             self._count("folders", [str(folder["id"])])
-            there = {str(one["id"]) for one in self.target.files_there(str(folder["id"]))}
+            there = {str(one["id"]) for one in self.target.find_files(str(folder["id"]))}
             for file in self.source.files(str(folder["id"])):
                 self.report.count("files", 1, int(str(file["id"]) in there))
                 if not isinstance(file.get("content"), str):
@@ -92,7 +92,7 @@ class DryRun:
         except HibernautError as error:
             self.report.found("lost", agent.id, f"Its messages cannot be read: {error}")
             return
-        there = self.target.log_there(agent.id, conversation_id)
+        there = self.target.find_log(agent.id, conversation_id)
         moved = len(log_digest(there["messages"], there["in_context_message_ids"], ImportNotes()).rows) if there else 0
         self.report.count("messages", rows, min(rows, moved))
 

@@ -125,7 +125,7 @@ class Target:
         document = dict(self._api.get(f"/v1/agents/{agent_id}/export", full_history=True, **query))
         return document, document["agents"][0]
 
-    def log_there(self, agent_id: str, conversation_id: str | None = None) -> JsonObject | None:
+    def find_log(self, agent_id: str, conversation_id: str | None = None) -> JsonObject | None:
         """The agent's entry in a file with the whole log of a conversation; None if there is no such agent or conversation."""
         try:
             return self.log(agent_id, conversation_id)[1]
@@ -142,7 +142,7 @@ class Target:
                 return sum(one.get("archive_id") == archive.id for one in of_agent)
         return 0
 
-    def files_there(self, folder_id: str) -> list[JsonObject]:
+    def find_files(self, folder_id: str) -> list[JsonObject]:
         """The files of a folder without their texts; none if there is no such folder."""
         return list(self._api.each(f"/v1/folders/{folder_id}/files")) if self.has("folders", folder_id) else []
 

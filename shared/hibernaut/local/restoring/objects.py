@@ -22,7 +22,7 @@ def restore_deleted(client: Any, bucket: str, moment: datetime, report: Progress
     count = 0
     for key, history in _histories(client, bucket):
         markers = [one for one in history if "ETag" not in one and one["LastModified"] > moment]
-        if markers and any("ETag" in one and one["LastModified"] <= moment for one in history) and _was_there(history, moment):
+        if markers and any("ETag" in one and one["LastModified"] <= moment for one in history) and _version_at(history, moment):
             for marker in markers:
                 client.delete_object(Bucket=bucket, Key=key, VersionId=marker["VersionId"])
             count += 1
@@ -35,7 +35,7 @@ def copy_objects(client: Any, source: str, target: str, moment: datetime, report
     there = {one["Key"] for page in _listed(client, target) for one in page}
     count = 0
     for key, history in _histories(client, source):
-        version = _was_there(history, moment)
+        version = _version_at(history, moment)
         if version is not None and key not in there:
             client.copy_object(Bucket=target, Key=key, CopySource={"Bucket": source, "Key": key, "VersionId": version})
             count += 1
@@ -43,7 +43,7 @@ def copy_objects(client: Any, source: str, target: str, moment: datetime, report
     return count
 
 
-def _was_there(history: list[Any], moment: datetime) -> str | None:
+def _version_at(history: list[Any], moment: datetime) -> str | None:
     """The version that a reader found at the moment; None: none, or a deletion was the newest event."""
     before = [one for one in history if one["LastModified"] <= moment]
     newest = max(before, key=lambda one: one["LastModified"], default=None)

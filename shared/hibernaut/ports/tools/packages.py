@@ -26,8 +26,8 @@ class PackageInstaller(Protocol):
 class PackageArchiver(Protocol):
     """Builds a set as one file. Thread-safe."""
 
-    def archive(self, requirements: Sequence[str], there: Callable[[str], PackageSet | None]) -> tuple[PackageSet, bytes | None]:
-        """The set that meets the requirements, and its zip file; None where `there` knows the set by its digest.
+    def archive(self, requirements: Sequence[str], find: Callable[[str], PackageSet | None]) -> tuple[PackageSet, bytes | None]:
+        """The set that meets the requirements, and its zip file; None where `find` knows the set by its digest.
 
         Raises: PackagesRefused, PackageIndexUnavailable, OSError.
         """

@@ -190,7 +190,7 @@ class AgentCreation:
         new = [new_block(self._records.ids.new("block"), block, now) for block in request.memory_blocks or ()]
         block_ids = list(dict.fromkeys(request.block_ids or ()))
         written = {
-            block.id: block for block in self._records.blocks_there([one for one in block_ids if one not in unwritten_blocks])
+            block.id: block for block in self._records.existing_blocks([one for one in block_ids if one not in unwritten_blocks])
         }
         blocks = [*new, *(unwritten_blocks.get(block_id) or written[block_id] for block_id in block_ids)]
         refuse_equal_labels(blocks)
@@ -198,8 +198,8 @@ class AgentCreation:
             new,
             blocks,
             self._tools(request, FILE_TOOLS if folders else ()),
-            [folder.id for folder in self._records.folders_there(folders)],
-            self._records.identities_there(request.identity_ids or ()),
+            [folder.id for folder in self._records.existing_folders(folders)],
+            self._records.existing_identity_ids(request.identity_ids or ()),
         )
 
     def _tools(self, request: CreateAgentRequest, extra_names: Sequence[str]) -> list[StoredTool]:
@@ -213,7 +213,7 @@ class AgentCreation:
         missing = [name for name in names if name not in by_name]
         if missing:
             raise InvalidArgument(f"INVALID_ARGUMENT: Tools not found by name: {missing}")
-        by_id = self._records.tools_there(request.tool_ids or ())
+        by_id = self._records.existing_tools(request.tool_ids or ())
         return list({tool.id: tool for tool in (*by_name.values(), *by_id)}.values())
 
     def _agent(self, request: CreateAgentRequest, parts: AgentParts, user: str | None, now: datetime) -> StoredAgent:
@@ -290,18 +290,18 @@ class AgentCreation:
             if block.id in created:
                 yield from self._records.blocks.create(block, by.token, by.edit)
             else:
-                yield self._records.blocks.there(block.id)
+                yield self._records.blocks.must_exist(block.id)
             yield self._records.blocks.attach(block.id, agent.id)
         for tool in parts.tools:
-            yield from self._records.tools.there(tool.id)
+            yield from self._records.tools.must_exist(tool.id)
             yield from self._records.tools.attach(tool.id, agent.id)
         yield from folder_links(self._records, agent.id, (), parts.folder_ids)
         for identity_id in parts.identity_ids:
-            yield self._records.identities.there(identity_id)
+            yield self._records.identities.must_exist(identity_id)
         if parts.folder_ids:
             yield from filled_desk(self._records, (), agent)
         for archive_id in parts.archive_ids:
-            exists, _ = self._records.archives.there(archive_id, agent.id)
+            exists, _ = self._records.archives.must_be_open(archive_id, agent.id)
             yield from (exists, *self._records.archives.attach(archive_id, agent.id, agent.created_at))
 
     def _rows(self, rows: Sequence[Message]) -> Iterator[Change]:

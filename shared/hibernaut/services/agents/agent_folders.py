@@ -36,7 +36,7 @@ def folder_links(records: Records, agent_id: str, before: Sequence[str], after: 
     """The changes of link rows from one list of folders to another; a new folder must exist (a condition of the transaction)."""
     fresh = [folder_id for folder_id in after if folder_id not in before]
     lost = [folder_id for folder_id in before if folder_id not in after]
-    exist = [records.folders.there(folder_id) for folder_id in fresh]
+    exist = [records.folders.must_exist(folder_id) for folder_id in fresh]
     links = [records.folders.attach(folder_id, agent_id) for folder_id in fresh]
     return [*exist, *links, *(records.folders.detach(folder_id, agent_id) for folder_id in lost)]
 

@@ -88,7 +88,7 @@ class AgentUpdates:
         if request.tags is not None:
             changes["tags"] = list(dict.fromkeys(request.tags))
         if request.identity_ids is not None:
-            changes["identity_ids"] = self._records.identities_there(request.identity_ids)
+            changes["identity_ids"] = self._records.existing_identity_ids(request.identity_ids)
         if "approval_deadline" in request.model_fields_set:
             changes["approval_deadline"] = request.approval_deadline  # null means no deadline
         if "fallback_models" in request.model_fields_set:
@@ -114,18 +114,18 @@ class AgentUpdates:
     def _attached(self, agent: StoredAgent, request: UpdateAgent, changes: JsonObject) -> JsonObject:
         attached: JsonObject = {}
         if request.block_ids is not None:
-            blocks = self._records.blocks_there(request.block_ids)
+            blocks = self._records.existing_blocks(request.block_ids)
             refuse_equal_labels(blocks)
             attached["block_ids"] = [block.id for block in blocks]
         if request.tool_ids is not None:
-            tools = self._records.tools_there(request.tool_ids)
+            tools = self._records.existing_tools(request.tool_ids)
             attached["tool_ids"] = [tool.id for tool in tools]
             rules: list[ToolRule] = changes.get("tool_rules", agent.tool_rules or [])
             fresh = [tool for tool in tools if tool.id not in agent.tool_ids]
             attached["tool_rules"] = [*rules, *approval_rules(fresh, rules)]
         folders = wanted_folders(request.folder_ids, request.source_ids)
         if folders is not None:
-            attached["source_ids"] = [folder.id for folder in self._records.folders_there(folders)]
+            attached["source_ids"] = [folder.id for folder in self._records.existing_folders(folders)]
             attached["tool_ids"] = tools_with(attached.get("tool_ids", agent.tool_ids), folders)
         return attached
 
@@ -284,18 +284,18 @@ class AgentUpdates:
         """
         blocks, tools = self._records.blocks, self._records.tools
         for block_id in _more(after.block_ids, before.block_ids):
-            yield blocks.there(block_id)
+            yield blocks.must_exist(block_id)
             yield blocks.attach(block_id, after.id)
         for block_id in _more(before.block_ids, after.block_ids):
             yield blocks.detach(block_id, after.id)
         for tool_id in _more(after.tool_ids, before.tool_ids):
-            yield from tools.there(tool_id)
+            yield from tools.must_exist(tool_id)
             yield from tools.attach(tool_id, after.id)
         for tool_id in _more(before.tool_ids, after.tool_ids):
             yield from tools.detach(tool_id, after.id)
         yield from folder_links(self._records, after.id, before.source_ids, after.source_ids)
         for identity_id in _more(after.identity_ids, before.identity_ids):
-            yield self._records.identities.there(identity_id)
+            yield self._records.identities.must_exist(identity_id)
 
 
 def _more(ids: Sequence[str], excluded: Sequence[str]) -> list[str]:

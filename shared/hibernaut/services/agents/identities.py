@@ -62,7 +62,7 @@ class Identities:
         """Create an identity and attach it to the agents and blocks of the request. `key_id`: the caller's API key, here and
         below. Raises: NotFound (an agent or a block), Conflict (the key is taken), InvalidArgument.
         """
-        self.links.check_there(request.agent_ids, request.block_ids)
+        self.links.check_exist(request.agent_ids, request.block_ids)
         identity = self._make(request)
         if identity is None:
             raise _key_conflict(request.identifier_key, request.project_id)
@@ -94,7 +94,7 @@ class Identities:
         """Create the identity, or change the one that has the key in the project: properties, agents and blocks that the request
         names replace the former ones. Raises: NotFound (an agent or a block), Conflict, InvalidArgument.
         """
-        self.links.check_there(request.agent_ids, request.block_ids)
+        self.links.check_exist(request.agent_ids, request.block_ids)
 
         def attempt() -> StoredIdentity:
             existing = self._records.identities.with_key(request.identifier_key, request.project_id)
@@ -149,7 +149,7 @@ class Identities:
         taken), InvalidArgument.
         """
         self._records.identity(identity_id)
-        self.links.check_there(request.agent_ids, request.block_ids)
+        self.links.check_exist(request.agent_ids, request.block_ids)
         identity = self._records.until_settled(lambda: self._change(identity_id, request, None))
         self.links.attach(identity_id, request.agent_ids, request.block_ids, key_id=key_id)
         return self._wire([identity], include)[0]

@@ -55,7 +55,7 @@ class IdentityLinks:
                 )
             return ids if identity_id in ids else [*ids, identity_id]
 
-        further = (store.there(identity_id), store.attach_block(identity_id, block_id))
+        further = (store.must_exist(identity_id), store.attach_block(identity_id, block_id))
         self._change_block(block_id, with_identity, by_key(key_id), further)
 
     def detach_block(self, identity_id: str, block_id: str, *, key_id: str | None = None) -> None:
@@ -82,7 +82,7 @@ class IdentityLinks:
 
         self._records.until_settled(attempt)
 
-    def check_there(self, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
+    def check_exist(self, agent_ids: Sequence[str] | None, block_ids: Sequence[str] | None) -> None:
         """Raises: NotFound for an agent or a block that does not exist, before anything is written."""
         agents = list(dict.fromkeys(agent_ids or ()))
         agent_rows = self._records.agents.rows_of(agents) if agents else {}

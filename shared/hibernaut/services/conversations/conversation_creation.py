@@ -144,7 +144,7 @@ class ConversationCreation:
             for change in records.blocks.create(copy, token, Edit(Author(source="api", agent_id=agent.id)))
         ]
         parents = self._parents(record, head, system, token)
-        exists = [records.conversations.there(shared.source)] if shared.source else []
+        exists = [records.conversations.must_exist(shared.source)] if shared.source else []
         records.write(children, [*parents, *exists], token)
         records.conversations.keep(LoadedConversation(head, (system, *shared.rows)))
 

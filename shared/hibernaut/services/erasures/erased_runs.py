@@ -59,7 +59,7 @@ class ErasedRuns:
 
     def _erase_passage(self, archive_id: str, passage: RunPassage) -> None:
         def attempt() -> None:
-            if self._stores.passages.there(archive_id, [passage.id]):
+            if self._stores.passages.existing(archive_id, [passage.id]):
                 token = self._records.ids.token()
                 changes = self._stores.archives.erase(archive_id, passage.id, passage.tags, token)
                 self._stores.writer.write(*changes, token=token)

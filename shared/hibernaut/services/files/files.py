@@ -138,7 +138,7 @@ class Files:
             record = file.model_copy(update={"name": free_name(file.original_name, names)})
             token = self._records.ids.token()
             due = int((self._records.clock.now() + after).timestamp() * 1000) + UNTOLD_MS
-            folder_exists = self._records.folders.there(file.folder_id)
+            folder_exists = self._records.folders.must_exist(file.folder_id)
             try:
                 self._records.writer.write(folder_exists, *self._files.create(record, due, token), token=token)
             except ConditionFailed as failure:

@@ -147,7 +147,7 @@ class Groups:
             changes: JsonObject = {name: value for name, value in _set_fields(request) if value is not None}
             if request.manager_config is not None:
                 changes |= self._settings(before, request.manager_config)
-            self._records.blocks_there(request.shared_block_ids or ())
+            self._records.existing_blocks(request.shared_block_ids or ())
             return before.model_copy(update=changes)
 
         return self._changed(group_id, decide, by_key(key_id))
@@ -245,7 +245,7 @@ class Groups:
 
     def _sharing(self, group: StoredGroup, agents: Mapping[str, StoredAgent]) -> dict[str, StoredAgent]:
         """The agents with the shared blocks, by id, as far as they lack any."""
-        shared = self._records.blocks_there(group.shared_block_ids)
+        shared = self._records.existing_blocks(group.shared_block_ids)
         changed_agents: dict[str, StoredAgent] = {}
         for agent in agents.values() if shared else ():
             if lacking := [block for block in shared if block.id not in agent.block_ids]:
@@ -284,10 +284,10 @@ class Groups:
             for agent_id, one in changed_agents.items()
         }
         return [
-            *(records.blocks.there(block_id) for block_id in dict.fromkeys(each for ids in new.values() for each in ids)),
+            *(records.blocks.must_exist(block_id) for block_id in dict.fromkeys(each for ids in new.values() for each in ids)),
             *(records.blocks.attach(block_id, agent_id) for agent_id, ids in new.items() for block_id in ids),
             *(each for one in changed_agents.values() for each in records.agents.change(agents[one.id], one, token, edit)),
-            *(records.agents.there(agent_id) for agent_id in agents if agent_id not in changed_agents),
+            *(records.agents.must_exist(agent_id) for agent_id in agents if agent_id not in changed_agents),
         ]
 
 

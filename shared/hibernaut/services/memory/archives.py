@@ -126,7 +126,7 @@ class Archives:
                 raise InvalidArgument(f"INVALID_ARGUMENT: An agent has at most {MOST_ATTACHED} archives.")
             now = self._records.clock.now()
             links = self._archives.attach(archive_id, agent_id, now)
-            self._records.writer.write(*self._archives.there(archive_id, agent_id), *links)
+            self._records.writer.write(*self._archives.must_be_open(archive_id, agent_id), *links)
 
         self._records.until_settled(attempt)
 

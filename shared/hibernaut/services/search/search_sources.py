@@ -171,20 +171,20 @@ class SearchSources:
 
     def gone(self, pointer: Pointer) -> list[str]:
         """The ids without a record, as in `read`, without building the documents of the others."""
-        existing = self._there(pointer)
+        existing = self._existing(pointer)
         return [record_id for record_id in pointer.ids if record_id not in existing]
 
-    def _there(self, pointer: Pointer) -> Collection[str]:
+    def _existing(self, pointer: Pointer) -> Collection[str]:
         within, ids = pointer.within, pointer.ids
         match pointer.kind:
             case "message":
-                existing = self._stores.conversations.logs.there(within, ids)
+                existing = self._stores.conversations.logs.existing(within, ids)
                 missing = [one for one in ids if one not in existing]
                 return existing.union(*self._readable("message", within, missing)) if missing else existing
             case "passage":
-                return self._stores.passages.there(within, ids)
+                return self._stores.passages.existing(within, ids)
             case "file":
-                return self._stores.passages.pieces_there(within, ids)
+                return self._stores.passages.existing_pieces(within, ids)
 
     def records(self, kind: Kind, within: str, ids: Sequence[str]) -> Mapping[str, Record]:
         """The existing records among these ids, by id. `within`: the id of a log, an archive or a file."""

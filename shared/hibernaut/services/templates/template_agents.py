@@ -34,7 +34,7 @@ class TemplateAgentsFactory:
         key_id: str | None,
     ) -> TemplateAgents:
         """Make the agents of a document, which is changed. Raises: NotFound (an identity), InvalidArgument."""
-        identities = self._records.identities_there(request.identity_ids or ())
+        identities = self._records.existing_identity_ids(request.identity_ids or ())
         for block in document.get("blocks") or ():
             block["value"] = filled(str(block.get("value") or ""), request.memory_variables or {})
         if request.initial_message_sequence:
@@ -62,7 +62,7 @@ class TemplateAgentsFactory:
                 }
             )
 
-        links = [self._records.identities.there(one) for one in identities]
+        links = [self._records.identities.must_exist(one) for one in identities]
         for agent_id, entity in zip(agent_ids, local_ids, strict=True):
             self._records.change_agent(agent_id, lambda agent, entity=entity: (label(agent, entity), links), user, by_key(key_id))  # type: ignore[misc]
         return TemplateAgents(agent_ids=agent_ids, deployment_id=deployment)

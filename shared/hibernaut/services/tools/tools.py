@@ -145,13 +145,13 @@ class Tools:
         if name in builtin_tools():
             raise NameTaken(f"INVALID_ARGUMENT: '{name}' is the name of a built-in tool.")
 
-        def there() -> StoredTool | None:
+        def same_name() -> StoredTool | None:
             return self._records.tools.by_name([name]).get(name)
 
-        packages = self._packages.of(request.pip_requirements, request.source_type, there)
+        packages = self._packages.of(request.pip_requirements, request.source_type, same_name)
 
         def attempt() -> StoredTool:
-            before = there()
+            before = same_name()
             tool = self._saved(request, schema, before, user).model_copy(update={"packages": packages})
             token = self._records.ids.token()
             stores = self._records.tools

@@ -192,7 +192,7 @@ class AgentStore:
         """The condition that the agent's version is as read."""
         return Check(keys.agent(self._tenant, agent.id), eq(version=agent.version))
 
-    def there(self, agent_id: str) -> Check:
+    def must_exist(self, agent_id: str) -> Check:
         """The condition that the agent exists, for a transaction that makes it a member of something."""
         return Check(keys.agent(self._tenant, agent_id), PRESENT)
 

@@ -106,7 +106,7 @@ class ToolStore:
             Delete(keys.tool_name(self._tenant, tool.name or ""), (Term("tool", Op.EQ, tool.id),)),
         ]
 
-    def there(self, tool_id: str) -> list[Check]:
+    def must_exist(self, tool_id: str) -> list[Check]:
         """The condition that a custom tool exists, for a transaction that attaches it; none for a built-in tool."""
         return [] if builtin_by_id(tool_id) else [Check(keys.tool(self._tenant, tool_id), PRESENT)]
 

@@ -270,7 +270,7 @@ class ConversationStore:
             frees = freed(key, before)
         return Update(key, set=attributes, add={"waiting": waiting} if waiting else {}, when=condition, frees=frees)
 
-    def there(self, conversation: str) -> Check:
+    def must_exist(self, conversation: str) -> Check:
         """The condition that the conversation exists, for a fork that shares its log."""
         return Check(keys.head(self._tenant, conversation), PRESENT)
 

@@ -93,7 +93,7 @@ class IdentityStore:
             Delete(self._key(identity).key),
         ]
 
-    def there(self, identity_id: str) -> Check:
+    def must_exist(self, identity_id: str) -> Check:
         """The condition that the identity exists, for a transaction that attaches it."""
         return Check(identity_keys.identity(self._tenant, identity_id), PRESENT)
 

@@ -179,7 +179,7 @@ class ArchiveStore:
         )
         return [Put({"pk": forth.pk, "sk": forth.sk, "at": wire_time(at)}), Put({"pk": back.pk, "sk": back.sk})]
 
-    def there(self, archive_id: str, agent_id: str) -> list[Change]:
+    def must_be_open(self, archive_id: str, agent_id: str) -> list[Change]:
         """The conditions of an attachment: the archive is open, and the agent exists."""
         return [
             Check(keys.archive(self._tenant, archive_id), eq(state=OPEN)),

@@ -110,7 +110,7 @@ class BlockStore:
         """Where the versions of a block are."""
         return version_keys.of_block(self._tenant, block_id)
 
-    def there(self, block_id: str) -> Check:
+    def must_exist(self, block_id: str) -> Check:
         """The condition that the block exists, for a transaction that attaches it."""
         return Check(keys.block(self._tenant, block_id), PRESENT)
 

@@ -80,7 +80,7 @@ class FolderStore:
             Delete(keys.folder_name(self._tenant, folder.name)),
         ]
 
-    def there(self, folder_id: str) -> Check:
+    def must_exist(self, folder_id: str) -> Check:
         """The condition that the folder exists, for a transaction that attaches the folder or adds a file."""
         return Check(keys.folder(self._tenant, folder_id), PRESENT)
 

@@ -151,11 +151,11 @@ class PassageStore:
         items = self._table.query(pk, prefix="PASSAGE#", before=f"PASSAGE#{passage_id}", limit=1, descending=True)
         return self._codec.record(Passage, items[0]) if items else None
 
-    def there(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
+    def existing(self, archive_id: str, passage_ids: Sequence[str]) -> set[str]:
         """The ids among these that the archive has."""
         return self._existing([keys.passage(self._tenant, archive_id, passage_id) for passage_id in passage_ids])
 
-    def pieces_there(self, file_id: str, passage_ids: Sequence[str]) -> set[str]:
+    def existing_pieces(self, file_id: str, passage_ids: Sequence[str]) -> set[str]:
         """The ids among these that the file has."""
         return self._existing([keys.piece(self._tenant, file_id, passage_id) for passage_id in passage_ids])
 

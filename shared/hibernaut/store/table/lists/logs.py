@@ -138,7 +138,7 @@ class LogReader:
             rows |= {row.id: row for row in other_rows if row.id in homes[row.id].also or is_said(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
-    def there(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
+    def existing(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
         """The ids among these that are rows of the conversation's own log."""
         found = self._table.get_many([keys.message(self._tenant, conversation, message_id) for message_id in message_ids])
         return {keys.last_part(key.sk) for key in found}
