@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hibernaut.domain.agents.group_turns import is_group, said_in
+from hibernaut.domain.agents.group_turns import is_group, sayings_of
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import RunEvent
 from hibernaut.schemas.stop import RunStatus, StopReason
@@ -130,7 +130,9 @@ def lost_in_group(world: World, group_id: str, texts: Sequence[str], before: Sho
     followers lose no event.
     """
     said = inputs(world, group_id)
-    answers = Counter(one.agent_id for row in world.log(group_id) if row.role == "tool" for one in said_in(row) if not one.failed)
+    answers = Counter(
+        one.agent_id for row in world.log(group_id) if row.role == "tool" for one in sayings_of(row) if not one.failed
+    )
     for text in texts:
         assert said[text] > 0, f"{text[:40]!r} is lost"
     for member in colleagues(world, group_id):

@@ -70,18 +70,18 @@ class Saying:
 
 @immutable
 class GroupTurn:
-    """A turn: its agent, its purpose, the note to the agent, and the sayings. `said` is empty until the turn is over, and if the
+    """A turn: its agent, its purpose, the note to the agent, and the sayings, which are none until the turn is over, and if the
     agent said nothing.
     """
 
     agent_id: str
     purpose: Purpose = "speak"
     note: str = ""
-    said: tuple[Saying, ...] = ()
+    sayings: tuple[Saying, ...] = ()
 
     @property
     def failed(self) -> bool:
-        return any(one.failed for one in self.said)
+        return any(one.failed for one in self.sayings)
 
 
 def is_group(agent_id: str) -> bool:
@@ -146,14 +146,14 @@ def turns_of(rows: Sequence[Message], run_id: str) -> list[GroupTurn]:
     for row in rows:
         if row.run_id != run_id:
             continue
-        if (turn_begun := asked_in(row)) is not None:
+        if (turn_begun := turn_begun_by(row)) is not None:
             turns.append(turn_begun)
         elif row.role == "tool" and turns:
-            turns[-1] = replace(turns[-1], said=said_in(row))
+            turns[-1] = replace(turns[-1], sayings=sayings_of(row))
     return turns
 
 
-def asked_in(row: Message) -> GroupTurn | None:
+def turn_begun_by(row: Message) -> GroupTurn | None:
     """The turn that a row of the group's log begins; None for other rows."""
     for call in row.tool_calls or ():
         arguments = json_object(call.function.arguments) or {}
@@ -202,7 +202,7 @@ def _next(group: StoredGroup, names: Mapping[str, str], earlier_turns: Sequence[
         return GroupTurn(group.agent_ids[speak_turns % len(group.agent_ids)])
     if not earlier_turns or earlier_turns[-1].purpose == "speak":
         return GroupTurn(manager, "choose", _for_manager(group, names))
-    answer = "\n".join(one.text for one in earlier_turns[-1].said)
+    answer = "\n".join(one.text for one in earlier_turns[-1].sayings)
     if earlier_turns[-1].failed or (group.termination_token and group.termination_token in answer):
         return ""
     if next_speaker := named_in(answer, {agent_id: names.get(agent_id, agent_id) for agent_id in group.agent_ids}):
@@ -248,16 +248,16 @@ def _news(group_id: str, agent_id: str, rows: Sequence[Message]) -> list[Message
     news: list[MessageCreate] = []
     own = False
     for row in rows[1:]:  # the first one is the system message
-        if (turn_begun := asked_in(row)) is not None:
+        if (turn_begun := turn_begun_by(row)) is not None:
             own = turn_begun.agent_id == agent_id
         elif row.role == "tool":
-            news = [] if own else [*news, *(_saying(group_id, one) for one in shown_in(row))]
+            news = [] if own else [*news, *(_saying(group_id, one) for one in shown_sayings(row))]
         elif row.role in ("user", "summary", "system"):
             role: Literal["user", "system"] = "user" if row.role == "user" else "system"
-            said_to_all = [part for part in row.content if isinstance(part, TextContent | ImageContent)]
+            shared_parts = [part for part in row.content if isinstance(part, TextContent | ImageContent)]
             news.append(
                 MessageCreate(
-                    role=role, content=said_to_all, name=_name(row.name), sender_id=_name(row.sender_id), group_id=group_id
+                    role=role, content=shared_parts, name=_name(row.name), sender_id=_name(row.sender_id), group_id=group_id
                 )
             )
     return news
@@ -300,18 +300,18 @@ def _for_manager(group: StoredGroup, names: Mapping[str, str]) -> str:
 # sayings
 
 
-def said_in(row: Message) -> tuple[Saying, ...]:
+def sayings_of(row: Message) -> tuple[Saying, ...]:
     """The sayings of the turn whose return is this row."""
     return tuple(one for answer in row.tool_returns for one in _sayings_in(answer))
 
 
-def shown_in(row: Message) -> tuple[Saying, ...]:
+def shown_sayings(row: Message) -> tuple[Saying, ...]:
     """The sayings that the log of the group shows of the turn whose return is this row: all but the choice of the next
     speaker.
     """
     if any(answer.tool_call_id.split(".")[1:2] == ["choose"] for answer in row.tool_returns):
-        return tuple(one for one in said_in(row) if one.failed)
-    return said_in(row)
+        return tuple(one for one in sayings_of(row) if one.failed)
+    return sayings_of(row)
 
 
 def _sayings_in(answer: ToolReturn) -> list[Saying]:

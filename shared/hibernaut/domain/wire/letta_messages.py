@@ -140,7 +140,7 @@ def _in_group(message: Message) -> list[LettaMessage]:
         text = message.text()
         return [SystemMessage(content=text, **_common(message))] if text else []
     messages: list[LettaMessage] = []
-    for one in group_turns.shown_in(message):
+    for one in group_turns.shown_sayings(message):
         common = _common(message, len(messages), name=one.name)
         common["sender_id"] = one.agent_id
         messages.append(SystemMessage(content=one.line, **common) if one.failed else AssistantMessage(content=one.text, **common))

@@ -19,7 +19,7 @@ from hibernaut.domain.agents.group_turns import (
     named_in,
     next_reply,
     return_of,
-    said_in,
+    sayings_of,
     turn_messages,
     turn_of,
 )
@@ -147,7 +147,7 @@ def test_a_turn_whose_text_was_erased_shows_that_and_its_agent() -> None:
     of, rows = group(1), [SYSTEM, row("user", "hello", "run-1")]
     played(of, "run-1", rows, lambda *_: "secret")
     gone = erased(rows[-1])
-    assert [(one.agent_id, one.text, one.failed) for one in said_in(gone)] == [("agent-0", ERASED, False)]
+    assert [(one.agent_id, one.text, one.failed) for one in sayings_of(gone)] == [("agent-0", ERASED, False)]
     assert [text_of(one.content) for one in turn_messages(of.id, GroupTurn("agent-1"), [*rows[:-1], gone])] == [
         "hello",
         f"agent-0: {ERASED}",
