@@ -166,7 +166,7 @@ def exported_desk(agent: str, desk: Desk, files: Sequence[tuple[str, str, str, s
     for number, (file_id, local, folder, name) in enumerate(files):
         window = desk.open.get(file_id)
         is_partial = window is not None and (window.start > 0 or window.length is not None)
-        accessed_at = window.accessed if window else desk.seen.get(file_id)
+        accessed_at = window.accessed if window else desk.last_accessed.get(file_id)
         rows.append({
             "id": f"file_agent-{number}",
             "agent_id": agent,

@@ -15,7 +15,7 @@ from hibernaut.schemas.memory.file import Desk, OpenFile
 
 TRUNCATED = "...[TRUNCATED]"
 CUT = "# NOTE: This view is cut to its size limit. Open the file at a later line to see what follows."
-MOST_SEEN = 500
+MOST_CLOSED = 500
 """The number of closed files whose last access is remembered; with more, the desk would not fit into its item."""
 
 
@@ -92,8 +92,10 @@ def opened(
         evicted.append(oldest)
         del remaining[oldest]
     closed = {file_id: other_open[file_id].accessed for file_id in (*closed_others, *evicted)}
-    last_seen = {file_id: time for file_id, time in desk.seen.items() if file_id in attached and file_id not in windows}
-    return Cleared(_desk(desk, {**remaining, **windows}, {**last_seen, **closed}), closed_others, tuple(evicted))
+    last_accessed = {
+        file_id: time for file_id, time in desk.last_accessed.items() if file_id in attached and file_id not in windows
+    }
+    return Cleared(_desk(desk, {**remaining, **windows}, {**last_accessed, **closed}), closed_others, tuple(evicted))
 
 
 def filled(desk: Desk, files: Sequence[str], *, most: int, attached: Collection[str], now: datetime) -> Desk:
@@ -101,14 +103,14 @@ def filled(desk: Desk, files: Sequence[str], *, most: int, attached: Collection[
     open_files = {file_id: file for file_id, file in desk.open.items() if file_id in attached}
     free = max(0, most - len(open_files))
     fresh = [file_id for file_id in files if file_id not in open_files][:free]
-    return _desk(desk, {**open_files, **{file_id: OpenFile(accessed=now) for file_id in fresh}}, desk.seen)
+    return _desk(desk, {**open_files, **{file_id: OpenFile(accessed=now) for file_id in fresh}}, desk.last_accessed)
 
 
 def closed(desk: Desk, file_ids: Collection[str]) -> Desk:
     """The desk without these files."""
     remaining = {file_id: file for file_id, file in desk.open.items() if file_id not in file_ids}
-    seen = {file_id: file.accessed for file_id, file in desk.open.items() if file_id in file_ids}
-    return _desk(desk, remaining, {**desk.seen, **seen})
+    just_closed = {file_id: file.accessed for file_id, file in desk.open.items() if file_id in file_ids}
+    return _desk(desk, remaining, {**desk.last_accessed, **just_closed})
 
 
 def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
@@ -116,12 +118,14 @@ def looked_at(desk: Desk, file_ids: Collection[str], now: datetime) -> Desk:
     touched = {
         file_id: file.model_copy(update={"accessed": now}) if file_id in file_ids else file for file_id, file in desk.open.items()
     }
-    return _desk(desk, touched, {**desk.seen, **{file_id: now for file_id in file_ids if file_id not in desk.open}})
+    return _desk(desk, touched, {**desk.last_accessed, **{file_id: now for file_id in file_ids if file_id not in desk.open}})
 
 
-def _desk(before: Desk, open: Mapping[str, OpenFile], last_seen: Mapping[str, datetime]) -> Desk:
-    newest = sorted(last_seen.items(), key=lambda each: each[1], reverse=True)[:MOST_SEEN]
-    return Desk(open=dict(open), seen={file_id: time for file_id, time in newest if file_id not in open}, version=before.version)
+def _desk(before: Desk, open: Mapping[str, OpenFile], last_accessed: Mapping[str, datetime]) -> Desk:
+    newest = sorted(last_accessed.items(), key=lambda each: each[1], reverse=True)[:MOST_CLOSED]
+    return Desk(
+        open=dict(open), last_accessed={file_id: time for file_id, time in newest if file_id not in open}, version=before.version
+    )
 
 
 def directories(folders: Sequence[ShownFolder], *, most: int, limit: int, labels: Sequence[str | None] = ()) -> str | None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from hibernaut.schemas.base import Moment, Schema, Whole
 from hibernaut.schemas.limits import Name
@@ -128,10 +128,14 @@ class OpenFile(Schema):
 
 
 class Desk(Stored):
-    """An agent's open files, and its last access to closed ones, by file id. `version` counts changes; 0: not stored."""
+    """An agent's open files, and its last access to closed ones (stored as `seen`), by file id. `version` counts changes; 0: not
+    stored.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     open: dict[str, OpenFile] = Field(default_factory=dict)
-    seen: dict[str, Moment] = Field(default_factory=dict)
+    last_accessed: dict[str, Moment] = Field(default_factory=dict, validation_alias="seen", serialization_alias="seen")
     version: int = 0
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
 from hibernaut.schemas.content import ImageContent, Part
@@ -95,11 +95,14 @@ class ClaimedResult(Schema):
 class AwaitedReply(Schema):
     """The awaited reply of one agent to a call.
 
-    `asked`: the call has begun to send its message. `run_id`: the run that accepted it. `error`: the reason why nothing was sent.
+    `dispatched` (stored as `asked`): the call has begun to send its message. `run_id`: the run that accepted it. `error`: the
+    reason why nothing was sent.
     """
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     agent_id: str
-    asked: bool = False
+    dispatched: bool = Field(default=False, validation_alias="asked", serialization_alias="asked")
     run_id: str | None = None
     error: str | None = None
 

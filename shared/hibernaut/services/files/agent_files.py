@@ -38,7 +38,7 @@ class AgentFiles:
 
         At most 100 files by default. Raises: NotFound.
         """
-        agent_desk = self._seen(agent_id)
+        agent_desk = self._agent_desk(agent_id)
         selected = [
             file for file in agent_desk.files.values() if is_open is None or is_open is (file.row.file_id in agent_desk.desk.open)
         ]
@@ -62,7 +62,7 @@ class AgentFiles:
             folder_id=file.folder.id,
             folder_name=file.folder.name,
             is_open=window is not None,
-            last_accessed_at=window.accessed if window else agent_desk.desk.seen.get(file_id),
+            last_accessed_at=window.accessed if window else agent_desk.desk.last_accessed.get(file_id),
             visible_content=view.text if view else None,
             start_line=view.first if view and is_partial else None,
             end_line=view.last if view and is_partial else None,
@@ -103,7 +103,7 @@ class AgentFiles:
         """Change the desk; returns the names of the files whose ids `change` returns with the new desk."""
 
         def attempt() -> Sequence[str]:
-            agent_desk = self._seen(agent_id)
+            agent_desk = self._agent_desk(agent_id)
             after, file_ids = change(agent_desk)
             if after != agent_desk.desk:
                 token = self._records.ids.token()
@@ -113,7 +113,7 @@ class AgentFiles:
 
         return self._records.until_settled(attempt)
 
-    def _seen(self, agent_id: str) -> _AgentDesk:
+    def _agent_desk(self, agent_id: str) -> _AgentDesk:
         agent = self._records.agent(agent_id)
         files = {file.row.file_id: file for file in self._views.attached(agent)}
         return _AgentDesk(agent, files, self._records.files.desk(agent_id))

@@ -162,7 +162,7 @@ class Ingestion:
             for _ in range(TRIES):
                 file_ids = {file.row.file_id for file in self._views.attached(agent)}
                 desk = self._files.desk(agent_id)
-                if job.file.id in desk.seen:  # it was closed there, or came closed in an agent file
+                if job.file.id in desk.last_accessed:  # it was closed there, or came closed in an agent file
                     break
                 now = self._host.clock.now()
                 filled = file_views.filled(desk, [job.file.id], most=limits_of(agent)[0], attached=file_ids, now=now)

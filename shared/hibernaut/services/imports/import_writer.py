@@ -313,7 +313,7 @@ class ImportWriter:
         for place, archive_id in enumerate(staged.archive_ids):  # their times are their order
             yield from records.archives.attach(archive_id, agent.id, agent.created_at + timedelta(microseconds=place))
         if (staged.open_files or staged.closed_files) and not records.files.desk(agent.id).version:
-            desk = Desk(open=staged.open_files, seen=staged.closed_files)
+            desk = Desk(open=staged.open_files, last_accessed=staged.closed_files)
             yield records.files.put_desk(agent.id, Desk(), desk, self._host.ids.token())
         if job.lines.staged.skills:
             yield self._imports.put_skills(agent.id, AgentSkills(skills=job.lines.staged.skills))

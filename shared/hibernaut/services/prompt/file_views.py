@@ -39,7 +39,7 @@ class FileViews:
     def __init__(self, stores: TenantStores) -> None:
         self._folders = stores.folders
         self._files = stores.files
-        self._kept = stores.file_windows
+        self._windows = stores.file_windows
 
     def attached(self, agent: StoredAgent) -> list[AttachedFile]:
         """The readable files of the agent's folders, in the order of attachment, then of age."""
@@ -103,7 +103,7 @@ class FileViews:
             file_id=file_id,
             source_id=file.folder.id,
             is_open=window is not None,
-            last_accessed_at=window.accessed if window else desk.seen.get(file_id),
+            last_accessed_at=window.accessed if window else desk.last_accessed.get(file_id),
         )
 
     def _shown(self, agent: StoredAgent, file: AttachedFile, window: OpenFile | None) -> ShownFile:
@@ -114,10 +114,10 @@ class FileViews:
         """The window as the agent sees it; empty if the text is being deleted. Raises: OSError."""
         limit = limits_of(agent)[1]
         key = f"{row.file_id}:{window.start}:{window.length}:{limit}"
-        found = self._kept.get(key)
+        found = self._windows.get(key)
         if found is None:
             found = self._window_of(row, window, limit)
-            self._kept.keep(key, found)
+            self._windows.keep(key, found)
         return found
 
     def _window_of(self, row: FileRow, window: OpenFile, limit: int) -> FileWindow:

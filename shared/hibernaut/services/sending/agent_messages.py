@@ -151,7 +151,9 @@ class AgentMessages:
         """
         state, now = outgoing.work.state, self._clock.now()
         awaits = (
-            [AwaitedReply(agent_id=one, asked=index < AT_ONCE) for index, one in enumerate(targets)] if outgoing.waits else []
+            [AwaitedReply(agent_id=one, dispatched=index < AT_ONCE) for index, one in enumerate(targets)]
+            if outgoing.waits
+            else []
         )
         claim = Claim(
             call_id=outgoing.call.id, name=outgoing.call.name, holder=self._holder, deadline=now + self._reply_time, awaits=awaits
@@ -241,11 +243,11 @@ class AgentMessages:
                 return self._finished(outgoing, claimed, self._result(outgoing, awaits, runs))
             check_held(self._runs, outgoing.work.state)
             if not any(_is_due(reply) for reply in awaits):
-                claimed = self._recorded(outgoing, claimed, _next_asked(awaits))
-            answered = [self._asked_one(outgoing, reply) if _is_due(reply) else reply for reply in claimed.claim.awaits]
+                claimed = self._recorded(outgoing, claimed, _with_next_dispatched(awaits))
+            answered = [self._send_one(outgoing, reply) if _is_due(reply) else reply for reply in claimed.claim.awaits]
             claimed = self._recorded(outgoing, claimed, answered)
 
-    def _asked_one(self, outgoing: _OutgoingCall, reply: AwaitedReply) -> AwaitedReply:
+    def _send_one(self, outgoing: _OutgoingCall, reply: AwaitedReply) -> AwaitedReply:
         """Send the message, unless the agent waits for this run. The claim has named the agent before, so of two calls that close
         a circle at the same time at least one sees the other.
         """
@@ -315,14 +317,14 @@ class AgentMessages:
 
 
 def _is_due(reply: AwaitedReply) -> bool:
-    """Whether the agent is being asked and has neither accepted nor refused yet."""
-    return reply.asked and reply.run_id is None and reply.error is None
+    """Whether the message is being sent, and the agent has neither accepted nor refused it yet."""
+    return reply.dispatched and reply.run_id is None and reply.error is None
 
 
-def _next_asked(awaits: Sequence[AwaitedReply]) -> list[AwaitedReply]:
-    """The replies with the next agents asked."""
-    next_ones = [index for index, reply in enumerate(awaits) if not reply.asked][:AT_ONCE]
-    return [reply.model_copy(update={"asked": True}) if index in next_ones else reply for index, reply in enumerate(awaits)]
+def _with_next_dispatched(awaits: Sequence[AwaitedReply]) -> list[AwaitedReply]:
+    """The replies, with the next ones dispatched."""
+    next_ones = [index for index, reply in enumerate(awaits) if not reply.dispatched][:AT_ONCE]
+    return [reply.model_copy(update={"dispatched": True}) if index in next_ones else reply for index, reply in enumerate(awaits)]
 
 
 def _text(call: Call, name: str) -> str:

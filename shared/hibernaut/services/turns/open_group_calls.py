@@ -62,7 +62,7 @@ class OpenGroupCalls:
 
     def _cancelled(self, state: RunState, claim: Claim, reply: AwaitedReply) -> bool:
         """Cancel the run of one reply. False: it may begin later, or does not settle."""
-        if not reply.asked or reply.error is not None:
+        if not reply.dispatched or reply.error is not None:
             return True
         run_id = reply.run_id or self._accepted(state, claim, reply)
         if run_id is None:

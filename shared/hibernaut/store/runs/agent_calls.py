@@ -61,7 +61,7 @@ class AgentCallStore:
         """The replies that the calls of the run's current step wait for, as far as their messages were sent or are being sent."""
         found = self.claims(state.run.id, claimed_step(state))
         replies = [reply for claim in found if claim.result is None for reply in claim.awaits]
-        return [reply for reply in replies if reply.asked and reply.error is None]
+        return [reply for reply in replies if reply.dispatched and reply.error is None]
 
     def claims(self, run_id: str, step: int) -> list[Claim]:
         """The calls of a step that have begun."""

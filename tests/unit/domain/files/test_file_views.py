@@ -46,7 +46,7 @@ def test_the_file_that_was_looked_at_longest_ago_is_closed() -> None:
     cleared = file_views.opened(desk, {"d": opened_at(5)}, most=3, attached="abcd")
     assert cleared.evicted == ("b",)
     assert set(cleared.desk.open) == {"a", "c", "d"}
-    assert cleared.desk.seen == {"b": NOW}
+    assert cleared.desk.last_accessed == {"b": NOW}
 
 
 def test_what_is_open_already_takes_no_room() -> None:
@@ -77,7 +77,7 @@ def test_what_was_found_is_closed_last() -> None:
     desk = Desk(open={"a": opened_at(0), "b": opened_at(1)})
     touched = file_views.looked_at(desk, {"a", "c"}, NOW + timedelta(hours=1))
     assert file_views.opened(touched, {"d": opened_at(99)}, most=2, attached="abcd").evicted == ("b",)
-    assert set(touched.seen) == {"c"}
+    assert set(touched.last_accessed) == {"c"}
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True), max_size=12), st.integers(3, 5))
