@@ -23,7 +23,7 @@ from hibernaut.domain.tools.tool_returns import all_storable, storable
 from hibernaut.domain.turn import step_rows
 from hibernaut.domain.turn.actor import Actor
 from hibernaut.domain.turn.model_requests import calls_of
-from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept, merged
+from hibernaut.domain.wire.deltas import DeltaRenderer, as_stored, merged
 from hibernaut.domain.wire.letta_messages import Rendering, render
 from hibernaut.schemas.agents.agent import AgentType
 from hibernaut.schemas.content import ReasoningContent, ReasoningPart, SummarizedReasoningContent, SummarizedReasoningPart
@@ -157,7 +157,7 @@ def test_the_pieces_put_together_are_what_the_rows_show(
     how = Rendering(legacy=legacy, use_assistant_message=mapped)
     telling = DeltaRenderer(made, STAMP, how, parallel=parallel and not legacy)
     events = told_by(telling, pieces_of(data.draw, reply))
-    whole = as_kept(made, reply)
+    whole = as_stored(made, reply)
     calls = calls_of(made, whole, (), None)
     held = any(call.needs_approval for call in calls)
     rows = step_rows.request(made, whole, STAMP, calls) if held else (step_rows.assistant(made, whole, STAMP, calls),)

@@ -36,14 +36,14 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 @dataclass(slots=True)
 class ReadLog:
-    """The facts of a log after all its rows are read. `ids`: the new ids by those of the file. `said`: the ids of conversational
-    rows in order,
-    `all`: those of all rows. `closing`: the row that closes the calls of another one, by the id of the row before it.
+    """The facts of a log after all its rows are read. `ids`: the new ids by those of the file. `conversational`: the ids of the
+    conversational rows in order, `all`: those of all rows. `closing`: the row that closes the calls of another one, by the id of
+    the row before it.
     """
 
     ids: dict[str, str] = field(default_factory=dict)
     all: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    conversational: list[str] = field(default_factory=list)
     closing: dict[str, str] = field(default_factory=dict)
 
     def shown(self, in_context: Sequence[str]) -> list[str]:
@@ -58,11 +58,11 @@ class ReadLog:
         before it.
         """
         tail = 0
-        while tail < min(len(visible), len(self.said)) and visible[-1 - tail] == self.said[-1 - tail]:
+        while tail < min(len(visible), len(self.conversational)) and visible[-1 - tail] == self.conversational[-1 - tail]:
             tail += 1
         if not tail:
             return Window(pinned=[system_id, *visible], cut=self.all[-1] if self.all else system_id)
-        before = self.all.index(self.said[-tail])
+        before = self.all.index(self.conversational[-tail])
         return Window(pinned=[system_id, *visible[: len(visible) - tail]], cut=self.all[before - 1] if before else system_id)
 
 
@@ -283,7 +283,7 @@ class ImportedLog:
     def _listed(self, row: Message) -> None:
         self.read.all.append(row.id)
         if row.role != "summary":
-            self.read.said.append(row.id)
+            self.read.conversational.append(row.id)
 
     def _repaired(self, code: str, place: str, detail: str) -> None:
         self._notes.add("repaired", code, place, detail)

@@ -41,7 +41,7 @@ class Opening:
 def boot_sequence(opening: Opening) -> list[Message]:
     """Three rows: a first call of `send_message`, its return, and the user's login event."""
     ids = iter(opening.ids)
-    greeting = _spoken(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
+    greeting = _send_message_rows(opening, ids, _FIRST_WORDS, thought=_FIRST_THOUGHT, returned=SENT)
     arrival = _row(opening, ids, "user", [TextContent(text=login(opening.now, opening.timezone))])
     return [*greeting, arrival.model_copy(update={"wrapped": True})]
 
@@ -60,7 +60,7 @@ def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list
     if message.role == "assistant" and not opening.speaks_by_tool:
         return [_row(opening, ids, "assistant", [TextContent(text=text)])]
     if message.role == "assistant":
-        return _spoken(opening, ids, text, thought=None, returned=None)
+        return _send_message_rows(opening, ids, text, thought=None, returned=None)
     if message.role == "user":
         packed = user_message(text, message.name, opening.now, opening.timezone)
     else:
@@ -77,7 +77,7 @@ def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list
     return [row.model_copy(update=about)]
 
 
-def _spoken(opening: Opening, ids: Iterator[str], words: str, *, thought: str | None, returned: Json) -> list[Message]:
+def _send_message_rows(opening: Opening, ids: Iterator[str], words: str, *, thought: str | None, returned: Json) -> list[Message]:
     call_row = _row(opening, ids, "assistant", [TextContent(text=thought)] if thought else [])
     call_id = f"call_{call_row.id[-36:].replace('-', '')[-24:]}"
     function = FunctionCall(name="send_message", arguments=json.dumps({"message": words}, ensure_ascii=False))

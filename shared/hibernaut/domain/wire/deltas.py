@@ -137,7 +137,7 @@ class DeltaRenderer:
         self._tell(call.kind, text, call_id=call.id)
 
     def _thinking(self, text: str) -> None:
-        """Stream a thought. Thoughts come after the text, in the order of `as_kept`."""
+        """Stream a thought. Thoughts come after the text, in the order of `as_stored`."""
         apart = self._texted and not self._thought
         self._thought = True
         self._tell("reasoning_message", f"\n{text}" if apart else text)
@@ -166,7 +166,7 @@ class DeltaRenderer:
         )
 
 
-def as_kept(actor: Actor, reply: ModelReply) -> ModelReply:
+def as_stored(actor: Actor, reply: ModelReply) -> ModelReply:
     """The reply in the form that the log stores, all strings `storable`.
 
     Thoughts that a legacy agent wrote as an argument of its call are stored after its text, which is private as well. Thoughts of

@@ -158,7 +158,7 @@ def delete_archive(stores: TenantStores, records: Records, archive_id: str) -> N
         records.writer.write(*archives.forget_tags(tags))
     while items := passages.items(archive_id, limit=DELETED_AT_ONCE):
         ids = [keys.last_part(str(item["sk"])) for item in items]
-        records.writer.write(*passages.remove(archive_id, ids, there=False))
+        records.writer.write(*passages.remove(archive_id, ids, must_exist=False))
         records.deletion.forget_blobs(items)
     while items := passages.ended_versions(archive_id, limit=DELETED_AT_ONCE):
         records.writer.write(*passages.forget_versions(items))

@@ -163,7 +163,7 @@ class Blocks:
         Raises: NotFound, Conflict if an agent has another block with the new label; VersionConflict if the block's version is not
         the `current_version` of the request.
         """
-        changes = given(request)
+        changes = set_fields(request)
         if not changes:
             return self._records.block(block_id)
 
@@ -256,7 +256,7 @@ def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], Json
         records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None, edit)
 
 
-def given(request: BlockUpdate) -> JsonObject:
+def set_fields(request: BlockUpdate) -> JsonObject:
     """The fields that an update sets: those present and not null."""
     names = request.model_fields_set - {"current_version"}
     return {name: value for name in names if (value := getattr(request, name)) is not None}

@@ -29,12 +29,12 @@ from hibernaut.store.conversations.conversations import LoadedConversation
 
 @immutable
 class MeasuredWindow:
-    """A window as clients see it. `said`: its messages as they are sent, without updates of memory; `tokens`: the size of all
+    """A window as clients see it. `sent`: its messages as they are sent, without updates of memory; `tokens`: the size of all
     messages that are sent, with the updates.
     """
 
     shown: Sequence[Message]
-    said: Sequence[Message]
+    sent: Sequence[Message]
     tokens: int
 
 
@@ -93,7 +93,7 @@ def _overview(
     compiled: CompiledMessage,
     tools: Sequence[ToolSpec],
 ) -> ContextWindowOverview:
-    summaries = [row for row in measured_window.said if row.role == "summary"]
+    summaries = [row for row in measured_window.sent if row.role == "summary"]
     memory, rules = core_memory_section(compiled.inputs), compiled.inputs.rules_section
     external_memory = _section(measured_window.shown[0].text(), "memory_metadata")
     parts = {
@@ -106,10 +106,10 @@ def _overview(
         **parts,
         # The rest belongs to the system prompt, so that the sizes add up to what is sent: what stands between the parts, and what
         # an update has replaced.
-        "num_tokens_system": max(0, measured_window.tokens - window.tokens(measured_window.said) - sum(parts.values())),
+        "num_tokens_system": max(0, measured_window.tokens - window.tokens(measured_window.sent) - sum(parts.values())),
         "num_tokens_summary_memory": window.tokens(summaries),
         "num_tokens_functions_definitions": sum(model_requests.size_of(tool) for tool in tools),
-        "num_tokens_messages": window.tokens([row for row in measured_window.said if row.role != "summary"]),
+        "num_tokens_messages": window.tokens([row for row in measured_window.sent if row.role != "summary"]),
     }
     return ContextWindowOverview(
         **sizes,

@@ -102,7 +102,7 @@ class Indexing:
         indexed = 0
         for number, group in enumerate(groups):
             try:
-                changes = self._brought(group)
+                changes = self._indexed(group)
             except IndexAsleep as error:
                 _not_yet(group, error)
                 remaining = [pointer.key for later in groups[number:] for pointer in later]
@@ -130,7 +130,7 @@ class Indexing:
             if failures[space.embedder] >= MOST_REFUSALS:
                 continue
             try:
-                changes = self._brought([pointer])
+                changes = self._indexed([pointer])
             except IndexAsleep:
                 return
             except (EmbedderFailed, ValueError):
@@ -191,7 +191,7 @@ class Indexing:
         embeds = pointer.state == "EMBED" or (self._visibility.late and pointer.state == "NEW")
         return embeds and pointer.kind == "file" and not pointer.build and not pointer.written
 
-    def _brought(self, group: Sequence[Pointer]) -> list[list[Change]]:
+    def _indexed(self, group: Sequence[Pointer]) -> list[list[Change]]:
         """Index a group; returns for each pointer the changes that record its outcome: deleted, marked, or changed to EMBED or
         AGAIN.
 
@@ -199,7 +199,7 @@ class Indexing:
         """
         pointer = _joined(group)
         if pointer.written:
-            return [self._seen(each) for each in group]
+            return [self._settling_changes(each) for each in group]
         space = self._sources.space_of(pointer)
         read = self._sources.read(pointer)
         self._remove(pointer, read.gone)
@@ -224,7 +224,7 @@ class Indexing:
             return self._visibility.mark(pointer, space.name, copies, following)
         return self.search_outbox.refused(pointer) if following == "AGAIN" else [self.search_outbox.forget(pointer)]
 
-    def _seen(self, pointer: Pointer) -> list[Change]:
+    def _settling_changes(self, pointer: Pointer) -> list[Change]:
         """The changes for a pointer whose records every search finds now. What was deleted before they were seen is removed
         now.
         """

@@ -57,7 +57,7 @@ class ResentRequests:
             row = rows[runs.get(one.otid or "", first.id)].get(one.otid or "")
             if row is None and one.otid not in runs:
                 raise partly_new(next(iter(runs)), first.id)
-            if row is None or not _is_said_by(one, row):
+            if row is None or not _is_row_of(one, row):
                 return True
         return False
 
@@ -75,6 +75,6 @@ def _says_the_same_page(inputs: RequestInputs, rows: Mapping[str, Message]) -> b
     return all(content_of(one) == rows[one.otid].content for one in inputs.messages if one.otid and one.otid in rows)
 
 
-def _is_said_by(one: MessageCreate, row: Message) -> bool:
-    said = (one.role, one.name, one.sender_id, content_of(one))
-    return said == (row.role, row.name, row.sender_id, row.content)
+def _is_row_of(one: MessageCreate, row: Message) -> bool:
+    fields = (one.role, one.name, one.sender_id, content_of(one))
+    return fields == (row.role, row.name, row.sender_id, row.content)

@@ -16,7 +16,7 @@ from hibernaut.domain.models.model_settings import standing_in
 from hibernaut.domain.turn import model_requests
 from hibernaut.domain.turn.actor import CallResult
 from hibernaut.domain.turn.turn_values import CallModel, CallsPending, Failed, Replayed, Replied, Turn
-from hibernaut.domain.wire.deltas import DeltaRenderer, as_kept
+from hibernaut.domain.wire.deltas import DeltaRenderer, as_stored
 from hibernaut.domain.wire.letta_messages import Rendering
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.model import ModelReply, ModelRequest, Models, ModelToolCall
@@ -120,7 +120,7 @@ class ModelStep:
         self._trace(work, turn, action, sink, TracedCall(stamp.step_id, reply, timing.llm_ns / 1e9))
         streamed_types = sorted(sink.telling.shown) if sink.telling else []
         stamp = stamp.model_copy(update={"streamed": bool(streamed_types), "shown": streamed_types, "fallback": sink.speaker})
-        return answered_by(replace(work, state=sink.state), sink.speaker), Replied(as_kept(turn.actor, reply), stamp)
+        return answered_by(replace(work, state=sink.state), sink.speaker), Replied(as_stored(turn.actor, reply), stamp)
 
     def _of_group(self, work: StepWork, turn: Turn) -> ModelReply:
         """The next step of a group, which no model decides. Raises: NotFound if the group does not exist any more."""

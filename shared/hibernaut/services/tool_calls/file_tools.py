@@ -67,7 +67,7 @@ class FileTools:
 
     def call(self, work: StepWork, call: Call) -> FileAnswer:
         """Perform one call. Invalid arguments and unreadable files are error returns, not exceptions."""
-        reach = self._seen(work)
+        reach = self._files_in_reach(work)
         try:
             match call.name:
                 case "open_files":
@@ -83,7 +83,7 @@ class FileTools:
         except (OSError, KeyError):
             return FileAnswer("error", "The files could not be read just now. Try again.")
 
-    def _seen(self, work: StepWork) -> _FilesInReach:
+    def _files_in_reach(self, work: StepWork) -> _FilesInReach:
         files = {file.row.file_id: file for file in self._views.attached(work.agent)}
         change = work.effects.desk
         before = change.before if change else self._stores.files.desk(work.agent.id)

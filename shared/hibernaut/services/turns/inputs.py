@@ -40,11 +40,11 @@ class RequestInputs:
         """The digest of everything that the inputs say, which tells a repeated request from another one with its otids."""
         hashed = hashlib.sha256()
         for one in [*([self.answer] if self.answer else []), *self.messages]:
-            said = one.model_dump(mode="json", exclude={"batch_item_id", "group_id"}, exclude_none=True)
+            fields = one.model_dump(mode="json", exclude={"batch_item_id", "group_id"}, exclude_none=True)
             if isinstance(one, MessageCreate):
                 content = [part.model_dump(mode="json", exclude_none=True) for part in content_of(one)]
-                said |= {"type": "message", "content": content}
-            hashed.update(json.dumps(said, sort_keys=True).encode() + b"\n")
+                fields |= {"type": "message", "content": content}
+            hashed.update(json.dumps(fields, sort_keys=True).encode() + b"\n")
         return InputDigest(count=len(self.messages) + (self.answer is not None), sha256=hashed.hexdigest())
 
 

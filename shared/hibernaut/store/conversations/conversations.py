@@ -20,7 +20,7 @@ from hibernaut.store.memory.search_outbox import SearchOutbox
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import INLINE_BYTES, Codec, freed, json_of
 from hibernaut.store.table.bodies.packs import PACKED_TO, RESTING
-from hibernaut.store.table.lists.logs import IdRange, LogReader, is_said
+from hibernaut.store.table.lists.logs import IdRange, LogReader, is_conversational
 from hibernaut.store.table.lost_records import needing_all
 from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
@@ -141,7 +141,7 @@ class ConversationStore:
         if pinned is None or not (any_prompt or _belongs(head, pinned)):
             return None
         excluded = set(head.window.pinned)
-        fresh = tuple(row for row in tail if row.id not in excluded and is_said(row))
+        fresh = tuple(row for row in tail if row.id not in excluded and is_conversational(row))
         size = None
         if cached is not None and cached_tail:  # the cached messages were counted when they were cached
             size = _size(cached) + _bytes_of(pinned) + _bytes_of(fresh) - _bytes_of(cached.messages[: len(head.window.pinned)])
@@ -173,7 +173,7 @@ class ConversationStore:
         if cached is None or cached.head.version != before.version or cached.head.window != after.window:
             return
         messages_before = (system, *cached.messages[1:]) if system else cached.messages
-        conversational = [row for row in rows if is_said(row)]
+        conversational = [row for row in rows if is_conversational(row)]
         size = _size(cached) + _bytes_of(conversational) + (_bytes_of([system]) - _bytes_of(cached.messages[:1]) if system else 0)
         head = after.model_copy(update={"version": before.version + 1})
         self.keep(LoadedConversation(head, (*messages_before, *conversational), size))

@@ -17,7 +17,7 @@ from hibernaut.store.table.lru_cache import LruCache, TenantCache
 CACHED_IDS = 2_000_000
 """The size of the cache in a process: ids of all windows together."""
 _APART = ("system", "summary")
-"""The roles whose rows belong to a window only if they are pinned, or conversational (`store.logs.is_said`)."""
+"""The roles whose rows belong to a window only if they are pinned, or conversational (`store.logs.is_conversational`)."""
 
 
 @immutable

@@ -83,7 +83,7 @@ class FileStore:
     def get(self, file_id: str) -> StoredFile | None:
         """The file, or None."""
         leased = self.taken(file_id)
-        return _as_seen(leased.file) if leased else None
+        return _as_shown(leased.file) if leased else None
 
     def taken(self, file_id: str) -> LeasedFile | None:
         """The file with its lease, or None."""
@@ -97,7 +97,7 @@ class FileStore:
         if not file_ids:
             return {}
         found = self._table.get_many([keys.file(self._tenant, file_id) for file_id in file_ids])
-        files = [_as_seen(file) for file in readable(self._read, found.values())]
+        files = [_as_shown(file) for file in readable(self._read, found.values())]
         return {file.id: file for file in files}
 
     def _read(self, item: Item) -> StoredFile:
@@ -300,7 +300,7 @@ class FileStore:
             self._blobs.delete(blob_keys.text_blob(self._tenant, file.id, part))
 
 
-def _as_seen(file: StoredFile) -> StoredFile:
+def _as_shown(file: StoredFile) -> StoredFile:
     """The file as clients see it: a file whose last piece is embedded is completed, even if no worker has written the status
     yet.
     """

@@ -316,9 +316,9 @@ class PassageStore:
         """The changes that delete these items."""
         return [Delete(Key(str(item["pk"]), str(item["sk"]))) for item in items]
 
-    def remove(self, archive_id: str, passage_ids: Sequence[str], *, there: bool = True) -> list[Change]:
-        """The changes that remove passages from an archive, with the pointer for the indexer. `there`: each must exist."""
-        condition = PRESENT if there else ()
+    def remove(self, archive_id: str, passage_ids: Sequence[str], *, must_exist: bool = True) -> list[Change]:
+        """The changes that remove passages from an archive, with the pointer for the indexer. `must_exist`: each must exist."""
+        condition = PRESENT if must_exist else ()
         deletes = [Delete(keys.passage(self._tenant, archive_id, passage_id), condition) for passage_id in passage_ids]
         return [*deletes, *self._search_outbox.pointer(archive_id, "passage", passage_ids, gone=True)]
 

@@ -56,11 +56,11 @@ def answer(conversation: DemoView, tools: Mapping[str, ToolSpec]) -> DemoText | 
         return DemoText(_outcome(done[-1], conversation))
     if conversation.done:
         return DemoText("That was all.")
-    if custom := _custom(conversation.said, tools):
+    if custom := _custom(conversation.user_text, tools):
         return custom
-    if "<start_transcript>" in conversation.said:
-        return DemoText(_summary(conversation.said), to_person=False)
-    return _wished(wish(conversation.said), conversation, tools)
+    if "<start_transcript>" in conversation.user_text:
+        return DemoText(_summary(conversation.user_text), to_person=False)
+    return _wished(wish(conversation.user_text), conversation, tools)
 
 
 def minimal(tool: ToolSpec, words: str = "") -> JsonObject:

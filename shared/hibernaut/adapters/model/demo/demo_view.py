@@ -57,12 +57,12 @@ class ReturnedCall:
 
 @dataclass(slots=True)
 class DemoView:
-    """A parsed request. `said` is the person's last message, `done` the calls since then, `notice` a heartbeat after that
+    """A parsed request. `user_text` is the person's last message, `done` the calls since then, `notice` a heartbeat after that
     message.
     """
 
     blocks: dict[str, SeenBlock] = field(default_factory=dict)
-    said: str = ""
+    user_text: str = ""
     notice: str = ""
     done: list[ReturnedCall] = field(default_factory=list)
     introduced: bool = False
@@ -123,7 +123,7 @@ def _hear(conversation: DemoView, row: Message) -> None:
     if kind in _NOTICES:
         conversation.notice = text if kind == "heartbeat" else conversation.notice
         return
-    conversation.said, conversation.notice, conversation.done = unwrapped(row), "", []
+    conversation.user_text, conversation.notice, conversation.done = unwrapped(row), "", []
 
 
 def _says(row: Message, signature: str) -> bool:

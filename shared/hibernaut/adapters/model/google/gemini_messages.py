@@ -63,7 +63,7 @@ def contents(request: ModelRequest, provider: str) -> list[JsonObject]:
     sent: list[JsonObject] = []
     for each in history(request.messages):
         if isinstance(each, AssistantTurn):
-            sent += _spoken(each, provider, model)
+            sent += _assistant_contents(each, provider, model)
         else:
             sent.append({"role": "user", "parts": _user_parts(each)})
     if not sent or sent[0]["role"] == "model":
@@ -71,7 +71,7 @@ def contents(request: ModelRequest, provider: str) -> list[JsonObject]:
     return sent
 
 
-def _spoken(turn: AssistantTurn, provider: str, model: str) -> list[JsonObject]:
+def _assistant_contents(turn: AssistantTurn, provider: str, model: str) -> list[JsonObject]:
     own = turn.native("gemini", provider, model)
     parts = own if own is not None else _ours(turn, signed=family(model) >= (3, 0))
     sent: list[JsonObject] = [{"role": "model", "parts": parts}] if parts else []

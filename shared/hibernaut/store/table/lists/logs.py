@@ -94,7 +94,7 @@ class LogReader:
         ]
         places = [Key(str(item["pk"]), str(item["sk"])) for item in prompts]
         prompt_items = self._table.get_many(places) if places else {}
-        return pinned | (in_range - {row.id for row in map(self.row, prompt_items.values()) if not is_said(row)})
+        return pinned | (in_range - {row.id for row in map(self.row, prompt_items.values()) if not is_conversational(row)})
 
     def _shared(self, one: Segment, span: IdRange, limit: int | None, descending: bool) -> Iterator[Message]:
         """The conversational rows in a segment's range, without the rows in `also`."""
@@ -103,7 +103,7 @@ class LogReader:
         also = set(one.also)
         for item in self._walk(one.conversation, _within(one, span), limit, descending):
             row = self.row(item)
-            if is_said(row) and row.id not in also:
+            if is_conversational(row) and row.id not in also:
                 yield row
 
     def roles(self, logs: Sequence[LogEnd]) -> list[list[tuple[str, str]]]:
@@ -135,7 +135,7 @@ class LogReader:
         if homes:
             places = [keys.message(self._tenant, place.conversation, message_id) for message_id, place in homes.items()]
             other_rows = map(self.row, self._table.get_many(places).values())
-            rows |= {row.id: row for row in other_rows if row.id in homes[row.id].also or is_said(row)}
+            rows |= {row.id: row for row in other_rows if row.id in homes[row.id].also or is_conversational(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
 
     def existing(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
@@ -226,7 +226,7 @@ def read_row(codec: Codec, item: Item) -> Message:
     )
 
 
-def is_said(row: Message) -> bool:
+def is_conversational(row: Message) -> bool:
     """Whether a row is conversational: it belongs to a window without being pinned. Prompts and summaries are not.
 
     A system row that a caller sent is conversational. It has an otid; a prompt has none.
