@@ -40,7 +40,7 @@ from hibernaut.store.conversations.round_states import RoundStore
 from hibernaut.store.conversations.window_ids import WindowIds, id_cache
 from hibernaut.store.deletion import Deletion
 from hibernaut.store.due_index import DueIndex
-from hibernaut.store.events.outbox import EventOutbox, EventSignal, wanted_cache
+from hibernaut.store.events.outbox import EventOutbox, EventSignal, subscription_cache
 from hibernaut.store.groups.groups import GroupStore
 from hibernaut.store.groups.sleeptime_triggers import SleeptimeTriggerStore
 from hibernaut.store.identities.identities import IdentityStore
@@ -239,7 +239,7 @@ class Stores:
         self._retention = retention
         self._indexed, self._all_events = indexed, all_events
         self._windows, self._window_ids, self._accepted = window_cache(), id_cache(), handoff_cache()
-        self._budgets, self._wanted = budget_cache(), wanted_cache()
+        self._budgets, self._subscriptions = budget_cache(), subscription_cache()
         self._policies: LruCache[Remembered[tuple[ToolPolicy, ...]]] = record_cache()
         self._sandboxes: LruCache[Remembered[StoredSandbox]] = record_cache()
         self._file_windows = LruCache[FileWindow](FILE_CHARACTERS, lambda view: len(view.text))
@@ -296,7 +296,7 @@ class Stores:
         passages = PassageStore(table, codec, search_outbox, versions)
         budgets = BudgetStore(table, codec, self.clock, self._budgets.of(tenant))
         request_rates = TenantRates(self.rates, self.writer, tenant)
-        events = EventOutbox(table, self.clock, self._wanted.of(tenant), everything=self._all_events)
+        events = EventOutbox(table, self.clock, self._subscriptions.of(tenant), everything=self._all_events)
         return TenantStores(
             tenant=tenant,
             table=table,

@@ -23,7 +23,7 @@ from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, Key
 from hibernaut.schemas.events.facts import WebhookDisabled
 from hibernaut.schemas.events.webhook import Delivery, DisabledReason, StoredWebhook
 from hibernaut.schemas.immutable import immutable
-from hibernaut.services.events.wanted_types import want_changes
+from hibernaut.services.events.subscribed_types import subscription_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookOutcome
 from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.store.events import event_keys
@@ -187,8 +187,8 @@ class EventRelay:
         token = self._ids.token()
         event = self._outbox.put([WebhookDisabled(webhook_id, before.name, reason)], self._outbox.types(), token, now)
         with suppress(ConditionFailed):
-            want = want_changes(self._webhooks, self._outbox, {webhook_id: after})
-            self._writer.write(self._webhooks.change(before, after, token), *want, *event, token=token)
+            subscriptions = subscription_changes(self._webhooks, self._outbox, {webhook_id: after})
+            self._writer.write(self._webhooks.change(before, after, token), *subscriptions, *event, token=token)
             self._outbox.forget()
             logger.warning("webhook disabled", extra={"webhook_id": webhook_id, "reason": reason})
 

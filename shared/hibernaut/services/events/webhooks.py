@@ -27,7 +27,7 @@ from hibernaut.schemas.events.webhook import (
     Webhook,
 )
 from hibernaut.schemas.ids import as_of
-from hibernaut.services.events.wanted_types import want_changes
+from hibernaut.services.events.subscribed_types import subscription_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookVault
 from hibernaut.services.host import Host
 from hibernaut.store.stores import TenantStores
@@ -127,7 +127,7 @@ class Webhooks:
 
         def attempt() -> None:
             webhook = self._stored(webhook_id)
-            self._writer.write(self._store.delete(webhook), *want_changes(self._store, self._outbox, {webhook_id: None}))
+            self._writer.write(self._store.delete(webhook), *subscription_changes(self._store, self._outbox, {webhook_id: None}))
 
         until_settled(attempt, BUSY)
         self._outbox.forget()
@@ -199,15 +199,15 @@ class Webhooks:
         return until_settled(attempt, BUSY)
 
     def _write(self, before: StoredWebhook | None, after: StoredWebhook, *, recovered: bool = False) -> StoredWebhook:
-        """Write a new or changed webhook together with the types that are wanted. Raises: ConditionFailed, InvalidArgument."""
+        """Write a new or changed webhook together with the subscribed types. Raises: ConditionFailed, InvalidArgument."""
         token = self._ids.token()
-        want = want_changes(self._store, self._outbox, {after.id: after})
+        subscriptions = subscription_changes(self._store, self._outbox, {after.id: after})
         if before is None and len(self._store.all()) >= MOST_WEBHOOKS:
             raise InvalidArgument(f"INVALID_ARGUMENT: There are at most {MOST_WEBHOOKS} webhooks. Delete one that is not used.")
         change = (
             self._store.create(after, token) if before is None else self._store.change(before, after, token, recovered=recovered)
         )
-        self._writer.write(change, *want, token=token)
+        self._writer.write(change, *subscriptions, token=token)
         self._outbox.forget()
         return after
 

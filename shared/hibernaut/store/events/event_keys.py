@@ -28,7 +28,7 @@ PROMPT = "prompt"
 """The attribute of an item that is to be handled at once."""
 
 
-def wanted(tenant: str) -> Key:
+def subscribed(tenant: str) -> Key:
     return Key(f"{checked(tenant)}#EVENTS", "WANTED")
 
 

@@ -21,7 +21,7 @@ from hibernaut.store.table.lru_cache import LruCache, TenantCache
 from hibernaut.store.table.tenant_table import TenantTable
 
 FRESH_SECONDS = 5.0
-"""Seconds for which the wanted types are cached. A new webhook receives events of runs that are accepted after them."""
+"""Seconds for which the subscribed types are cached. A new webhook receives events of runs that are accepted after them."""
 MOST_REMEMBERED = 4096
 LEFT_MS = 90_000
 """Milliseconds after which the sweep takes up an outbox item that its first worker has not handled."""
@@ -29,7 +29,7 @@ _NAME = "wanted"
 
 
 @immutable
-class WantedTypes:
+class SubscribedTypes:
     """The event types that somebody wants, as they were read at a moment of the process's clock. `version` 0: nothing is
     stored.
     """
@@ -39,8 +39,8 @@ class WantedTypes:
     at: float
 
 
-def wanted_cache() -> LruCache[WantedTypes]:
-    """A cache for the wanted types of all tenants in a process."""
+def subscription_cache() -> LruCache[SubscribedTypes]:
+    """A cache for the subscribed types of all tenants in a process."""
     return LruCache(MOST_REMEMBERED, lambda _: 1)
 
 
@@ -61,7 +61,7 @@ class EventOutbox:
     (`store.table.retries`).
     """
 
-    def __init__(self, table: TenantTable, clock: Clock, cache: TenantCache[WantedTypes], *, everything: bool) -> None:
+    def __init__(self, table: TenantTable, clock: Clock, cache: TenantCache[SubscribedTypes], *, everything: bool) -> None:
         self._table = table
         self._tenant = table.tenant
         self._clock = clock
@@ -69,7 +69,7 @@ class EventOutbox:
         self._everything = everything
 
     def reading(self) -> WantedReading:
-        """A read of the wanted types, as part of a batch that the caller sends anyway."""
+        """A read of the subscribed types, as part of a batch that the caller sends anyway."""
         if self._everything:
             return WantedReading(self, (), EVENT_TYPES)
         cached = self._known.get(_NAME)
@@ -78,33 +78,33 @@ class EventOutbox:
         return WantedReading(self, (self.key,), None)
 
     def types(self) -> list[str] | None:
-        """The wanted types; None: there are none. Reads them unless they are cached."""
+        """The subscribed types; None: there are none. Reads them unless they are cached."""
         return self.reading().types()
 
     @property
     def key(self) -> Key:
-        """The place of the wanted types."""
-        return event_keys.wanted(self._tenant)
+        """The place of the subscribed types."""
+        return event_keys.subscribed(self._tenant)
 
-    def read(self) -> WantedTypes:
-        """The wanted types as they are stored."""
+    def read(self) -> SubscribedTypes:
+        """The subscribed types as they are stored."""
         return self.remember(self._table.get(self.key))
 
-    def remember(self, item: Item | None) -> WantedTypes:
-        """The wanted types of an item that was just read. They are cached."""
+    def remember(self, item: Item | None) -> SubscribedTypes:
+        """The subscribed types of an item that was just read. They are cached."""
         names = str(item["types"]) if item else ""
-        found = WantedTypes(
+        found = SubscribedTypes(
             tuple(names.split(",")) if names else (), int(item["version"]) if item else 0, self._clock.monotonic()
         )
         self._known.keep(_NAME, found)
         return found
 
     def forget(self) -> None:
-        """Drop the wanted types from the cache, because this process has changed them."""
+        """Drop the subscribed types from the cache, because this process has changed them."""
         self._known.forget(_NAME)
 
-    def want(self, types: Sequence[str], before: WantedTypes) -> Put:
-        """The change that sets the wanted types. Condition: they are still those that were read."""
+    def set_subscribed(self, types: Sequence[str], before: SubscribedTypes) -> Put:
+        """The change that sets the subscribed types. Condition: they are still those that were read."""
         key = self.key
         item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "types": ",".join(types), "version": before.version + 1}
         return Put(item, eq(version=before.version) if before.version else ABSENT)
@@ -146,12 +146,12 @@ class EventOutbox:
 
 
 class WantedReading:
-    """One read of the wanted types. The caller reads `keys` and passes the result to `take`."""
+    """One read of the subscribed types. The caller reads `keys` and passes the result to `take`."""
 
-    def __init__(self, outbox: EventOutbox, wanted_at: Sequence[Key], types: Sequence[str] | None) -> None:
+    def __init__(self, outbox: EventOutbox, subscribed_at: Sequence[Key], types: Sequence[str] | None) -> None:
         self._outbox = outbox
         self._types = types
-        self.keys = tuple(wanted_at)
+        self.keys = tuple(subscribed_at)
 
     def take(self, found: Mapping[Key, Item]) -> None:
         """The items that exist among `keys`; others are ignored."""
@@ -159,7 +159,7 @@ class WantedReading:
             self._types = self._outbox.remember(found.get(self._outbox.key)).types
 
     def types(self) -> list[str] | None:
-        """The wanted types; None: there are none. Reads them if `take` was not called."""
+        """The subscribed types; None: there are none. Reads them if `take` was not called."""
         if self._types is None:
             self._types = self._outbox.read().types
         return list(self._types) or None
